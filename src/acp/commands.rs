@@ -61,7 +61,7 @@ fn is_taken(registry: Registry, name: &str) -> bool {
     registry.iter().any(|(entry, _)| entry[1..].split(' ').next() == Some(name))
 }
 
-/// Returns the meaning of a prompt. A path, or a slash in the middle of a text, is not a command.
+/// Returns the meaning of a prompt. A path, or a slash in the middle of text, is not a command.
 pub(crate) fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> ParsedPrompt {
     let Some(typed) = text.trim().strip_prefix('/') else { return ParsedPrompt::Prompt(text) };
     let (word, behind) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));

@@ -149,7 +149,7 @@ pub(crate) trait Files: Send + Sync + 'static {
     /// stored.
     fn keep_image(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, String>>;
 
-    /// Stores a text for the session, like `keep_image`.
+    /// Stores text for the session, like `keep_image`.
     fn keep_text(&self, name: String, text: String) -> BoxFuture<'static, Result<String, String>>;
 }
 

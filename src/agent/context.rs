@@ -4,14 +4,14 @@ use super::limits::{BYTES_PER_TOKEN, IMAGE_MOST_TOKENS, MESSAGE_OVERHEAD_TOKENS,
 use crate::protocol::{Arguments, Image, Part, ToolCall, ToolDefinition, ToolResult};
 use std::collections::HashMap;
 
-/// Accepted ratio between a provider's count and the estimate. Servers that do not count may report any number, and one that is too small
-/// would overfill the context window.
+/// Accepted ratio between a provider's count and the estimate. Servers that do not count may report any number, and a number that
+/// is too small would overfill the context window.
 const RATIO_BELIEVED: std::ops::RangeInclusive<f64> = 0.5..=6.0;
 /// Upper limit of a learned ratio.
 const RATIO_MAX: f64 = 3.0;
 /// Window size assumed after a request was too long, in percent of that request.
 const TOO_LONG_PERCENT: u64 = 95;
-/// Smallest assumed window in tokens. A request refused below this size has another problem.
+/// Smallest assumed window in tokens. A request rejected below this size has another problem.
 const TOO_LONG_LEAST: u64 = 4_000;
 
 /// Learned token counts of models, and the constant part of requests.

@@ -295,7 +295,7 @@ impl Host {
         let _ = answer.send(AccountState { failure, model, effort, budgets });
     }
 
-    /// Applies the updates so far. They precede the input, so that a tool that announces others is followed by them.
+    /// Applies the updates so far. They precede the input, so that tools announced by another tool are available right after it.
     async fn apply_policy_updates(&mut self) {
         while let Some(update) = self.policy.take_next() {
             self.apply_policy(update).await;
@@ -343,7 +343,7 @@ impl Host {
         }
     }
 
-    /// Watches the files of the approvals that are pending now.
+    /// Watches the files of the currently pending approvals.
     fn watch_proposals(&mut self) {
         if !self.proposals.is_on(self.machine.pending_changes().map(|(id, _)| id)) {
             let pending = self.machine.pending_changes().map(|(id, places)| (id.clone(), places.to_vec())).collect();
@@ -351,7 +351,7 @@ impl Host {
         }
     }
 
-    /// Saves the last output of running commands. Nothing is saved while earlier records cannot be.
+    /// Saves the last output of running commands. While earlier records cannot be saved, neither is this output.
     fn save_tails(&mut self) {
         let can_save = self.deferred.is_empty() && !self.journal.is_unsaved();
         for (id, tail) in self.runs.take_due_tails() {
@@ -375,7 +375,7 @@ impl Host {
         }
     }
 
-    /// Applies an update, and returns the part of it that the machine needs.
+    /// Applies an update, and returns the part that the machine needs.
     fn update_policy(&mut self, update: PolicyUpdate) -> Option<Box<PolicyChange>> {
         match update {
             PolicyUpdate::Accepted { change, router, redactor } => {

@@ -19,7 +19,7 @@ impl ImageCache {
         Self { artifacts, sent: Images::default() }
     }
 
-    /// Loads the images of these messages that are sent; missing ones are left out.
+    /// Loads the images of these messages for the request, without missing ones.
     pub(crate) async fn load(&mut self, messages: &[Arc<Message>]) -> Images {
         let chosen = chosen(messages);
         let Some(artifacts) = self.artifacts.clone().filter(|_| !chosen.is_empty()) else {

@@ -8,10 +8,10 @@ pub(crate) const STEP_WARNING_PERCENT: u64 = 80;
 pub(crate) const BUDGET_WARNING_PERCENT: f64 = 80.0;
 /// Factor by which aye suggests raising a used-up budget.
 pub(crate) const BUDGET_FACTOR: f64 = 2.0;
-/// Output tokens assumed in the estimate of a request. The value is modest, because a budget that stops work too early is as wrong as one
-/// that stops it late.
+/// Output tokens assumed in the estimate of a request. The value is modest, because a budget that stops work too early is as
+/// wrong as one that stops it too late.
 pub(crate) const OUTPUT_GUESS_TOKENS: u64 = 500;
-/// Minimum time in seconds that providers cache what was sent, which makes it cheaper the next time.
+/// Minimum time in seconds for which providers cache a request, which makes the cached part cheaper next time.
 pub(crate) const CACHE_SECONDS: i64 = 300;
 /// Characters of a provider's message that are repeated to the model.
 pub(crate) const BLOCKED_CHARS: usize = 500;
@@ -36,7 +36,7 @@ pub(crate) const WINDOW_FILL_PERCENT: u64 = 70;
 pub(crate) const BYTES_PER_TOKEN: usize = 4;
 /// Maximum percentage of the context window for all results of one step together.
 pub(crate) const RESULTS_PERCENT: u64 = 25;
-/// Minimum bytes for each result, however many there are.
+/// Minimum bytes for each result, regardless of their number.
 pub(crate) const RESULT_LEAST_BYTES: usize = 8_192;
 /// Tokens of a message beyond its text.
 pub(crate) const MESSAGE_OVERHEAD_TOKENS: u64 = 4;
@@ -69,7 +69,7 @@ pub(crate) const TAIL_SAVE_MS: u64 = 1_000;
 pub(crate) const TAIL_BEAT_MS: u64 = 10_000;
 /// Bytes that may be buffered in memory while a session continues unsaved; then it pauses again.
 pub(crate) const UNSAVED_BYTES: usize = if cfg!(test) { 64 << 10 } else { 64 << 20 };
-/// Maximum number of open requests from servers to the user; more are cancelled unseen.
+/// Maximum number of open requests from servers to the user; further ones are cancelled without being shown.
 pub(crate) const MAX_ELICITATIONS: usize = 8;
 /// Maximum number of form fields, of choices in a field, and of bytes in all text of a form; larger forms are cancelled.
 pub(crate) const MAX_FORM_FIELDS: usize = 30;
@@ -88,7 +88,7 @@ pub(crate) const SERVER_SECONDS: u64 = 20;
 pub(crate) const OFFERED_SECONDS: u64 = 15;
 /// Maximum number of resources and prompts in one list.
 pub(crate) const MAX_OFFERED: usize = 200;
-/// Maximum bytes of a resource attached to a prompt; as much of it as fits is sent.
+/// Maximum bytes of a resource attached to a prompt; as much as fits is sent.
 pub(crate) const RESOURCE_BYTES: usize = 2 << 20;
 /// Maximum bytes of a server prompt.
 pub(crate) const SERVER_PROMPT_BYTES: usize = 256 << 10;
@@ -102,9 +102,9 @@ pub(crate) const RECENT_PERCENT: u64 = 25;
 pub(crate) const COMPACT_LEAST_PERCENT: u64 = 10;
 /// Minimum number of tokens that a requested compaction must free.
 pub(crate) const COMPACT_LEAST_TOKENS: u64 = 400;
-/// Maximum size of a summary in percent of what it replaces.
+/// Maximum size of a summary, in percent of the messages that it replaces.
 pub(crate) const SUMMARY_WORTH_PERCENT: u64 = 90;
-/// Percentage of the available input at which the conversation is compacted, whatever the threshold.
+/// Percentage of the available input at which the conversation is compacted, regardless of the threshold.
 pub(crate) const COMPACT_LATEST_PERCENT: u64 = 95;
 /// Percentage of the context window by which the thread must grow after a compaction, or a failed one, before the next.
 pub(crate) const COMPACT_GROWTH_PERCENT: u64 = 5;

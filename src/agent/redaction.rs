@@ -37,7 +37,8 @@ pub(crate) fn hide_in_command(redactor: &Redactor, command: Command) -> (Command
     }
 }
 
-/// Refuses a command line with a secret: it would be recorded before it runs, and without the secret it is another command.
+/// Rejects a command line with a secret: it would be recorded before it runs, and without the secret it would be a different
+/// command.
 fn without_a_secret(redactor: &Redactor, line: String, shared: bool) -> (Command, Option<String>) {
     let hidden = redactor.redact(&line);
     if hidden.found.is_empty() {
@@ -68,8 +69,8 @@ fn hide_in_words(redactor: &Redactor, text: &str, what: &str) -> (String, Option
 #[derive(Default)]
 pub(crate) struct RequestRedactor {
     system: Option<(Arc<str>, Arc<str>)>,
-    /// Messages of the last request, as they are and as they were sent, in order. They are kept alive, so that no other message can have
-    /// the address of one of them.
+    /// Messages of the last request, in order: the originals, and the redacted ones that were sent. They are kept alive, so that
+    /// no other message can have the same address.
     sent: Vec<(Arc<Message>, Arc<Message>)>,
 }
 

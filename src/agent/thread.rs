@@ -18,7 +18,7 @@ pub(crate) const INTERRUPTED: &str = "[The user interrupted your response here.]
 /// Wording of `CUT` and `GO_ON` in sessions of earlier versions.
 const EARLIER: [&str; 2] = ["[The answer was cut by the output limit. Go on exactly where it stopped.]", "[Go on.]"];
 
-/// Messages that are sent, shared with the requests, and those that no longer are.
+/// Messages that are sent (shared with the requests), and messages that are no longer sent.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Thread {
     messages: Vec<Arc<Message>>,
@@ -36,7 +36,7 @@ pub(crate) struct Thread {
 #[derive(Debug, Clone)]
 struct RemovedRange {
     removed: Packed,
-    /// Number of messages in their place at that time.
+    /// Number of messages in place of the removed ones at that time.
     standing: usize,
     /// Number of messages dropped before.
     dropped: u64,
@@ -48,7 +48,7 @@ struct RemovedRange {
 pub(crate) struct CompactionPoint {
     /// End of the summarized range (exclusive).
     pub index: usize,
-    /// Messages of the user for the running task in that range; they stay.
+    /// Messages of the user for the running task in that range; they are kept.
     pub verbatim: Vec<MessageId>,
     /// Tokens that are no longer sent, not counting the summary.
     pub freed: u64,
@@ -186,8 +186,8 @@ impl Thread {
         window
     }
 
-    /// Plans a summary that keeps about `keep` tokens of the newest messages and the user's messages for `task`. `None` if that leaves
-    /// nothing to summarize.
+    /// Plans a summary that keeps about `keep` tokens of the newest messages and the user's messages for `task`. `None` if
+    /// nothing is left to summarize.
     pub(crate) fn cut(&self, keep: u64, task: Option<&TaskId>) -> Option<CompactionPoint> {
         let latest = self.latest();
         let (mut index, mut tail) = (latest, 0);
@@ -246,7 +246,8 @@ impl Thread {
         true
     }
 
-    /// Undoes the last summary: the messages it replaced are back, including those dropped since. Returns whether there was one.
+    /// Undoes the last summary: restores the messages that it replaced, including those dropped since. Returns whether there was
+    /// a summary.
     pub(crate) fn undo(&mut self) -> bool {
         let Some(last) = self.folds.iter().rposition(|fold| fold.summary) else { return false };
         let opened: Option<Vec<_>> = self.folds[last..].iter().map(|fold| fold.removed.open()).collect();

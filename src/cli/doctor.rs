@@ -36,7 +36,7 @@ const UNDECIDED: usize = 10;
 #[serde(rename_all = "snake_case")]
 enum State {
     Good,
-    /// Something does not work, or not fully.
+    /// Something does not work, or works only in part.
     Missing,
     /// Information, not a problem.
     Note,
@@ -218,8 +218,8 @@ fn certificates(place: &AppContext) -> Option<Check> {
     let path = place.settings.ca_bundle(&place.directories, &place.home)?;
     let shown = path.display();
     Some(match count_authorities(&path) {
-        Ok(1) => Check::good(NAME, format!("1 authority from {shown}, besides those of the system")),
-        Ok(count) => Check::good(NAME, format!("{count} authorities from {shown}, besides those of the system")),
+        Ok(1) => Check::good(NAME, format!("1 authority from {shown}, in addition to the system's")),
+        Ok(count) => Check::good(NAME, format!("{count} authorities from {shown}, in addition to the system's")),
         Err(reason) => {
             let fix = "set `http.ca_bundle` in config.toml to a PEM file with certificates";
             Check::missing(NAME, format!("cannot use `{shown}`: {reason}"), Some(fix))
@@ -264,7 +264,7 @@ fn in_force(policy: &Result<Policy, CliError>) -> Check {
     }
 }
 
-/// Describes the mode of new sessions, and what is approved of commands without a rule.
+/// Describes the mode of new sessions, and whether commands without a rule are approved before they run or by their effects.
 fn approvals(place: &AppContext, policy: &Policy, common: &Common, tier: SandboxTier) -> Check {
     let mode = place.session_mode(common.mode);
     let approve = place.enforcer(policy, Sandbox::Absent, mode).approve();
@@ -342,7 +342,7 @@ fn room(taken: &UsageEntry) -> Check {
     Check { fix: Some("run `aye sessions prune` to delete the excess, or raise the limit".to_owned()), ..Check::note(name, says) }
 }
 
-/// Lists the copies whose changes wait for a decision, with the sessions that ask about them.
+/// Lists the copies whose changes await a decision, with their sessions.
 fn undecided(data: &Path) -> Option<Check> {
     let layers = undecided_use(&sandbox::left_bases(data));
     let named = layers.iter().take(UNDECIDED).map(|layer| format!("session {} ({})", layer.session, size(layer.bytes)));

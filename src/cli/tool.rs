@@ -60,7 +60,7 @@ fn asks_servers(place: &AppContext, name: Option<&str>) -> bool {
     name.is_none_or(|name| !local_first || tools::name_of(name).is_none())
 }
 
-/// Prepares the tools. `name`: the tool the command is about; `None` for all.
+/// Prepares the tools. `name`: the requested tool; `None` for all.
 fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>) -> Result<ToolSession, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_policy().iter().for_each(warn);
@@ -74,7 +74,7 @@ fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>
     Ok(ToolSession { bench, runtime: Some(runtime), servers })
 }
 
-/// Connects to the servers, and gives those with unknown tools time to list them.
+/// Connects to the servers, and waits a limited time for those with unknown tools to list them.
 fn connect(ground: &ToolEnvironment, project: &ProjectConfig, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Servers {
     let ToolEnvironment { place, policy, standing, .. } = ground;
     let settings = || session::tool_settings(place, policy, standing.sandbox_policy(policy));

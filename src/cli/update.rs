@@ -73,7 +73,7 @@ pub(crate) fn run(place: &AppContext, args: &UpdateArgs) -> Result<Exit, CliErro
 
 fn newest(place: &AppContext) -> Result<Release, CliError> {
     let Some(url) = release_index::url(place) else {
-        return Err(CliError::usage("this build names no release server").hint("set `[update] url` in config.toml"));
+        return Err(CliError::usage("this build has no release server").hint("set `[update] url` in config.toml"));
     };
     crate::config::check_list_url(&url).map_err(|problem| CliError::usage(problem.at("`update.url`")))?;
     runtime()?.block_on(Release::download(&url, place)).map_err(|problem| {
@@ -83,7 +83,7 @@ fn newest(place: &AppContext) -> Result<Release, CliError> {
     })
 }
 
-/// The comparison uses only versions, so a wrong clock changes nothing, but certificates depend on it.
+/// The comparison uses only versions and does not depend on the clock, but certificates do.
 fn warn_of_clock(release: &Release) {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     if release.is_in_future(today) {
@@ -138,7 +138,7 @@ fn text(installation: &Installation, release: Option<&Release>, status: Option<R
     text
 }
 
-/// Returns the commands, or what to do if they are not known.
+/// Returns the commands, or instructions if they are not known.
 fn instructions(method: &InstallMethod, release: Option<&Release>, commands: &[String]) -> String {
     if !commands.is_empty() {
         return format!("To update aye, run:\n  {}\n", commands.join("\n  "));

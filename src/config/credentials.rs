@@ -1,5 +1,5 @@
 //! API keys and tokens: saved in the system keyring, or in a private file if there is none. The file records where each
-//! key is, so that the keyring is only asked for keys that it has.
+//! key is, so that the keyring is queried only for keys that it contains.
 
 use super::{ConfigError, Directories, KeyCommand, Secret};
 use crate::protocol::Problem;
@@ -24,11 +24,11 @@ const FILE_BYTES: u64 = 256 << 10;
 const MAX_OBTAINED: usize = 64;
 /// Timeout for reading from the keyring. A locked keyring first prompts the user, who may be absent.
 const READING: Duration = Duration::from_secs(5);
-/// Timeout for changes of the keyring; a user who logs in is there to unlock it.
+/// Timeout for changes of the keyring; a user who logs in is present to unlock it.
 const CHANGING: Duration = Duration::from_secs(60);
 const HEAD: &str = "# Written by `aye auth`. `keyring = true`: the key is in the system keyring. Only you may read this file.\n";
 
-/// The place where a key is saved.
+/// Location where a key is saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyStorage {
     Keyring,
@@ -141,7 +141,7 @@ impl Credentials {
         self.secret(name)
     }
 
-    /// Returns the place where the key of a provider is saved, if there is one. Does not ask the keyring.
+    /// Returns the location where the key of a provider is saved, if any. Does not query the keyring.
     pub(crate) fn kept(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
         Ok(self.entries()?.get(provider).map(|entry| match entry {
             Entry::Keyring => KeyStorage::Keyring,
@@ -149,7 +149,7 @@ impl Credentials {
         }))
     }
 
-    /// Returns the key from the file. Does not ask the keyring.
+    /// Returns the key from the file. Does not query the keyring.
     pub(crate) fn of_file(&self, provider: &str) -> Result<Option<Secret>, ConfigError> {
         Ok(match self.entries()?.get(provider) {
             Some(Entry::Key(key)) => Some(key.clone()),
@@ -263,7 +263,7 @@ impl Credentials {
         })
     }
 
-    /// Deletes a key, and returns the place where it was saved.
+    /// Deletes a key, and returns the location where it was saved.
     pub(crate) fn forget(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
         let kept = self.kept(provider)?;
         if kept == Some(KeyStorage::Keyring) {

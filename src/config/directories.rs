@@ -10,7 +10,7 @@ pub(crate) struct Directories {
     pub config: PathBuf,
     /// Sessions, artifacts and logs.
     pub data: PathBuf,
-    /// Data that a run shares with others even if nothing of its session is saved, such as pins of MCP servers. Otherwise
+    /// Data that a run shares with other runs even if its session is not saved, such as pins of MCP servers. Otherwise
     /// the same as `data`.
     pub shared: PathBuf,
 }

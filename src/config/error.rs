@@ -1,4 +1,4 @@
-//! Configuration errors: the key, its place, and the expected value.
+//! Configuration errors: the key, its location, and the expected value.
 
 use crate::protocol::Problem;
 use std::fmt;

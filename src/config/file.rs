@@ -37,7 +37,7 @@ pub(super) enum Value {
     Table(BTreeMap<String, String>),
 }
 
-/// The place where a value was set.
+/// Location where a value was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
     File {

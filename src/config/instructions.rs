@@ -56,7 +56,7 @@ pub(crate) fn of_person(config_dir: &Path) -> Option<InstructionFile> {
 /// The instruction files of a project.
 #[derive(Debug, Default)]
 pub(super) struct InstructionFiles {
-    /// The files, outermost first; what a file imports follows it.
+    /// The files, outermost first; each file is followed by its imports.
     pub files: Vec<InstructionFile>,
     /// Symlinks that point outside the project, with their targets: reported, but not followed.
     pub outside: Vec<(PathBuf, PathBuf)>,
@@ -90,7 +90,7 @@ pub(crate) fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> 
     found.files
 }
 
-/// Returns the instruction file of one directory below a workspace, and what it imports. Their text must not be used unless the
+/// Returns the instruction file of one directory below a workspace, and its imports. Their text must not be used unless the
 /// project is trusted.
 pub(super) fn in_directory(directory: &Path, workspace: &Path) -> Vec<InstructionFile> {
     let mut found = InstructionFiles::default();

@@ -17,7 +17,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("max_budget_usd", &["budget", "session_cost_usd"]),
 ];
 
-/// The part of a profile that has the effect of options of the command line.
+/// The part of a profile that works like options of the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Profile {
     pub model: Option<String>,

@@ -7,7 +7,7 @@ use super::settings::Settings;
 use crate::protocol::Problem;
 use std::path::Path;
 
-/// The way in which a key of a project can tighten the settings.
+/// How a key of a project can tighten the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tightens {
     /// By a smaller number; by any number if none is set.

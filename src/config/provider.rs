@@ -32,7 +32,7 @@ pub(crate) struct ModelChoice {
     pub service: Service,
 }
 
-/// The place of a key.
+/// Location of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyPlace {
     Environment,
@@ -40,7 +40,7 @@ pub(crate) enum KeyPlace {
     Command,
     /// The account of a cloud platform, whose credentials have not been read yet.
     Account,
-    /// The keyring, which has not been asked yet, because that may take a while.
+    /// The keyring, which has not been queried yet, because that may take a while.
     Keyring,
     File,
     Nowhere,
@@ -140,7 +140,7 @@ pub(crate) fn provider_variables() -> (Vec<&'static str>, Vec<&'static str>) {
 
 impl Settings {
     /// Returns the model to use: the flag, else the configured default, else the first provider with a key, in the
-    /// environment before saved keys. Does not ask the keyring.
+    /// environment before saved keys. Does not query the keyring.
     pub(crate) fn choose_model(
         &self,
         flag: Option<&str>,

@@ -11,7 +11,7 @@ use crate::protocol::Problem;
 /// Minimum characters of a value that is redacted everywhere; a shorter one occurs in text by chance.
 const MIN_SECRET: usize = 8;
 
-/// Returns the headers that aye sets itself for an API, besides those of the connection.
+/// Returns the headers that aye sets itself for an API, in addition to those of the connection.
 fn own_headers(api: Option<Api>, service: Option<Kind>) -> &'static [&'static str] {
     match service {
         Some(Kind::Azure) => return &["api-key", "authorization"],

@@ -218,8 +218,8 @@ pub(super) const KEYS: &[Key] = &[
         &["http", "ca_bundle"],
         Kind::Text,
         "",
-        "PEM file with certificate authorities to trust besides those of the system; relative paths start at the directory \
-        of config.toml",
+        "PEM file with certificate authorities to trust in addition to the system's; relative paths start at the directory of \
+        config.toml",
     ),
     key(
         &["llm", "idle_timeout_seconds"],

@@ -125,7 +125,7 @@ pub(crate) fn bedrock_url(region: &str) -> String {
     format!("https://bedrock-runtime.{region}.{domain}")
 }
 
-/// Returns whether a text can be part of a host name.
+/// Returns whether a string can be part of a host name.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=63).contains(&text.len()) && text.bytes().all(is_plain) && !text.starts_with('-') && !text.ends_with('-')

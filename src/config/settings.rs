@@ -91,7 +91,7 @@ pub(crate) struct TextTools {
     pub allow_delete: bool,
 }
 
-/// Lists of tools, each with its place in the settings.
+/// Lists of tools, each with its location in the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ToolLists {
     pub disabled: Option<(String, Vec<String>)>,
@@ -132,7 +132,7 @@ impl Settings {
         Self::from_values(values, set)
     }
 
-    /// Returns the part of a profile that has the effect of options.
+    /// Returns the part of a profile that works like options.
     pub(crate) fn profile(&self, name: &str, directories: &Directories, home: Option<&Path>) -> Profile {
         Profile::read(&self.values, name, &directories.config, home)
     }

@@ -3,13 +3,13 @@
 use super::file::{Entry, MILLIONTHS, Origin, Value, Values};
 use crate::protocol::{AssumedPrice, BudgetLimit, BudgetScope, BudgetUnit, Effort};
 
-/// A limit, and the place where it is set.
+/// A limit, and the location where it is set.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SetLimit {
     pub limit: BudgetLimit,
-    /// The place of the setting: `~/.config/aye/config.toml:12` or `--set budget.task_tokens`.
+    /// Location of the setting: `~/.config/aye/config.toml:12` or `--set budget.task_tokens`.
     pub set_by: String,
-    /// True if it applies to this run only.
+    /// True if the limit applies to this run only.
     pub by_flag: bool,
 }
 

@@ -226,7 +226,7 @@ impl Messages {
         lines::write(out, &line)
     }
 
-    /// Writes the prompt of a task, except the first one, which the caller gave.
+    /// Writes the prompt of a task, except the first one, which the caller provided.
     fn start_task(&mut self, prompt: &str, out: &mut dyn Write) -> io::Result<()> {
         self.begin(out)?;
         self.tasks += 1;
@@ -365,7 +365,7 @@ impl End {
     }
 }
 
-/// Returns the usage with its members: there, the input does not contain the cached part.
+/// Returns the usage in the members of that format, in which the input excludes the cached part.
 fn usage(usage: &Usage) -> Value {
     let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
     json!({

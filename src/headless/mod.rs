@@ -52,7 +52,7 @@ pub(crate) trait ResponseCheck: Send + Sync {
     fn name(&self) -> String;
 }
 
-/// The check of a run, and how often the model may correct its response.
+/// The check of a run, and the number of corrections that the model has.
 #[derive(Clone, Copy)]
 pub(crate) struct Check<'a> {
     pub by: &'a dyn ResponseCheck,

@@ -48,7 +48,7 @@ impl KnownNames {
     }
 
     fn unknown_server(&self, entry: &str, server: &str) -> Problem {
-        let problem = Problem::new(format!("`{entry}` in `{OPTION}`")).because(format!("there is no MCP server `{server}`"));
+        let problem = Problem::new(format!("`{entry}` in `{OPTION}`")).because(format!("unknown MCP server `{server}`"));
         let near = similar(server, self.servers.iter().map(String::as_str));
         problem.hint(match &near[..] {
             [] => "run `aye mcp list` to list the servers".to_owned(),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const GOES_BEFORE: &str = "takes precedence";
 
 /// The same notice for a key entered while aye runs.
-pub(crate) const GOES_BEFORE_LATER: &str = "takes precedence from the next start on";
+pub(crate) const GOES_BEFORE_LATER: &str = "takes precedence from the next start";
 
 /// Maximum bytes of a key; anything longer is not a key.
 pub(crate) const KEY_BYTES: u64 = 8 << 10;

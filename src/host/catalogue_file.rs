@@ -17,7 +17,7 @@ pub(crate) fn read(directories: &Directories) -> Result<Catalogue, String> {
     let path = path(directories);
     let unusable = |why: &dyn std::fmt::Display| {
         format!(
-            "the built-in catalogue is used, because `{}` cannot be: {why}; run `aye models update` to replace it",
+            "using the built-in catalogue, because `{}` is not usable: {why}; run `aye models update` to replace it",
             path.display()
         )
     };

@@ -1,4 +1,4 @@
-//! Updates of the catalogue of models: where a list comes from, and the daily look for a new one.
+//! Updates of the model catalogue: the source of a list, and the daily check for a new one.
 
 use super::context::AppContext;
 use super::models::ModelCatalog;
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 pub(crate) const PUBLIC_LIST: &str = "https://models.dev/api.json";
 /// Seconds between two looks for a new list.
 const INTERVAL: i64 = 24 * 60 * 60;
-/// File in the data directory with the time of the last look.
+/// File in the data directory with the time of the last check.
 const LOOKED_AT: &str = "catalogue-looked-at";
 
-/// Place of a list.
+/// Source of a list: a URL or a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListSource {
     /// URL that passed the check of the settings.
@@ -27,7 +27,7 @@ pub(crate) enum ListSource {
 }
 
 impl ListSource {
-    /// Returns the place that the user names; without a scheme, it is a file.
+    /// Returns the source that the user names; without a scheme, it is a file.
     pub(crate) fn named(given: &str) -> Result<Self, Problem> {
         if given.contains("://") {
             crate::config::check_list_url(given)?;
@@ -66,7 +66,7 @@ pub(crate) async fn read(source: &ListSource, place: &AppContext, in_use: &Catal
     })
 }
 
-/// Returns the day of this machine, in UTC as in published lists.
+/// Returns today's date by the clock of this machine, in UTC as in published lists.
 fn today() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date()
 }
@@ -87,7 +87,8 @@ async fn download(url: &str, place: &AppContext) -> Result<Vec<u8>, Problem> {
     document.map_err(|problem| problem.hint("nothing was changed; try again later"))
 }
 
-/// Looks for a new list, if the user wants that and the last look is a day ago. Returns what to tell the user. It changes nothing.
+/// Checks for a new list, if the user enabled this and the last check is a day ago. Returns a message for the user. It changes
+/// nothing.
 pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
     let list = place.settings.model_list();
     let url = list.catalogue_url.filter(|_| list.check_daily)?;
@@ -112,7 +113,7 @@ pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
     }
 }
 
-/// Returns whether a day has passed. A last look in the future comes from a wrong clock.
+/// Returns whether a day has passed. A last check in the future is due to a wrong clock.
 fn is_due(last: Option<Timestamp>, now: Timestamp) -> bool {
     last.is_none_or(|last| last > now || now.as_second() - last.as_second() >= INTERVAL)
 }

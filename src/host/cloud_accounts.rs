@@ -15,7 +15,7 @@ pub(crate) struct Access {
     pub account: Option<llm::Account>,
 }
 
-/// Returns how the provider of a model is reached. Reads the AWS profile if only it can name the region.
+/// Returns how the provider of a model is reached. Reads the AWS profile only if the region is not known otherwise.
 pub(crate) fn access(place: &AppContext, choice: &ModelChoice) -> Result<Access, NoModel> {
     let base_url = choice.base_url.clone();
     let has_account = choice.key_place == KeyPlace::Account;

@@ -129,7 +129,7 @@ impl ConfiguredTools {
             Ok(tool) => match self.custom.iter().find(|known| known.name.eq_ignore_ascii_case(&tool.name)) {
                 // The user's tools come first.
                 Some(known) => self.problems.push(format!(
-                    "ignored `{}`: there is already a tool `{}` in `{}`; rename one of them",
+                    "ignored `{}`: `{}` in `{}` has the same name; rename one of them",
                     tool.source.file.display(),
                     known.name,
                     known.source.file.display()

@@ -4,7 +4,7 @@ use super::error::CliError;
 use crate::protocol::{HINT, Problem};
 use std::io::{IsTerminal, Write};
 
-/// Prints notices on stderr, one a line.
+/// Prints notices on stderr, one per line.
 pub(crate) fn warn_all(messages: &[String]) {
     for message in messages {
         warn(message);

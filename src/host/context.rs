@@ -116,7 +116,7 @@ impl AppContext {
         Ok(Self { settings, credentials: Credentials::at(&self.directories), set, ..self.clone() })
     }
 
-    /// Stores everything of the session in a directory that is removed at the end of the run.
+    /// Stores all data of the session in a directory that is removed at the end of the run.
     pub(crate) fn save_nothing(&mut self) -> Result<EphemeralData, CliError> {
         let run = EphemeralData::create(&self.directories.shared)?;
         run.path().clone_into(&mut self.directories.data);
@@ -241,7 +241,7 @@ impl AppContext {
         Ok(Some(changed.join(", ")).filter(|changed| !changed.is_empty()))
     }
 
-    /// Returns true if the workspace is so broad that everything asks, which must be reported at the start.
+    /// Returns true if the workspace is so broad that every action needs approval, which must be reported at startup.
     pub(crate) fn is_too_wide(&self) -> bool {
         self.context(Sandbox::Absent, self.mode).is_too_wide()
     }
@@ -277,7 +277,7 @@ impl AppContext {
     }
 }
 
-/// Returns the limits in which layers name a tool by an alias.
+/// Returns the limits with the aliases that layers use for tools.
 fn aliases(layers: &[Layer]) -> Vec<ToolLimit> {
     let limit = |layer: &Layer, pattern: &ToolPattern| {
         let name = tools::name_of(&pattern.text).filter(|name| *name != pattern.text)?;

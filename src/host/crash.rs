@@ -51,7 +51,7 @@ impl Watch {
         (state.logs, state.resume) = (logs, Some(resume));
     }
 
-    /// Returns the error to report instead of one that the crash caused.
+    /// Returns the error to report instead of an error caused by the crash.
     pub(crate) fn trouble(&self) -> Option<CliError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).message.clone().map(CliError::failed)
     }
@@ -72,7 +72,7 @@ impl Watch {
     }
 }
 
-/// Secret values of all redactors of this process, whatever they look like.
+/// Secret values of all redactors of this process, regardless of their form.
 static KNOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Name of the redaction thread, whose own panics are not reported, because redaction itself may be broken.
 const REDACTS: &str = "panic-text";

@@ -41,7 +41,8 @@ pub(crate) async fn download(given: &str, timeouts: Timeouts, most_bytes: usize)
         .unwrap_or_else(|_| Err(cannot(&format!("no response within {} s", TIMEOUT.as_secs()))))
 }
 
-/// Returns whether a certificate was rejected because of the time, which is wrong on one of the two machines.
+/// Returns whether a certificate was rejected because of its dates, which means that the clock of one of the two machines is
+/// wrong.
 fn is_about_time(error: &str) -> bool {
     let error = error.to_lowercase();
     error.contains("certificate") && ["expired", "not valid yet", "notvalidyet"].iter().any(|word| error.contains(word))

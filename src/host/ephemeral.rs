@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 
 /// Parent of these directories, inside the data directory.
 const DIRECTORY: &str = "ephemeral";
-/// Lock of the directory: runs that begin and the removal of others exclude each other.
+/// Lock of the directory, which keeps starting runs and the removal of old ones from overlapping.
 const ALL_LOCK: &str = "lock";
 /// Lock that a run holds until it ends.
 const RUN_LOCK: &str = "run.lock";
-/// Directory with the changes of a run in a layer over the workspace. Nothing of such a run belongs to the real workspace.
+/// Directory with the changes of a run in a layer over the workspace. No data of such a run belongs to the real workspace.
 const LAYER: &str = "layer";
 
 /// The data directory of a run. Dropping it removes it.
@@ -85,7 +85,7 @@ pub(crate) fn remove_left(data: &Path) {
     }
 }
 
-/// Removes a directory, unless changes of a command could not be applied completely: they continue at the next start.
+/// Removes a directory, unless the changes of a command could not be applied completely: this continues at the next start.
 fn remove(path: &Path) -> Result<(), Problem> {
     let failed = || Problem::new(format!("cannot remove `{}`, the data of a run with `--ephemeral`", path.display()));
     // Changes that were being applied in a layer must not reach the real files.

@@ -18,7 +18,7 @@ pub enum Exit {
     Authentication,
     /// The response does not match the schema of `--output-schema`.
     Mismatch,
-    /// `aye update --check` found a newer version. The same code as that of `dnf check-update`.
+    /// `aye update --check` found a newer version. The same code as `dnf check-update`.
     UpdateAvailable,
     /// SIGINT.
     Interrupted,

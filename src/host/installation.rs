@@ -1,4 +1,4 @@
-//! The installation that this program belongs to: the package manager or script that installed it, and how it updates it.
+//! The installation of this program: the package manager or script that installed it, and how to update it.
 
 use super::release_index::Release;
 use crate::sys::file;
@@ -16,7 +16,7 @@ const INSTALLER_MARK: &str = ".aye-installed";
 const INSTALLER: &str = "aye-installer.sh";
 /// Maximum size of a record of a package manager in bytes.
 const MAX_RECORD: u64 = 4 << 20;
-/// Profile with which cargo installs unless it is told otherwise.
+/// Profile that cargo installs by default.
 const USUAL_PROFILE: &str = "release";
 
 /// The program, and how it was installed.
@@ -60,7 +60,7 @@ pub(crate) struct CargoInstall {
     profile: String,
 }
 
-/// Places that records of package managers are read from.
+/// Locations of the records of package managers.
 #[derive(Debug, Clone)]
 pub(crate) struct PackageRecords {
     /// Root directory of the system.

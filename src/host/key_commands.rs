@@ -1,4 +1,4 @@
-//! Keys that programs of the user print (`api_key_command`): run in the background, and at most once for each key.
+//! Keys printed by programs of the user (`api_key_command`): run in the background, and at most once for each key.
 
 use super::context::AppContext;
 use crate::config::{KeyCommand as Setting, Secret};
@@ -6,7 +6,7 @@ use crate::protocol::{Failure, FailureKind, Problem};
 use crate::sys::key_command::{KeyCommand, KeyCommandError};
 use std::time::Duration;
 
-/// Time limit of a program; it may ask for a fingerprint or a password in a window of its own.
+/// Time limit of a program; it may ask for a fingerprint or a password in its own window.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the key of a provider. Runs the program unless its key is known. `rejected`: the key that the provider rejected, so that

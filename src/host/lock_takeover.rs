@@ -1,4 +1,4 @@
-//! Takes over a session that another process owns: that process is asked to save and exit, and never killed.
+//! Takes over a session that another process owns: asks that process to save and exit, and never kills it.
 
 use crate::host::nesting::Nesting;
 use crate::protocol::{Problem, SessionId};

@@ -118,14 +118,14 @@ impl ModelCatalog {
         own.chain(listed).chain(default).collect()
     }
 
-    /// Returns a model without regard to `[model] default`, for a policy that forbids that one.
+    /// Returns a model regardless of `[model] default`, for a policy that forbids that model.
     pub(crate) fn without_forbidden_default(&self) -> Option<Arc<dyn Model>> {
         let mut here = self.clone();
         here.place = Arc::new(here.place.without_default_model());
         here.choose(None, None).ok()
     }
 
-    /// Returns the same with the current settings, which may have a new provider. The keys stay shared.
+    /// Returns a copy with the current settings, which may have a new provider. The keys are still shared.
     fn as_set_now(&self) -> Self {
         let mut here = self.clone();
         if let Ok(mut now) = self.place.anew(&[]) {
@@ -135,7 +135,7 @@ impl ModelCatalog {
         here
     }
 
-    /// Runs work that may find a key that was saved in the meantime.
+    /// Runs work that may use a key saved in the meantime.
     fn with_new_keys<T>(&self, work: impl FnOnce() -> T) -> T {
         let credentials = &self.place.credentials;
         let before = credentials.known_values();

@@ -1,4 +1,4 @@
-//! The JSON Schema that the final response of a task has to match: that of `--output-schema`, or one of aye itself.
+//! The JSON Schema that the final response of a task has to match: that of `--output-schema`, or one defined by aye.
 
 use crate::headless::ResponseCheck;
 use crate::host::error::CliError;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const MAX_BYTES: u64 = 64 << 10;
 /// Maximum characters of the mismatches that are reported to the model.
 const MAX_TOLD: usize = 2_000;
-/// How often the model may correct a response that does not match.
+/// Number of times that the model may correct a response that does not match.
 pub(crate) const REPAIRS: usize = 1;
 const FENCE: &str = "```";
 
@@ -47,7 +47,7 @@ impl OutputSchema {
         Ok(Self { path: path.to_owned(), schema })
     }
 
-    /// Compiles a schema of aye itself. `name`: for messages.
+    /// Compiles a schema defined by aye. `name`: for messages.
     pub(crate) fn built_in(text: &str, name: &str) -> Result<Self, CliError> {
         let wrong =
             |why: &dyn std::fmt::Display| CliError::failed(Problem::new(format!("the schema of {name} is invalid")).because(why));
@@ -56,7 +56,8 @@ impl OutputSchema {
         Ok(Self { path: PathBuf::from(name), schema })
     }
 
-    /// Returns the prompt that asks the model to correct a response, unless it matches. `repairs`: how often it may still do so.
+    /// Returns the prompt that asks the model to correct a response, unless it matches. `repairs`: the number of remaining
+    /// corrections.
     pub(crate) fn correction(&self, response: &str, repairs: &mut usize) -> Option<String> {
         let mismatch = self.value_in(response).err()?;
         *repairs = repairs.checked_sub(1)?;
@@ -99,7 +100,7 @@ fn unfenced(text: &str) -> &str {
     inner.and_then(|inner| inner.split_once('\n')).map_or(text, |(_, inner)| inner.trim())
 }
 
-/// Removes the whitespace between the tokens of valid JSON. Numbers and strings stay as they are written.
+/// Removes the whitespace between the tokens of valid JSON. Numbers and strings are unchanged.
 fn compact(json: &str) -> String {
     let (mut out, mut in_string, mut escaped) = (String::with_capacity(json.len()), false, false);
     for letter in json.chars() {

@@ -1,4 +1,4 @@
-//! The error for an invalid policy: the place, the expected content, the line, and what to do.
+//! The error for an invalid policy: the location, the expected content, the line, and how to fix it.
 
 use super::error::CliError;
 use crate::policy::{BundleError, entry_at};

@@ -29,7 +29,7 @@ const MAX_ENTRIES: usize = 10_000;
 /// Maximum bytes of a file in the trust prompt.
 const SHOWN_BYTES: usize = 64 << 10;
 
-/// A project as it was examined, and proof that the user trusts exactly that, if they do.
+/// An examined project, and proof that the user trusts exactly this content, if so.
 pub(crate) struct ProjectConfig {
     project: Project,
     proof: Option<Trusted>,
@@ -67,7 +67,7 @@ struct Parts {
     workspace: PathBuf,
     config: PathBuf,
     allowed: TrustedInstructions,
-    /// Trusted rule files about some files, with the matcher of these files.
+    /// Trusted rule files that apply to certain files, with the matcher of these files.
     rules: Vec<(GlobSet, Instructions)>,
     unread: Arc<Unread>,
 }
@@ -142,7 +142,7 @@ impl Parts {
     }
 }
 
-/// Returns the time of the last change of a file's metadata, which cannot be set back.
+/// Returns the time of the last change of a file's metadata, which programs cannot set.
 fn changed_at(path: &Path) -> Option<SystemTime> {
     use std::os::unix::fs::MetadataExt;
     let metadata = path.metadata().ok()?;
@@ -223,7 +223,7 @@ impl ProjectConfig {
         self.proof.is_some() && self.project.brings().next().is_some()
     }
 
-    /// Returns what git may start for commands here.
+    /// Returns which programs git may start for commands here.
     pub(crate) fn trust(&self) -> RepositoryTrust {
         match (self.is_trusted(), self.waits()) {
             (true, _) => RepositoryTrust::Trusted,
@@ -253,7 +253,7 @@ impl ProjectConfig {
         all.into_iter().filter(|file| file.paths.is_empty()).collect()
     }
 
-    /// Returns the rule files about some files, with the matchers of these files.
+    /// Returns the rule files that apply to certain files, with the matchers of these files.
     fn path_rules(&self, proof: &Trusted) -> Vec<(GlobSet, Instructions)> {
         let rules = self.project.instructions(proof).iter().filter(|file| !file.paths.is_empty());
         let compiled = rules.filter_map(|file| {

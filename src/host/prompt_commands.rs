@@ -17,7 +17,7 @@ const EQUIVALENTS: &[(&[&str], &str)] = &[
     (&["effort"], "pass `--effort EFFORT` to set the reasoning effort"),
     (&["budget"], "pass `--max-budget-usd DOLLARS` to limit the cost"),
     (&["continue", "resume", "sessions"], "run `aye exec -c` to continue the latest session, `aye sessions list` to list all"),
-    (&["new", "clear", "reset"], "leave it out: without `-c`, every run starts a new session"),
+    (&["new", "clear", "reset"], "not needed: without `-c`, every run starts a new session"),
     (&["fork", "branch"], "run `aye exec --fork PROMPT` to continue in a copy of the latest session"),
     (&["undo", "rewind", "redo", "checkpoint", "restore"], "run `aye rewind` to undo changes"),
     (&["export"], "run `aye sessions export ID` to export a session"),
@@ -39,7 +39,7 @@ pub(crate) enum PromptMeaning {
     OfScreen(String),
 }
 
-/// The commands that a prompt can name.
+/// Slash commands available in a prompt.
 pub(crate) struct PromptCommands {
     own: Vec<CustomCommand>,
     /// Notices about the files of commands.
@@ -112,7 +112,7 @@ impl PromptCommands {
             Some((_, known)) => problem.hint(format!("did you mean `/{known}`?")),
             None => problem.hint("commands are files such as `commands/fix.md` in the directory of `aye config path`"),
         };
-        problem.hint("put `--` before a prompt that begins with a slash to send it as it is")
+        problem.hint("put `--` before a prompt that begins with a slash to send it unchanged")
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn of_screen(text: &str) -> Problem {
     problem.hint(equivalent.map_or_else(|| format!("start `aye` and type `/{name}`"), str::to_owned))
 }
 
-/// Returns the name of the command that a text may begin with, without its slash.
+/// Returns the name of the command that a string may begin with, without its slash.
 fn word(text: &str) -> Option<&str> {
     let name = text.trim().strip_prefix('/')?.split(char::is_whitespace).next()?;
     let is_name = |letter: char| letter.is_alphanumeric() || "-_:".contains(letter);

@@ -83,7 +83,7 @@ impl QueryService {
         self.answer_what_waits();
     }
 
-    /// Sets the service that reviews changes, and the account that pays for it.
+    /// Sets the service that reviews changes, and the account that is charged for it.
     pub(crate) fn open_reviews(&self, reviews: ReviewService, account: Account) {
         self.lock().reviews = Some((reviews, account));
         self.answer_what_waits();

@@ -31,15 +31,15 @@ pub(crate) fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -
     Arc::new(Redactor::new(rules, known, move || key(&data)))
 }
 
-/// Returns true for a value that may be a secret. A variable with a secret name may also contain a path, a word or a
-/// number, which occur in other text too.
+/// Returns true for a value that may be a secret. A variable with a secret name may contain a path, a word or a number that also
+/// occurs in other text.
 fn is_no_word(value: &str) -> bool {
     let letters = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     let others = value.bytes().any(|byte| !byte.is_ascii_alphabetic());
     letters && others && !value.starts_with('/') && !value.contains("://")
 }
 
-/// Returns the passwords in proxy variables, as they are written and decoded.
+/// Returns the passwords in proxy variables, both as written and decoded.
 fn proxy_secrets(environment: &Environment) -> Vec<String> {
     let names = ["http_proxy", "https_proxy", "all_proxy"];
     let values = environment.variables().filter(|(name, _)| names.contains(&name.to_ascii_lowercase().as_str()));

@@ -12,7 +12,7 @@ use url::Url;
 
 /// Version of this program.
 pub(crate) const INSTALLED: &str = env!("CARGO_PKG_VERSION");
-/// URL of the index that the build names. Builds from source name none.
+/// URL of the index set at build time; builds from source have none.
 const BUILT_IN: Option<&str> = option_env!("AYE_RELEASE_URL");
 /// Newest format of an index that this version reads.
 const FORMAT: u64 = 1;
@@ -49,7 +49,7 @@ pub(crate) enum ReleaseStatus {
     BuildIsNewer,
 }
 
-/// The index as it is published.
+/// The published form of the index.
 #[derive(Deserialize)]
 struct IndexFile {
     format: u64,
@@ -75,7 +75,7 @@ impl Release {
     /// The index cannot be downloaded, or is not an index that this version reads.
     pub(crate) async fn download(url: &str, place: &AppContext) -> Result<Self, Problem> {
         let bytes = download(url, place.download_timeouts(), MAX_BYTES).await?;
-        Self::read(&bytes, url).map_err(|why| Problem::new(format!("`{url}` is not an index of releases")).because(why))
+        Self::read(&bytes, url).map_err(|why| Problem::new(format!("`{url}` is not a release index")).because(why))
     }
 
     /// Reads an index. `url` is its address.
@@ -109,7 +109,8 @@ impl Release {
         }
     }
 
-    /// Returns whether the release has a date in the future, so that one of two clocks is wrong. Another time zone may be a day ahead.
+    /// Returns whether the date of the release is in the future, which means that a clock is wrong. A day is tolerated for time
+    /// zones.
     pub(crate) fn is_in_future(&self, today: Date) -> bool {
         self.date > today.tomorrow().unwrap_or(today)
     }

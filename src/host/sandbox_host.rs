@@ -28,7 +28,7 @@ pub(crate) struct SandboxHost {
 }
 
 impl SandboxHost {
-    /// Determines the capabilities by trying them, which takes some milliseconds.
+    /// Determines the capabilities by trying them, which takes a few milliseconds.
     pub(crate) fn find(place: &AppContext, trust: RepositoryTrust) -> Self {
         Self::from_probe(place, trust, probe(&Helper::default().program, &place.roots, &place.directories.data))
     }
@@ -84,7 +84,7 @@ impl SandboxHost {
         self.ground.trust = RepositoryTrust::Trusted;
     }
 
-    /// Returns the enforcer of a policy here: with this sandbox, in the mode of the place.
+    /// Returns the enforcer of a policy for this system: with its sandbox, in the given mode.
     pub(crate) fn enforcer(&self, place: &AppContext, policy: &Policy) -> Enforcer {
         let enforcer = place.enforcer(policy, self.sandbox(), place.mode);
         match self.ground.trust {

@@ -71,7 +71,7 @@ pub(crate) fn programs_in(argv: &[String], directory: Option<&Path>, root: &Path
     programs_of(argv, directory.filter(|directory| !directory.is_empty()), root)
 }
 
-/// Returns the first of these files that no approval covers.
+/// Returns the first of these files that is not covered by an approval.
 pub(crate) fn changed(
     now: &BTreeMap<String, String>,
     known: &[&BTreeMap<String, String>],

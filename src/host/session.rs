@@ -59,7 +59,7 @@ pub(crate) struct Session {
     pub draft: String,
     /// The last output of commands that were running when the previous process ended.
     pub tails: HashMap<CallId, Tail>,
-    /// The end of a journal whose rest is still to be loaded.
+    /// The end of a journal; the rest is loaded later.
     pub tail: SessionPart,
     /// The last model of a resumed session.
     pub model_before: Option<String>,
@@ -303,7 +303,7 @@ pub(super) fn choose(
         }
     };
     let Some(summary) = found else {
-        let error = CliError::usage(format!("there is no session in `{}` yet", place.workspace.display()));
+        let error = CliError::usage(format!("no session in `{}` yet", place.workspace.display()));
         return Err(SessionError::Failed(error.hint("run `aye` to start one")));
     };
     if summary.of_agent && place.parent.is_none() {
@@ -329,7 +329,7 @@ pub(super) fn choose(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadScope {
     All,
-    /// Enough for one or a few screens; the rest is loaded in the background.
+    /// Enough for a few screens; the rest is loaded in the background.
     Tail,
 }
 
@@ -423,8 +423,8 @@ pub(super) struct SessionOptions {
     pub remote: Option<agent::Remote>,
 }
 
-/// Completes what an earlier process left unfinished, if the tools can. Returns the outcomes of its calls, and what
-/// is known of the others.
+/// Completes the unfinished work of an earlier process, if the tools can. Returns the known outcomes of its calls, and recovery
+/// information about the others.
 fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<ToolResult>, RecoveredCalls) {
     let state = &session.state;
     let has_no_result = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.has_no_result());

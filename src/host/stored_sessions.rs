@@ -19,7 +19,7 @@ const TITLE_CHARS: usize = 80;
 pub(crate) fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, CliError> {
     let title: String = one_line(title).chars().filter(|letter| !letter.is_control()).take(TITLE_CHARS).collect();
     if title.is_empty() {
-        return Err(CliError::usage("the title is empty").hint("give the session a title"));
+        return Err(CliError::usage("the title is empty").hint("enter a title for the session"));
     }
     store.rename(id, &title)?;
     Ok(title)

@@ -1,4 +1,4 @@
-//! Checks for names in the policy and in manifests that match no tool or two tools.
+//! Checks for names in the policy and in manifests that match no tool or more than one.
 
 use super::context::AppContext;
 use super::policy_layers::Policy;
@@ -31,7 +31,7 @@ fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::Custom
     });
     let told = |one: &policy::ToolPattern| {
         let rule = layer.scope.rule(one.line);
-        format!("the policy disables `{}` ({rule}), but there is no such tool; `aye tool list` lists the tools", one.text)
+        format!("the policy disables the unknown tool `{}` ({rule}); `aye tool list` lists the tools", one.text)
     };
     idle.map(told).collect()
 }

@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Time that a completed read waits for its log entry.
 const LOG_WAIT: Duration = Duration::from_secs(5);
 
-/// The need for a sandbox: a call may or may not start a program.
+/// Whether a sandbox is needed, which depends on whether the call may start a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Starts {
     Nothing,
@@ -169,8 +169,8 @@ impl ToolRunner {
         self.router.preview(plan, question.preview(), context).await
     }
 
-    /// Evaluates the policy again for an approval that came later than its question, because the policy may have become
-    /// stricter.
+    /// Evaluates the policy again when a call is approved, because the policy may have become stricter since the approval was
+    /// requested.
     pub(crate) async fn judged_again(&self, plan: Plan, question: Question) -> Result<(Plan, Permit), ToolError> {
         match plan.judged(&self.policy, jiff::Timestamp::now()) {
             Verdict::Allow(_) | Verdict::Ask(_) => Ok((plan, question.approve())),
@@ -202,8 +202,8 @@ impl ToolRunner {
         result
     }
 
-    /// Logs a decision. A failure is reported but stops nothing: the user asked for the call, not for the log. Creates
-    /// the store if there is none, so that no decision is missing.
+    /// Logs a decision. A failure is reported but does not stop the call. Creates the store if there is none, so that no decision
+    /// is missing.
     pub(crate) fn keep(&self, plan: &Plan, verdict: &str, by: &str, reason: &str) -> impl Future<Output = ()> + Send + use<> {
         let decision = LoggedDecision {
             time: jiff::Timestamp::now(),

@@ -87,7 +87,7 @@ impl UsageReport {
 ///
 /// # Errors
 ///
-/// Fails if the store cannot be read. A single session that cannot be read is only listed.
+/// Fails if the store cannot be read. A session that cannot be read is only listed.
 pub(crate) fn read(store: &Store, filter: &UsageFilter) -> Result<UsageReport, StoreError> {
     let sessions = store.sessions(filter.workspace.as_ref())?;
     let mut rows = BTreeMap::new();

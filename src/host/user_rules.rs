@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum bytes of a diff; a rule with its context is much smaller.
 const DIFF_BYTES: usize = 32 << 10;
-/// Length at which a summary in the log was cut.
+/// Length at which summaries in the log are truncated.
 const SUMMARY_CHARS: usize = 400;
 const SCOPES: [GrantScope; 2] = [GrantScope::Project, GrantScope::Everywhere];
 
@@ -265,7 +265,7 @@ impl Rules for UserRules {
     }
 }
 
-/// Returns the command of a summary, if the summary has all of it.
+/// Returns the command of a summary, unless the summary truncates it.
 fn whole_line(summary: &str) -> Option<&str> {
     let line = summary.strip_prefix("$ ")?;
     let line = line.strip_suffix(" (in the background)").unwrap_or(line);

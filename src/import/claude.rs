@@ -27,11 +27,11 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("sandbox", "the sandbox is on by default; `aye doctor` shows what it can do"),
 ];
 /// Reason for directories of skills, which need no import.
-const SKILLS_STAY: &str = "nothing to import: aye reads these skills itself, those of a project once you trust it";
+const SKILLS_STAY: &str = "nothing to import: aye reads these skills directly, and those of a project once you trust it";
 /// Reason for hooks, which need no import.
 const HOOKS_STAY: &str = "nothing to import: aye reads the hooks of a project itself, once you trust it; write your own to `hooks.toml` (docs/HOOKS.md)";
 /// Reason for directories of agents, which need no import.
-const AGENTS_STAY: &str = "nothing to import: aye reads these agents itself, those of a project once you trust it";
+const AGENTS_STAY: &str = "nothing to import: aye reads these agents directly, and those of a project once you trust it";
 /// Directories that are not imported, with the reason.
 const UNSUPPORTED_DIRECTORIES: &[(&str, &str)] = &[("agents", AGENTS_STAY), ("skills", SKILLS_STAY), ("hooks", HOOKS_STAY)];
 

@@ -5,7 +5,7 @@ use super::settings::{AgentSettings, CommandFile, Level};
 /// Keys of the front matter that aye knows.
 const KNOWN: [&str; 3] = ["description", "argument-hint", "argument_hint"];
 
-/// Adds a command file in Markdown. Keys of its front matter that have no effect in aye are left out and reported.
+/// Adds a command file in Markdown. Keys of its front matter that have no effect in aye are omitted and reported.
 pub(super) fn add_markdown(settings: &mut AgentSettings, place: &str, level: Level, name: &str, text: &str) {
     let (text, left_out) = without_unknown_keys(text);
     if !left_out.is_empty() {

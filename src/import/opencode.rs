@@ -90,8 +90,7 @@ fn read_settings(
     read_servers(file, level, sources, secrets, settings);
 }
 
-/// Reads permissions. The last pattern of a tool that matches decides, so an allow that a later pattern overrides is left
-/// out.
+/// Reads permissions. The last pattern of a tool that matches decides, so an allow that a later pattern overrides is skipped.
 fn read_permissions(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, settings: &mut AgentSettings) {
     for (tool, value) in file.entries {
         let patterns = match value {

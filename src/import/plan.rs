@@ -45,7 +45,7 @@ impl Targets {
     }
 }
 
-/// Changes that an import would make, and entries that it leaves out.
+/// Changes that an import would make, and entries that it skips.
 #[derive(Debug, Default)]
 pub(crate) struct ImportPlan {
     /// The files that were read, as shown to users.

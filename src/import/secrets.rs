@@ -47,7 +47,7 @@ impl SecretFinder {
         Self { redactor }
     }
 
-    /// Returns a text without its secrets, for the screen.
+    /// Returns a string without its secrets, for the screen.
     pub(crate) fn hide(&self, text: &str) -> String {
         self.redactor.hide(text).into_owned()
     }

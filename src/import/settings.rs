@@ -1,4 +1,4 @@
-//! Settings of another agent as data, before anything is decided about them.
+//! Settings of another agent as data, before they are evaluated.
 
 use super::command_pattern::CommandPattern;
 use crate::config::servers::NewServer;
@@ -16,7 +16,7 @@ pub(crate) struct AgentSettings {
     pub unsupported: Vec<Unsupported>,
 }
 
-/// Whose files contain an entry.
+/// Owner of the file that contains an entry: the user or the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     /// Files in the home directory, for all projects.
@@ -53,7 +53,7 @@ pub(crate) enum Subject {
     Server(String, Option<String>),
     /// Tools of aye.
     Tools(Vec<&'static str>),
-    /// Something that no rule of aye expresses, with the reason.
+    /// A permission that aye rules cannot express, with the reason.
     Other(String),
 }
 

@@ -59,7 +59,7 @@ impl Key {
         Ok((self.make)(key).into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect())
     }
 
-    /// Notes that the provider rejected the key. Returns whether another one may be looked up, so that a retry makes sense.
+    /// Records that the provider rejected the key. Returns whether another one may be looked up, so that a retry makes sense.
     pub(crate) fn reject(&self) -> bool {
         let Some(Secret(SecretValue::Renewable(_))) = &self.secret else { return false };
         let mut looked_up = self.looked_up();
@@ -94,7 +94,7 @@ impl Key {
         Ok(key)
     }
 
-    /// Hides the key in an error, because a provider may repeat what it was sent.
+    /// Hides the key in an error, because a provider may repeat parts of the request.
     pub(crate) fn hidden_in(&self, mut error: ModelError) -> ModelError {
         if let Some(key) = self.looked_up().key.as_ref().filter(|key| key.len() >= MIN_BYTES) {
             error.failure.message = error.failure.message.replace(key, "[key]");

@@ -177,7 +177,7 @@ impl Cards {
 }
 
 impl Card {
-    /// Returns whether this entry adds nothing to another one of the same model.
+    /// Returns whether this entry adds nothing to another entry of the same model.
     fn repeats(&self, other: &Self) -> bool {
         let base = ModelFacts { name: other.name.clone(), ..built_in().facts(&other.name, unknown(&other.name)) };
         self.over(base.clone()) == base

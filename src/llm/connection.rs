@@ -154,7 +154,7 @@ impl Account {
         }
     }
 
-    /// Returns what to do if the provider rejects the credentials.
+    /// Returns advice for the case that the provider rejects the credentials.
     fn remedy(&self) -> String {
         match self {
             Self::Google(_) => "run `gcloud auth application-default login`".to_owned(),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const CONVERSATION: &str = include_str!("../../assets/demo/conversation.toml");
-/// Turn that answers anything that was not recorded.
+/// Fallback turn for anything that was not recorded.
 const OVER: &str = "over";
 const CALL_PREFIX: &str = "demo_";
 const WINDOW: u64 = 200_000;
@@ -41,7 +41,7 @@ pub(crate) fn project() -> &'static [(&'static str, &'static [u8], u32)] {
 pub(crate) enum Pace {
     /// Speed of a real model.
     Recorded,
-    /// Everything at once.
+    /// All parts at once.
     #[cfg(test)]
     Instant,
 }

@@ -50,7 +50,7 @@ impl ErrorContext {
         ModelError { failure, retry_after, usage: None }
     }
 
-    /// Returns what an error says about the request: its message, and the names of the fields it means.
+    /// Returns the parts of an error that concern the request: its message, and the names of the fields it refers to.
     pub(crate) fn complaint(body: &[u8]) -> String {
         let words = read_body("", body);
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) else { return words.message };
@@ -118,7 +118,7 @@ impl ErrorContext {
         failure.into()
     }
 
-    /// Returns what to do about a server that is not reached.
+    /// Returns advice for a server that cannot be reached.
     fn unreachable(&self, reason: &str) -> String {
         if reason.starts_with("TLS: invalid peer certificate") {
             return "if your network uses its own certificate authority, set `http.ca_bundle` in config.toml to its PEM file"

@@ -40,7 +40,7 @@ enum Step {
     Incomplete,
 }
 
-/// Headers of a message that say what it is.
+/// Headers that describe the kind of a message.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Kind {
     message: String,

@@ -81,7 +81,7 @@ pub(crate) async fn check(spec: ProviderSpec) -> Result<(), Failure> {
 /// Model list, fetched page by page.
 pub(super) struct List<'a> {
     connection: &'a Connection,
-    /// The path of a list that is elsewhere than usual.
+    /// The path of a list at an unusual location.
     path: Option<String>,
     form: Form,
 }

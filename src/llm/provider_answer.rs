@@ -22,7 +22,7 @@ pub(super) struct ProviderAnswer {
 }
 
 impl ProviderAnswer {
-    /// Adds a page, or what is new about a page.
+    /// Adds a page, or new information about a page.
     pub(super) fn add(&mut self, page: FoundPage) {
         let Some(known) = self.pages.iter_mut().find(|known| known.url == page.url) else { return self.pages.push(page) };
         if known.title.is_empty() {
@@ -39,8 +39,8 @@ impl ProviderAnswer {
 /// Returns the text that asks for a search.
 pub(super) fn instruction(request: &SearchRequest) -> String {
     format!(
-        "Search the web once, for exactly this query, and change nothing in it:\n\n{}\n\nThen list up to {} relevant pages, each with \
-         its address and one or two sentences about what it says on the query. Do not answer from memory.",
+        "Search the web once, for exactly this query, without changing it:\n\n{}\n\nThen list up to {} relevant pages, each with \
+         its address and one or two sentences about what it says about the query. Do not answer from memory.",
         request.query, request.count
     )
 }

@@ -104,8 +104,8 @@ impl Quirks {
         Form { ids: self.ids.unwrap_or(ids), version: self.version }
     }
 
-    /// Learns from an error. Returns what is done differently from now on, or `None` if nothing can be. `requested`: the requested output
-    /// tokens.
+    /// Learns from an error. Returns a description of the change for later requests, or `None` if no change helps. `requested`:
+    /// the requested output tokens.
     pub(crate) fn learn(&mut self, refusal: &str, requested: u64) -> Option<String> {
         let text = refusal.to_lowercase();
         let learned = self.learn_limit(&text, requested).or_else(|| self.learn_ids(&text)).or_else(|| self.learn_field(&text))?;

@@ -202,7 +202,7 @@ impl Inner {
         Err(error)
     }
 
-    /// Sends a request besides the conversation and returns the whole response.
+    /// Sends a request outside the conversation and returns the whole response.
     async fn ask_aside(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, ModelError> {
         let reply = self.connection.post(path, &Headers::new(), body.into()).await?;
         if !(200..300).contains(&reply.status()) {
@@ -229,7 +229,7 @@ impl Inner {
         (status, error, body)
     }
 
-    /// Learns from an error what to leave out of the next request. The agent sends it, so that the user sees the retry.
+    /// Learns from an error what to omit from the next request. The agent sends that request, so that the user sees the retry.
     fn learn(&self, status: u16, request: &ModelRequest, quirks: &Quirks, body: &[u8], error: &mut ModelError) {
         let of_request =
             matches!(error.failure.kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);

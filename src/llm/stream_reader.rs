@@ -236,8 +236,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Returns whether an event is more than a keep-alive, which has a name of its own or repeats itself. `added`: it contains a part of
-    /// the response.
+    /// Returns whether an event is more than a keep-alive, which has its own name or repeats itself. `added`: it contains a part
+    /// of the response.
     fn is_news(&mut self, event: Event, added: bool) -> bool {
         let alive = event.name.as_deref().is_some_and(|name| matches!(name, "ping" | "keepalive" | "keep-alive" | "heartbeat"));
         if alive || event.data.trim().is_empty() {

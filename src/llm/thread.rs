@@ -50,7 +50,7 @@ impl Source {
     }
 }
 
-/// Settings that the JSON depends on besides the messages; when they change, everything is written again.
+/// Settings, other than the messages, that the JSON depends on; when they change, everything is written again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Form {
     pub ids: Ids,

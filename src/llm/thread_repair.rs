@@ -1,5 +1,5 @@
-//! Thread repair: calls without results, results without calls, invalid or duplicate IDs, parts that only another provider can read. A note
-//! replaces what has to be left out.
+//! Thread repair: calls without results, results without calls, invalid or duplicate IDs, parts that only another provider can
+//! read. A note replaces each omitted part.
 
 use super::ids::Ids;
 use super::opaque_parts;

@@ -1,5 +1,5 @@
-//! Web search by the provider: a request of its own that contains only the query, so that it can be approved before it is sent. Requests
-//! of the conversation never offer the search of the provider.
+//! Web search by the provider: a separate request that contains only the query, so that it can be approved before it is sent.
+//! Requests of the conversation never offer the search of the provider.
 
 use super::provider_answer::ProviderAnswer;
 use super::{Api, anthropic, gemini, responses};
@@ -26,7 +26,7 @@ pub(super) trait SearchConnection: Send + Sync {
     fn provider(&self) -> &str;
     /// Returns whether the address is the provider's own.
     fn is_at_home(&self) -> bool;
-    /// Sends a request besides the conversation and returns the whole response.
+    /// Sends a request outside the conversation and returns the whole response.
     fn ask(&self, path: String, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, ModelError>>;
 }
 
@@ -51,7 +51,7 @@ impl ProviderSearch {
     }
 }
 
-/// Returns the price in US dollars of the searches of one request, besides the tokens, according to the price lists of the providers
+/// Returns the price in US dollars of the searches of one request, without the tokens, according to the price lists of the providers
 /// in 2026: Anthropic and OpenAI charge $10 per 1,000 searches, Google $14 per 1,000 queries since Gemini 3 and before that $35 per
 /// 1,000 requests that searched, however many queries they took. Free quotas are not taken into account.
 fn fee_usd(api: Api, model: &str, searches: u64) -> f64 {

@@ -1,4 +1,4 @@
-//! Failures as the ports define them; the main question is whether the call may have run.
+//! Failures as the ports define them; the main distinction is whether the call may have run.
 
 use super::Spec;
 use super::limits::{MESSAGE_BYTES, SAID_CHARS};

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 /// Error code for a request that requires the user to visit a URL first.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
 
-/// Request that the server may answer with a question.
+/// Request that the server may answer with a request for input.
 pub(super) enum Question {
     Call(CallToolRequestParams),
     Read(ReadResourceRequestParams),

@@ -98,7 +98,8 @@ impl ServerRequests {
         self.busy.subscribe()
     }
 
-    /// Asks the user, one request after the other. Without a user, or without a running call that it could belong to, there is no answer.
+    /// Asks the user, one request after the other. Requests without a user, or without a running call that could have caused
+    /// them, get no answer.
     pub(super) async fn elicit(&self, request: ElicitRequestParams) -> ElicitResult {
         let declined = || ElicitResult::new(ElicitationAction::Decline);
         let Some(asks) = &self.asks else { return declined() };

@@ -69,7 +69,7 @@ impl<'a> ToolCollector<'a> {
                 }
             };
             if self.tools.len() == TOOLS {
-                self.notes.push(format!("more than {TOOLS} tools; the rest were left out"));
+                self.notes.push(format!("more than {TOOLS} tools; the rest were ignored"));
                 return false;
             }
             match judged(self.server, &tool) {
@@ -77,7 +77,7 @@ impl<'a> ToolCollector<'a> {
                 Ok(_) if self.names.contains(&*tool.name) => self.leave_out(&tool.name, "listed twice; the first one is used"),
                 Ok((_, bytes)) if self.bytes + bytes > DEFINITION_BYTES => {
                     let limit = DEFINITION_BYTES / (1024 * 1024);
-                    self.notes.push(format!("the tool definitions exceed {limit} MB; the rest were left out"));
+                    self.notes.push(format!("the tool definitions exceed {limit} MB; the rest were ignored"));
                     return false;
                 }
                 Ok((tool, bytes)) => {
@@ -93,13 +93,13 @@ impl<'a> ToolCollector<'a> {
     fn leave_out(&mut self, name: &str, reason: &str) {
         self.left_out += 1;
         if self.left_out <= NOTES {
-            self.notes.push(format!("tool `{}` left out: {reason}", cut(name, 64)));
+            self.notes.push(format!("tool `{}` ignored: {reason}", cut(name, 64)));
         }
     }
 
     fn done(mut self) -> Listed {
         if self.left_out > NOTES {
-            self.notes.push(format!("{} more tools left out for similar reasons", self.left_out - NOTES));
+            self.notes.push(format!("{} more tools ignored for similar reasons", self.left_out - NOTES));
         }
         Listed { tools: self.tools.into(), notes: self.notes }
     }

@@ -129,7 +129,7 @@ pub enum Attendance {
     Endless,
 }
 
-/// Returns why a line needs a user who attends to it; `None` if no part of it is in the tables.
+/// Returns why a line needs the user's attention while it runs; `None` if no part of it is in the tables.
 pub fn attendance(line: &str) -> Option<Attendance> {
     let trimmed = line.trim_end();
     if trimmed.ends_with('&') && !trimmed.ends_with("&&") {

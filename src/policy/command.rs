@@ -29,7 +29,7 @@ const MOVES: &str = "the line changes directory, so aye cannot resolve its paths
 pub(crate) const MANDATE: &str = "plan";
 pub(crate) const NAMED_IN_PLAN: &str = "named in the plan that you approved";
 
-/// Everything that stays the same while one line is judged.
+/// Everything that is constant during the evaluation of one line.
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
     pub layers: &'a [Ready],
@@ -78,7 +78,7 @@ fn judge_entered(entered: &Entered<'_>, directory: &Path, scene: &Scene<'_>) -> 
     Finding { decided: own.unwrap_or(whole.decided), remember, ..whole }
 }
 
-/// Judges the change of the directory, which needs no approval unless a rule says so.
+/// Judges the change of the directory, which needs no approval unless a rule requires it.
 fn judge_change(entered: &Entered<'_>, scene: &Scene<'_>) -> Finding {
     let line = read(entered.first);
     let Some(part) = line.parts.first() else { return judge_line(entered.first, scene) };
@@ -171,7 +171,7 @@ fn out_of_place(cwd: &Target, scene: &Scene<'_>) -> Option<Decided> {
     None
 }
 
-/// A command that a rule can be saved for.
+/// A command for which a rule can be saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Keepable {
     pub argv: Vec<Arg>,
@@ -196,7 +196,7 @@ pub(crate) fn asking(
     asking_of_line(rest, 1, &Scene { cwd: &directory, ..*scene }, by_person)
 }
 
-/// Returns the parts of a line that need approval; `before` is the number of parts before it in a longer line.
+/// Returns the parts of a line that need approval; `before` is the number of parts before this line in a longer one.
 fn asking_of_line(
     command: &str,
     before: usize,
@@ -248,7 +248,7 @@ pub(crate) fn only_command(command: &str, cwd: &Target, scene: &Scene<'_>, use_p
     }
 }
 
-/// Returns whether an allow rule that matches a command holds for it now.
+/// Returns whether an allow rule that matches a command applies to it now.
 pub(crate) fn is_in_reach(rule: &Rule, line: &Line, part: &Simple, scene: &Scene<'_>) -> bool {
     counts(rule.expires_at, scene.now) && out_of_reach(rule, line, part, &part.invocations[0], scene).is_none()
 }
@@ -263,7 +263,7 @@ pub(crate) fn is_managed(command: &str, scene: &Scene<'_>) -> bool {
     scene.layers.iter().filter(|layer| layer.scope.is_managed()).any(decides)
 }
 
-/// Returns whether a single command may be saved as a rule: one for a copy of the workspace only, or a general one.
+/// Returns whether a single command may be saved as a rule, either a general one or one for copies of the workspace only.
 pub(crate) fn may_be_kept(command: &str, scene: &Scene<'_>, in_a_copy: bool) -> bool {
     let line = read_line(command);
     match line.parts.as_slice() {
@@ -355,7 +355,8 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
     Finding { decided, risk: danger.risk, critical: danger.critical, reads_only: danger.reads_only, remember, parts: vec![shown] }
 }
 
-/// Returns whether the sandbox lets a command change only the workspace: it is there, and no layer opens other places.
+/// Returns whether the sandbox lets a command change only the workspace: a sandbox exists, and no layer makes other paths
+/// writable.
 fn writes_only_in_workspace(scene: &Scene<'_>) -> bool {
     let shells = scene.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref());
     let opens = |terms: &Terms| terms.sandbox.is_some() || terms.writable_paths.is_some() || terms.cache.is_some();
@@ -381,13 +382,13 @@ fn concealed(part: &Simple, scene: &Scene<'_>) -> Option<&'static str> {
     (part.narrowed && part.invocations.iter().any(telling)).then_some(CONCEALS_NAME)
 }
 
-/// Returns whether a layer blocks some use of a program.
+/// Returns whether a layer blocks the program in at least some uses.
 fn speaks_of(layer: &Ready, program: &str) -> bool {
     layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).any(|entry| entry.is_about(program))
         || layer.commands.iter().any(|owned| owned.rule.decision == Decision::Deny && owned.rule.is_about(program))
 }
 
-/// Returns the first rule that denies some program.
+/// Returns the first rule that denies any program.
 fn blocking_rule(scene: &Scene<'_>) -> Option<String> {
     scene.layers.iter().find_map(|layer| {
         let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).next();
@@ -422,7 +423,8 @@ fn loosened(decided: Decided, danger: &danger::Danger, remember: Option<&Grant>,
     decided
 }
 
-/// Returns what "until I quit" could allow: exactly these words in this directory, if nothing about them is risky or hidden.
+/// Returns the grant that "until I quit" could give: exactly these words in this directory, if nothing about them is risky or
+/// hidden.
 fn remembered(line: &Line, part: &Simple, decided: &Decided, danger: &danger::Danger, cwd: &Path) -> Option<Grant> {
     let plain = line.floors.is_empty() && part.floors.is_empty() && part.redirects.is_empty() && part.invocations.len() == 1;
     let safe = !decided.locked && !danger.never_remembered && !danger.critical && danger.risk <= Risk::Medium;
@@ -437,7 +439,7 @@ fn part_in_layer(line: &Line, part: &Simple, layer: &Ready, scene: &Scene<'_>) -
     Some(decided)
 }
 
-/// Returns the denial of a command that is blocked or that a rule denies, however it is run.
+/// Returns the denial of a command that is blocked or that a rule denies, regardless of how it is run.
 pub(crate) fn refused(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
     let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).find(|entry| entry.could_hit(argv));
     if let Some(entry) = blocked {
@@ -450,7 +452,7 @@ pub(crate) fn refused(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Dec
     Some(Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule")))
 }
 
-/// Returns the ask verdict of a rule about a command, however it is run.
+/// Returns the ask verdict of a rule about a command, regardless of how it is run.
 pub(crate) fn asked(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
     let asks = |owned: &&Owned<Rule>| {
         owned.rule.decision == Decision::Ask && counts(owned.rule.expires_at, now) && owned.rule.strikes(argv)
@@ -508,7 +510,8 @@ fn invocation_in_layer(
     undecided(line, part, shell, scope, obstacle)
 }
 
-/// Returns the verdict of a rule that holds only in a copy of the workspace: where there is none, the command needs approval.
+/// Returns the verdict of a rule that applies only in a copy of the workspace: if no copy is possible, the command needs
+/// approval.
 fn in_a_copy(rule: &Rule, scope: Scope, shell: &Shell) -> Decided {
     let given = reason(&rule.reason, "allowed by a rule");
     let mut asked = Decided::ask(scope.rule(rule.line), format!("{given}, only in a copy of the workspace")).in_a_copy();
@@ -621,7 +624,7 @@ fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<(String, String)>
     })
 }
 
-/// Returns whether a rule applies to some command of a line, as its examples state.
+/// Returns whether a rule applies to any command of a line, as its examples claim.
 pub(crate) fn applies(rule: &Rule, command: &str, scene: &Scene<'_>) -> bool {
     let rest = entered(command).filter(|entered| working_directory(entered, scene).is_some()).map(|entered| entered.rest);
     let line = read_line(rest.unwrap_or(command));

@@ -34,7 +34,7 @@ pub fn line_of(argv: &[String], input: Option<&str>) -> String {
     format!("{line} <<'{end}'\n{input}{gap}{end}")
 }
 
-/// Judges a custom tool. A tool may not do what commands may not do; rules that allow commands do not allow tools.
+/// Judges a custom tool. A tool may not do anything that commands may not do; rules that allow commands do not allow tools.
 pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &Scene<'_>) -> Finding {
     // The mode is applied to the tool, not to its command.
     let context = Context { mode: Mode::Ask, ..scene.context.clone() };
@@ -51,7 +51,7 @@ pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &Scene<'_>) -> Fin
     finding
 }
 
-/// Returns a word as a rule sees it. The user's tools are in aye's own directory, which commands may not name, so a program
+/// Returns a word as a rule sees it. The user's tools are in aye's own directory, which command lines must not name, so a program
 /// there is judged by its name alone.
 fn as_named(word: &str, context: &Context) -> String {
     let path = Path::new(word);

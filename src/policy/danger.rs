@@ -1,4 +1,4 @@
-//! Danger of a command: its effect with the highest risk, and what it may do without approval.
+//! Danger of a command: its effect with the highest risk, and the properties that decide what may run without approval.
 
 use super::effect::{Effect, worst_effect};
 use super::git::without_message;
@@ -92,7 +92,7 @@ fn conduct_of(part: &Simple, context: &Context, cwd: &Path) -> Conduct {
     conduct
 }
 
-/// Returns whether a part discards uncommitted work: it needs approval each time, whatever allows it.
+/// Returns whether a part discards uncommitted work, which needs approval each time, regardless of rules.
 pub(crate) fn discards(part: &Simple) -> bool {
     part.invocations.iter().any(super::git::discards)
 }

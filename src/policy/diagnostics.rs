@@ -1,5 +1,4 @@
-//! All mistakes of a bundle at once. The reader stops at the first mistake, so aye blanks that one out and reads the rest
-//! again.
+//! All mistakes of a bundle at once. The reader stops at the first mistake, so the line is removed and the rest is read again.
 
 use super::bundle::{Bundle, BundleError};
 use std::ops::Range;
@@ -7,11 +6,11 @@ use toml::de::DeTable;
 
 /// Maximum number of mistakes that are reported.
 const MAX: usize = 50;
-/// Size in bytes above which only the first mistake is looked for.
+/// Size in bytes above which only the first mistake is reported.
 const MAX_BYTES: usize = 256 * 1024;
 
 impl Bundle {
-    /// Returns every mistake in line order, without those that only follow from another one.
+    /// Returns every mistake in line order, without mistakes that are only consequences of others.
     pub fn mistakes(text: &str, name: &str) -> Vec<BundleError> {
         let mut lines: Vec<&str> = text.lines().collect();
         let mut found: Vec<BundleError> = Vec::new();

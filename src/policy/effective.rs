@@ -80,12 +80,12 @@ fn note(layer: &Ready, entry: &Entry, all: &[(&Ready, Entry)]) -> Option<String>
         .then(|| "tightens".to_owned())
 }
 
-/// Returns whether the entry as a whole tries to widen; in a rule with `args = "any"`, only that key does.
+/// Returns whether the whole entry would widen the policy; in a rule with `args = "any"`, only that key would.
 fn widening(layer: &Ready, entry: &Entry) -> bool {
     entry.key != "rules" || layer.scope == Scope::Project
 }
 
-/// Returns how strict a value is, for keys where the strictest layer wins; less is stricter.
+/// Returns how strict a value is, for keys where the strictest layer wins; a lower number is stricter.
 fn strictness(entry: &Entry) -> Option<f64> {
     if let Some((_, order)) = STRICTNESS.iter().find(|(key, _)| *key == entry.key) {
         return order.iter().position(|value| *value == entry.value).map(|at| at as f64);

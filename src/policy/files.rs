@@ -1,4 +1,4 @@
-//! Verdicts on file actions: capability, place, block list, allow list, approval.
+//! Verdicts on file actions: capability, location, block list, allow list, approval.
 
 use super::bundle::Decision;
 use super::excluded::EXCLUDED_LIST;
@@ -128,7 +128,8 @@ fn ask_if_runs_on_open(decided: Decided, target: &Target, layers: &[Ready], cont
     Decided { approval_rule: decided.approval_rule, ..Decided::ask("built-in", why) }.locked()
 }
 
-/// Returns what runs code from the file when its folder is opened: by its real path, or by the given name if that is a symlink.
+/// Returns the programs that run code from the file when its folder is opened: by its real path, or by the given name if that is
+/// a symlink.
 fn opened(target: &Target, context: &Context) -> Option<CodeReader> {
     let of = |path: &Path| runs_code(path, &context.roots).filter(|found| found.when == RunsWhen::Opened);
     of(&target.real).or_else(|| of(Path::new(&target.given)))
@@ -144,7 +145,7 @@ fn kept_content(action: &Action, layers: &[Ready]) -> Finding {
     Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
 }
 
-/// Returns the verdict that applies whatever a bundle says.
+/// Returns the verdict that applies regardless of any bundle.
 fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Decided> {
     let path = target.real.as_path();
     let given = &target.given;
@@ -172,7 +173,7 @@ fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Deci
     })
 }
 
-/// Everything that stays the same from layer to layer.
+/// Everything that is the same for all layers.
 struct Scene<'a> {
     access: Access,
     capability: &'a str,
@@ -184,7 +185,7 @@ struct Scene<'a> {
 
 impl Scene<'_> {
     /// Returns the verdict of a layer. Order: blocked and deny, protected paths, the allow list, then ask rules, allow rules
-    /// and approval. No rule covers more than the list.
+    /// and approval. No rule covers paths outside the list.
     fn in_layer(&self, layer: &Ready) -> Option<Decided> {
         let Some(rules) = self.access.rules(layer) else { return unlisted(self.capability, layer) };
         let mut decided = self.by_rules(rules, layer.scope);
@@ -241,13 +242,13 @@ impl Scene<'_> {
     }
 }
 
-/// Guard of a protected path: closed, with the reason, or opened by a rule of the user or an administrator.
+/// Protection of a path: in effect, with the reason, or lifted by a rule of the user or an administrator.
 enum Guard {
     Closed(String),
     Opened(String),
 }
 
-/// Returns the guard of a path in a protected place, which a layer may open.
+/// Returns the protection of a path in a protected location, which a layer may lift.
 fn guard(access: Access, path: &Path, layers: &[Ready], context: &Context) -> Option<Guard> {
     if access == Access::Read {
         return to_be_read(path, layers, context);
@@ -259,8 +260,8 @@ fn guard(access: Access, path: &Path, layers: &[Ready], context: &Context) -> Op
     Some(opened.map_or_else(|| Guard::Closed(place.reason()), Guard::Opened))
 }
 
-/// Returns the guard for reading credentials: closed, unless the user or an administrator names that path. `~` does not name
-/// `~/.ssh`.
+/// Returns the protection of credentials against reading: in effect, unless the user or an administrator names that path. `~`
+/// does not name `~/.ssh`.
 fn to_be_read(path: &Path, layers: &[Ready], context: &Context) -> Option<Guard> {
     let found = credentials(path, context)?;
     let names = |layer: &Ready| Some(layer.read.as_ref()?.allowed.as_ref()?.names(&found.place, path));
@@ -293,7 +294,7 @@ pub(crate) fn entry_may_be_read(path: &Path, layers: &[Ready], context: &Context
     is_deeper_than_credentials(path, context) || !is_closed()
 }
 
-/// Returns whether a path with credentials stays closed because no layer that may open it names it.
+/// Returns whether a path with credentials stays protected because no layer with that right names it.
 pub(crate) fn keeps_credentials(place: &Path, layers: &[Ready], context: &Context) -> bool {
     matches!(to_be_read(place, layers, context), Some(Guard::Closed(_)))
 }

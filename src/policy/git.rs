@@ -108,7 +108,7 @@ const BESIDE: &[&str] = &["git", "cd", "echo", "printf", "true"];
 /// Words with which git would copy programs or settings from elsewhere into a new repository.
 const PROGRAMS: &[&str] = &["--template", "--config", "--exec-path"];
 
-/// Returns what the git commands of a line need, also through wrappers.
+/// Returns the access that the git commands of a line need, including those behind wrappers.
 pub fn git_writes(line: &str) -> GitWrites {
     let line = read(line);
     let all = || line.parts.iter().flat_map(|part| &part.invocations);

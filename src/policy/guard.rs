@@ -12,7 +12,7 @@ thread_local! {
     static OPEN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts one evaluation while it exists, also while a panic unwinds.
+/// Counts one evaluation while it exists, even while a panic unwinds.
 struct Open;
 
 impl Open {

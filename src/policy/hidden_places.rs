@@ -8,7 +8,7 @@ use super::shell::options::reading;
 use super::shell::{Arg, Invocation, read};
 use std::path::{Path, PathBuf};
 
-/// Directories outside the workspace that every command sees, or has its own copy of.
+/// Directories outside the workspace that are visible to every command, or of which it has its own copy.
 const SEEN: &[&str] = &[
     "/usr",
     "/bin",
@@ -68,7 +68,7 @@ fn places(invocation: &Invocation) -> Vec<&Arg> {
     words
 }
 
-/// Returns whether a text can be a path rather than code or a pattern.
+/// Returns whether a string can be a path rather than code or a pattern.
 fn is_path(text: &str) -> bool {
     !text.trim_matches('/').is_empty() && !text.contains(|c: char| c.is_whitespace() || "{}()|^$\\,;\"'<>".contains(c))
 }

@@ -1,4 +1,4 @@
-//! Programs that a rule may let reach hosts without a prompt, and the hosts that a rule names.
+//! Programs that a rule may allow to reach hosts without a prompt, and the hosts in a rule.
 
 use super::interpreters::kind;
 use super::program_kinds::{DELETING, INTERPRETERS, NETWORK, PRIVILEGED};
@@ -67,7 +67,7 @@ pub(crate) fn never_reaches(argv: &[Arg]) -> Option<&'static str> {
     let Some(program) = argv.first().map(|arg| arg.text.as_str()) else { return Some("is unknown") };
     let name = base(program);
     if program.contains('/') {
-        return Some("is given as a path");
+        return Some("is specified as a path");
     }
     if kind(name).is_some() || INTERPRETERS.contains(&name) {
         return Some("runs other code");

@@ -1,4 +1,4 @@
-//! Interpreters and task runners: programs that run what a project or a line tells them to. A saved rule lets them run only in a
+//! Interpreters and task runners: programs that run code of a project or of the line. A saved rule lets them run only in a
 //! copy of the workspace, and never with code that the line itself contains.
 
 use super::shell::{Arg, Simple};
@@ -11,9 +11,9 @@ struct Interpreter {
     plain: &'static [&'static str],
     /// Options before the program that take the next word as their value.
     valued: &'static [&'static str],
-    /// Option after which a module is named.
+    /// Option that is followed by a module name.
     module: &'static str,
-    /// Options with which no program has to be named.
+    /// Options that make naming a program unnecessary.
     complete: &'static [&'static str],
 }
 
@@ -40,7 +40,7 @@ const INTERPRETERS: &[Interpreter] = &[
 /// Programs that run the tasks of a project.
 const RUNNERS: &[&str] =
     &["make", "gmake", "just", "task", "npm", "pnpm", "yarn", "bun", "deno", "gradle", "mvn", "rake", "tox", "nox", "composer"];
-/// Task runners that a project brings along.
+/// Task runners that are part of a project.
 const WRAPPERS: &[&str] = &["./gradlew", "./mvnw"];
 /// Modules of python that run code from the line or from the terminal.
 const CODE_MODULES: &[&str] =
@@ -69,7 +69,7 @@ const CODE_WORDS: &[&str] = &[
     "--file=-",
     "--makefile=-",
 ];
-/// Subcommands of task runners after which the task is named.
+/// Subcommands of task runners that are followed by the task name.
 const RUNNING_TASKS: &[&str] = &["run", "run-script", "task", "exec", "x", "dlx"];
 /// Options of a task runner that change only how much it prints or runs at once.
 const QUIET: &[&str] = &["-j", "-k", "-s", "-q", "-v", "--silent", "--quiet", "--verbose", "--keep-going"];

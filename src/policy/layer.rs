@@ -1,4 +1,4 @@
-//! Layers of the policy: the name of a bundle in verdicts, what it may do, and its compiled patterns.
+//! Layers of the policy: the name of a bundle in verdicts, its rights, and its compiled patterns.
 
 use super::bundle::{Approve, Bundle, Decision, FileRule, Files, Rule, ToolRule};
 use super::excluded::{EXCLUDED_LIST, ExcludedPaths};
@@ -96,7 +96,7 @@ impl Scope {
         self.is_managed() || self == Self::Project
     }
 
-    /// Returns whether it is the user's own layer, which rules saved for a project and a session extend.
+    /// Returns whether the layer is the user's own, which rules saved for a project and a session extend.
     fn is_own(self) -> bool {
         matches!(self, Self::User | Self::File | Self::BuiltIn)
     }
@@ -136,7 +136,7 @@ pub(crate) struct FileRules {
     pub blocked: Places,
     pub unprotected: Places,
     pub rules: Vec<Owned<PathRule>>,
-    /// Files that the workspace excludes, whatever the layer says.
+    /// Files that the workspace excludes, regardless of the layer.
     pub excluded: Arc<[ExcludedPaths]>,
 }
 
@@ -152,7 +152,7 @@ impl FileRules {
         }
     }
 
-    /// Returns the rule that denies a path, whatever else allows it.
+    /// Returns the rule that denies a path, even if another rule allows it.
     pub(crate) fn shut(&self, scope: Scope, path: &Path, now: Timestamp) -> Option<PathDenial<'_>> {
         let excluded = || {
             let is_excluded = self.excluded.iter().any(|list| list.excludes(path));
@@ -198,7 +198,8 @@ pub(crate) struct Ready {
     pub tools: Vec<Owned<ToolRule>>,
     /// Rules about custom tools.
     pub custom: Vec<Owned<ToolRule>>,
-    /// Capabilities of the layer that this one extends, or by which it is extended: not listing them denies nothing.
+    /// Capabilities of the layer that this one extends, or that extends this one; they are not denied if this layer does not list
+    /// them.
     listed_elsewhere: Vec<String>,
 }
 

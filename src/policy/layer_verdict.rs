@@ -56,7 +56,7 @@ impl Decided {
         Self::new(VerdictKind::Allow, rule, reason)
     }
 
-    /// Lets the command run in a copy of the workspace before its approval, as a rule says.
+    /// Lets the command run in a copy of the workspace before its approval, as required by a rule.
     pub(crate) fn in_a_copy(mut self) -> Self {
         (self.approve, self.in_a_copy) = (Approve::Effects, true);
         self
@@ -67,7 +67,7 @@ impl Decided {
         self
     }
 
-    /// Returns the verdict of a mode that allows what the rules ask about. Its terms for a run in a copy stay.
+    /// Returns the verdict of a mode that allows what the rules ask about. Its terms for a run in a copy are unchanged.
     pub(crate) fn allowed_by_mode(self, mode: Mode) -> Self {
         let Self { by_name, approve, in_a_copy, reason, .. } = self;
         let rule = format!("{} mode", mode.as_str());

@@ -9,7 +9,7 @@ use super::shell::{Arg, Invocation, read};
 /// Maximum number of operands of a line; longer lines are not analysed.
 const MAX: usize = 4_000;
 
-/// A path that a program of a line is given.
+/// A path that is passed to a program of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operand {
     /// Path relative to the directory of the line. A leading `~` is kept only if the shell expands it.
@@ -18,7 +18,7 @@ pub struct Operand {
     pub follows: Follows,
 }
 
-/// Links that a program follows beyond those in the path of an operand.
+/// Symlinks that a program follows in addition to those in the path of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follows {
     Nothing,

@@ -1,4 +1,4 @@
-//! Blocked programs that a command names in its arguments or variables, where no table says that it starts them.
+//! Blocked programs in the arguments or variables of a command that, according to the tables, does not start them.
 
 use super::git::without_messages;
 use super::shell::option_verdict::Reading;
@@ -48,8 +48,8 @@ fn may_run_input(invocation: &Invocation) -> bool {
     may_run_words(invocation) && !STORES_INPUT.contains(&invocation.base())
 }
 
-/// Returns the words of the arguments that may name a program. What the tables of runners and the parser find is left out:
-/// it is judged by itself.
+/// Returns the words of the arguments that may name a program, except programs found by the tables of runners or by the parser,
+/// which are judged separately.
 fn words_that_may_run(invocation: &Invocation) -> Vec<Arg> {
     let (name, argv) = (invocation.base(), &invocation.argv);
     if !may_run_words(invocation) {

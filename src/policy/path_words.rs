@@ -1,4 +1,4 @@
-//! Words of a command as paths: where they lead, and whether they name credentials.
+//! Words of a command as paths: their targets, and whether they name credentials.
 
 use super::paths::Context;
 use super::shell::Arg;

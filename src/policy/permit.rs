@@ -5,7 +5,7 @@ use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Action, ApproveWhen
 /// Rule in the decision log if effects were applied that need no approval.
 const KEPT_UNASKED: &str = "effects";
 
-/// Permission to do exactly these actions, once. Not `Clone`; only this module creates one.
+/// Permission to perform exactly these actions, once. Not `Clone`; only this module creates one.
 #[derive(Debug)]
 pub struct Permit {
     actions: Vec<Action>,
@@ -41,7 +41,7 @@ impl Permit {
         Self { reads_only: self.reads_only || unasked.as_reading, unasked: Some(unasked), ..self }
     }
 
-    /// Marks the permit as given by the mode: the command runs in a layer, and its effects are decided about.
+    /// Marks the permit as given by the mode: the command runs in a layer, and its effects are decided separately.
     pub(super) fn first_in_layer(self) -> Self {
         Self { in_layer: true, ..self }
     }

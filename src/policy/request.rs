@@ -96,7 +96,7 @@ fn opened(destination: &Destination, layers: &[Ready]) -> Option<AllowedHost> {
     layers.iter().filter(may).filter_map(of_layer).max_by_key(|opened| opened.with_port)
 }
 
-/// Returns the verdict that applies whatever a bundle says.
+/// Returns the verdict that applies regardless of any bundle.
 fn everywhere(destination: &Destination, opened: Option<&AllowedHost>) -> Option<Decided> {
     let kind = match destination.host() {
         Host::Address(address) => special(*address),

@@ -23,7 +23,7 @@ pub(crate) struct Searched<'a> {
 }
 
 /// Returns the verdict of all layers on one search. A search changes nothing, so plan mode asks like the
-/// others; no mode allows it, because what is searched for leaves this machine.
+/// others; no mode allows it, because the query leaves this machine.
 pub(crate) fn judge(searched: &Searched<'_>, layers: &[Ready], now: Timestamp) -> Finding {
     let long = searched.query.len() > LONG_QUERY;
     let risk = if long { Risk::High } else { Risk::Medium };

@@ -1,4 +1,4 @@
-//! Order of calls: which of them wait for an earlier one.
+//! Order of calls: decides whether a call waits for an earlier one.
 
 use super::{Plan, Reach, touched};
 use crate::protocol::{Action, Place};

@@ -2,16 +2,16 @@
 
 use crate::policy::Unasked;
 
-/// Reasons to ask, each for another kind of rule that allows. A call that the user approves runs in spite of them.
+/// Reasons to ask, each for another kind of rule that allows. A call that the user approves runs despite these doubts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Doubts {
-    /// Reason for a call that runs without approval and may do more than read.
+    /// Reason for a call that would run without approval and may do more than read.
     pub unasked: Option<String>,
     /// Reason for a command line that a rule allows by the names of its programs.
     pub by_name: Option<String>,
     /// Reason for a command line that is allowed because it only reads.
     pub as_reading: Option<String>,
-    /// Reason for a command line that a rule allows by its words: a symlink leads one of its operands elsewhere.
+    /// Reason for a command line that a rule allows by its words: a symlink redirects one of its operands.
     pub through_links: Option<String>,
     /// Reason for any call: a skill does not list its tool, or a file of a skill changed. It asks before the call runs.
     pub skill: Option<String>,

@@ -1,4 +1,4 @@
-//! Footprint of a call: the paths it reads and writes, which decide what may run at the same time.
+//! Footprint of a call: the paths it reads and writes, which decide which calls may run at the same time.
 
 use super::Plan;
 use crate::protocol::Action;

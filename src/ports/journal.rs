@@ -72,7 +72,7 @@ pub(crate) enum Record {
         /// Message with the summary.
         message: Message,
         compaction: Compaction,
-        /// Messages in the replaced range that stay: those of the user for the running task.
+        /// Messages in the replaced range that are kept: those of the user for the running task.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         verbatim: Vec<MessageId>,
         usage: Usage,
@@ -206,7 +206,7 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A request of a review beside the session. It is not part of the thread, nor of a task.
+    /// A request of a review alongside the session. It is not part of the thread or of a task.
     Reviewed {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -266,7 +266,8 @@ pub(crate) enum Record {
         failure: Failure,
     },
     Continued,
-    /// The session was imported from a checkpoint without records; this is its data besides the conversation. It grants nothing.
+    /// The session was imported from a checkpoint without records; this is its data other than the conversation. It grants
+    /// nothing.
     #[serde(rename_all = "camelCase")]
     Imported {
         #[serde(default, skip_serializing_if = "Option::is_none")]

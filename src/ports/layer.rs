@@ -5,7 +5,7 @@ use crate::protocol::{Action, ToolError};
 /// Whether a command can run in a layer first, and the result of that run.
 #[derive(Debug, Default)]
 pub(crate) enum LayerRun {
-    /// Not a command, or one that keeps running.
+    /// Not a command, or a command that keeps running.
     #[default]
     None,
     Possible,

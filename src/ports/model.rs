@@ -68,14 +68,14 @@ pub(crate) type ModelStream = BoxStream<'static, Result<Delta, ModelError>>;
 pub(crate) trait Model: Send + Sync {
     /// Returns the name: `anthropic/claude-sonnet-5`.
     fn name(&self) -> &str;
-    /// Returns what is known about the model without a request.
+    /// Returns the facts that are known about the model without a request.
     fn facts(&self) -> ModelFacts;
     /// Queries the server for more facts, if useful; `None` if there is nothing new. Never an error: a server that does not describe its
     /// models may still respond to requests.
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         Box::pin(std::future::ready(None))
     }
-    /// Returns the web search of the provider, which is a request of its own; `None` if its API has none.
+    /// Returns the web search of the provider, which is a separate request; `None` if its API has none.
     fn web_search(&self) -> Option<Arc<dyn SearchEngine>> {
         None
     }
@@ -89,7 +89,7 @@ pub(crate) trait Models: Send + Sync {
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure>;
     /// Saves an API key for the provider of this model, like `aye auth login`, and returns where it was saved. May block on a keyring.
     fn keep_key(&self, name: &str, key: &KeyText) -> Result<String, Failure>;
-    /// Lists the known models. `ask`: also queries the providers and local model servers. Returns also those that could not be queried, and
-    /// why.
+    /// Lists the known models. `ask`: also queries the providers and local model servers. Also returns the providers that could
+    /// not be queried, and why.
     fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)>;
 }

@@ -1,4 +1,4 @@
-//! Plan of a call: what it would touch and change, with the reasons to ask about it.
+//! Plan of a call: its effects, and the reasons to ask about it.
 
 use super::{Doubts, LayerRun};
 use crate::policy::{Enforcer, Verdict};

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum bytes of an argument schema. Tools with a larger one are left out, because the schema is sent with every request.
+/// Maximum bytes of an argument schema. Tools with a larger schema are ignored, because the schema is sent with every request.
 pub(crate) const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
 /// Tool as its server offers it, or offered it last.
@@ -158,7 +158,7 @@ pub trait RemoteAsks: Send + Sync {
     fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer>;
     /// Returns directories, as `file:` URIs with names.
     fn roots(&self) -> Vec<(String, String)>;
-    /// Returns whether this server learns that sampling is supported.
+    /// Returns whether this server is told that sampling is supported.
     fn samples(&self, server: &str) -> bool {
         let _ = server;
         false

@@ -41,7 +41,7 @@ pub(crate) trait SearchEngine: Send + Sync {
     fn name(&self) -> &str;
     /// Returns the host that receives the query, with its port if it is not the default.
     fn host(&self) -> &str;
-    /// Returns whether this is certain to be a search service: a configured one, or a provider at its own address.
+    /// Returns whether the address is certainly a search service: a configured one, or a provider at its own address.
     fn is_certain(&self) -> bool;
     /// Returns whether the service words the query itself, from the one it receives.
     fn rewords(&self) -> bool;

@@ -67,7 +67,7 @@ pub enum Action {
         input: Option<String>,
         /// Fingerprint of the manifest and of the programs it runs. A different fingerprint means a different tool.
         fingerprint: String,
-        /// Whether the user knows the tool: it is their own, or a project tool with exactly this content.
+        /// Whether the user has seen the tool: it is their own, or a project tool with exactly this content.
         known: bool,
         /// Whether the tool declares that it changes nothing and runs where it cannot change anything.
         reads_only: bool,

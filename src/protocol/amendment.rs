@@ -71,7 +71,7 @@ pub struct EffectPart {
     /// Enclosing item of the source code: `greet()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Hunks of the part in the diff of all files: the first one, and the one after the last.
+    /// Range of hunks of the part in the diff of all files: the first hunk, and the one after the last.
     pub first: usize,
     pub end: usize,
 }

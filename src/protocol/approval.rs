@@ -83,13 +83,13 @@ impl ApproveWhen {
     }
 }
 
-/// Part that a sandbox leaves of an effect on files, if only the workspace can be written.
+/// Part of an effect on files that remains in a sandbox, if only the workspace is writable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
     /// Nothing.
     Blocked,
-    /// The part of it that concerns the workspace.
+    /// Only the part that concerns the workspace.
     OnlyWorkspace,
 }
 
@@ -110,7 +110,7 @@ pub struct Part {
     /// Effect worth naming, as a verb with its object: `publishes commits to origin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<String>,
-    /// Part that the sandbox leaves of that effect, if it is known to be less than all of it.
+    /// Part of that effect that remains in the sandbox, if it is known to be limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<Containment>,
     /// Index of the part whose output it reads, counted from 0.
@@ -195,13 +195,14 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Approval {
-    /// Removes what a client cannot use if it can only approve or deny.
+    /// Removes the parts that a client cannot use if it can only approve or deny.
     pub fn into_question(mut self) -> Self {
         (self.always, self.preview, self.amendable) = Default::default();
         self
     }
 
-    /// Returns what approval of one more run means: `The command runs once more, in a fresh copy …`; `None` if nothing was blocked.
+    /// Returns a description of what approving another run means: `The command runs once more, in a fresh copy …`; `None` if
+    /// nothing was blocked.
     pub fn next_run(&self) -> Option<String> {
         if self.opens.is_empty() {
             return None;

@@ -14,7 +14,7 @@ pub enum ArtifactKind {
     /// A unified diff.
     FileDiff,
     Image,
-    /// File that the model handed to the user.
+    /// File that the model provided to the user.
     File,
 }
 

@@ -54,7 +54,7 @@ pub enum Command {
     Steer {
         text: String,
     },
-    /// Change a queued message, or remove it if the text is empty. A message that was already delivered stays as sent.
+    /// Change a queued message, or remove it if the text is empty. A message that was already delivered is unchanged.
     EditWaiting {
         id: u64,
         text: String,
@@ -117,7 +117,7 @@ pub enum Command {
     /// Interrupt the task: the model and running commands stop at once, and nothing new starts. Changes of files finish. The text of an
     /// interrupted response stays in the conversation.
     Cancel,
-    /// Interrupt the task, and kill everything that still runs.
+    /// Interrupt the task, and kill everything that is still running.
     Kill,
     /// Stop the model and start nothing new; the task ends when the running calls have ended.
     Finish,
@@ -165,7 +165,8 @@ pub enum Command {
     SetMode {
         mode: Mode,
     },
-    /// Set what is approved of commands without a rule, for the rest of this run. A stricter policy takes precedence.
+    /// Set whether commands without a rule are approved before they run or by their effects, for the rest of this run. A stricter
+    /// policy takes precedence.
     SetApprove {
         approve: Approve,
     },

@@ -16,7 +16,7 @@ pub struct ContextUse {
     pub counted: u64,
     /// Estimated tokens that `/compact` would free.
     pub compactable: u64,
-    /// Percentage of the context window at which it is compacted automatically; absent if it never is.
+    /// Percentage of the context window at which the conversation is compacted automatically; absent if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacts_at_percent: Option<u64>,
 }

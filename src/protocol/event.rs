@@ -9,7 +9,7 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Shown in place of a rule if the user approved the call itself.
+/// Shown instead of a rule if the user approved the call.
 pub const APPROVED_BY_YOU: &str = "approved by you";
 /// Beginning of the notice about a rule that was saved in a file.
 pub const RULE_SAVED: &str = "rule saved: ";
@@ -19,10 +19,10 @@ pub const RULE_UNTIL_QUIT: &str = "allowed until aye quits: ";
 pub const NOT_COMPACTED: &str = "not compacted";
 /// Beginning of a notice about a compaction that has not ended.
 pub const COMPACTION_IS: &str = "compaction is ";
-/// Rule of a command that the user let run outside the sandbox.
+/// Rule of a command that the user allowed to run outside the sandbox.
 pub const APPROVED_UNSANDBOXED: &str = "approved by you, outside the sandbox";
 
-/// End of the summary of such a command.
+/// End of the summary of a command that ran outside the sandbox.
 pub const OUTSIDE_SANDBOX: &str = ", outside the sandbox";
 
 /// Event with the IDs it belongs to.
@@ -109,7 +109,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A request of a review beside the session ended. It counts in the totals of the session, and is no part of its conversation.
+    /// A request of a review alongside the session ended. It counts in the totals of the session, but is not part of its
+    /// conversation.
     ReviewSpent {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,7 +206,7 @@ pub enum EventKind {
         /// Effects that are applied without an approval, of a command that ran in a copy; without its output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effects: Option<Box<Effects>>,
-        /// Reason why the command did not ask, for the user. Only the first such command of a session explains it.
+        /// Reason why the command needed no approval, for the user. Sent only for the first such command of a session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },

@@ -27,7 +27,7 @@ pub struct FileDiff {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HeadRow {
     text: String,
-    /// Whether the row says more about the file than its names and the hashes of its content.
+    /// Whether the row contains more than the names of the file and the hashes of its content.
     is_remark: bool,
 }
 
@@ -118,13 +118,13 @@ impl FileDiff {
         file.with_row(format!("diff --git a/{old} b/{new}"), false)
     }
 
-    /// Adds that the file is new, with its mode in git's form: `100644`.
+    /// Records that the file is new, with its mode in git's form: `100644`.
     #[must_use]
     pub fn created(self, mode: &str) -> Self {
         Self { kind: FileDiffKind::Added, ..self.with_row(format!("new file mode {mode}"), true) }
     }
 
-    /// Adds that the file is deleted, with the mode that it had.
+    /// Records that the file is deleted, with its former mode.
     #[must_use]
     pub fn deleted(self, mode: &str) -> Self {
         Self { kind: FileDiffKind::Deleted, ..self.with_row(format!("deleted file mode {mode}"), true) }
@@ -136,20 +136,20 @@ impl FileDiff {
         self.with_row(format!("old mode {old}"), true).with_row(format!("new mode {new}"), true)
     }
 
-    /// Adds how much of the content stays the same, in percent.
+    /// Adds the similarity of the content, in percent.
     #[must_use]
     pub fn with_similarity(self, percent: u32) -> Self {
         self.with_row(format!("similarity index {percent}%"), false)
     }
 
-    /// Adds that the file is renamed.
+    /// Records that the file is renamed.
     #[must_use]
     pub fn renamed(self, from: &str, to: &str) -> Self {
         let file = self.with_row(format!("rename from {from}"), true).with_row(format!("rename to {to}"), true);
         Self { kind: FileDiffKind::Renamed, ..file }
     }
 
-    /// Adds that a side is not text.
+    /// Records that a side is not text.
     #[must_use]
     pub fn binary(self, name: &str) -> Self {
         let file = self.with_row(format!("Binary files a/{name} and b/{name} differ"), true);
@@ -273,7 +273,7 @@ pub(super) fn read(unified: &str) -> Vec<FileDiff> {
 #[derive(Default)]
 struct DiffReader {
     files: Vec<FileDiff>,
-    /// Lines that the current hunk still lacks on each side.
+    /// Number of lines that are still missing in the current hunk on each side.
     old_left: usize,
     new_left: usize,
     /// Whether the current file began with a `diff --git` row and has no names below it yet.
@@ -310,7 +310,7 @@ impl DiffReader {
         self.between(row, next);
     }
 
-    /// Takes a row outside a hunk.
+    /// Processes a row outside a hunk.
     fn between(&mut self, row: &str, next: &str) {
         (self.old_left, self.new_left) = (0, 0);
         if let Some(hunk) = header(row) {

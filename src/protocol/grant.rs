@@ -29,12 +29,12 @@ pub enum GrantRule {
 pub struct CommandRule {
     /// Program and arguments.
     pub words: Vec<String>,
-    /// Whether it matches exactly these words, and not every command that begins with them.
+    /// Whether the rule matches exactly these words, and not every command that begins with them.
     pub exact: bool,
     /// Whether the command runs without a prompt only in a copy of the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sandboxed: bool,
-    /// Whether it covers any message of `git commit` after these words, and no other argument.
+    /// Whether the rule covers any message of `git commit` after these words, and no other argument.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub message: bool,
     /// Hosts that the command reaches in its copy without a prompt: `index.example.com:443`.
@@ -219,7 +219,7 @@ pub struct Always {
 }
 
 impl Always {
-    /// Removes the offers with a rule that holds only in a copy of the workspace, where no copy is possible.
+    /// Removes the offers with a rule that applies only in a copy of the workspace, if no copy is possible.
     #[must_use]
     pub fn without_copies(mut self, reason: &str) -> Self {
         let needs_copy =
@@ -304,7 +304,7 @@ pub struct Remember {
     pub until: Option<Timestamp>,
 }
 
-/// Question about a rule before it is saved.
+/// Request about a rule before it is saved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum RuleAsked {
@@ -314,7 +314,7 @@ pub enum RuleAsked {
     Reach { offer: usize },
 }
 
-/// Reply to a question about a rule.
+/// Reply to a request about a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
 pub enum RuleTold {

@@ -108,7 +108,7 @@ pub enum HostResponse {
     Clipboard(Clipped),
     Commands {
         commands: Vec<CustomCommand>,
-        /// Problems with some of them, each listed once.
+        /// Problems with some of the entries, each listed once.
         notices: Vec<String>,
     },
     Resources {
@@ -324,7 +324,7 @@ pub struct Branch {
 pub struct SessionLook {
     pub session_id: SessionId,
     pub lines: Vec<LookLine>,
-    /// Facts such as `14 steps · 76k tokens`, and what has changed since.
+    /// Facts such as `14 steps · 76k tokens`, and changes since then.
     pub facts: Vec<String>,
 }
 

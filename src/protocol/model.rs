@@ -42,7 +42,7 @@ pub struct ModelFacts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PriceElsewhere {
-    /// Name of the model there: `anthropic/claude-sonnet-5`.
+    /// Name of the model at that provider: `anthropic/claude-sonnet-5`.
     pub model: String,
     pub price: Price,
 }
@@ -52,7 +52,7 @@ pub struct PriceElsewhere {
 pub struct ModelUse {
     pub model: ModelFacts,
     pub usage: Usage,
-    /// Price in US dollars besides that of the tokens, such as for each search.
+    /// Price in US dollars in addition to that of the tokens, such as for each search.
     pub fee_usd: f64,
 }
 

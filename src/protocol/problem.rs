@@ -17,7 +17,7 @@ pub struct Problem {
     /// Cause: `permission denied`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Lines that show the place of the error, such as a numbered line of a file.
+    /// Lines that show the location of the error, such as a numbered line of a file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excerpt: Vec<String>,
     /// Actions that solve it, one each.
@@ -51,7 +51,7 @@ impl Problem {
         self
     }
 
-    /// Names the place of the error before it: ``/etc/x line 3: …``.
+    /// Adds the location of the error before the message: ``/etc/x line 3: …``.
     #[must_use]
     pub fn at(self, place: impl fmt::Display) -> Self {
         Self { what: format!("{place}: {}", self.what), ..self }

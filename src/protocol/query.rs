@@ -10,7 +10,7 @@ pub enum Query {
     LookUp(HostRequest),
     /// Data for first-time setup.
     Setup(SetupAsked),
-    /// Review of changes beside the session.
+    /// Review of changes alongside the session.
     Review(ReviewAsked),
     /// Events before this position of the journal.
     LoadHistory { before: i64 },

@@ -1,10 +1,10 @@
-//! Reviews of changes: what is reviewed, the findings, and the requests and results of a review beside a session.
+//! Reviews of changes: the subject, the findings, and the requests and results of a review alongside a session.
 
 use super::{Effort, FileDiff, FileDiffs, Problem, counted};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Options of a review that name what is reviewed, with the names of their values.
+/// Options that select the changes to review, with the names of their values.
 const BASE: (&str, &str) = ("--base", "BRANCH");
 const COMMIT: (&str, &str) = ("--commit", "COMMIT");
 const STAGED: &str = "--staged";
@@ -57,7 +57,7 @@ impl ReviewSubject {
     }
 }
 
-/// Accepts the name of a revision, which git cannot take for an option.
+/// Accepts the name of a revision that git cannot mistake for an option.
 ///
 /// # Errors
 /// Says what the name must be.
@@ -134,7 +134,7 @@ impl Finding {
     }
 }
 
-/// Changes under review: the differences, and what was left out.
+/// Changes under review: the differences, and the omitted files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewedChanges {
@@ -161,7 +161,7 @@ impl ReviewedChanges {
         }
     }
 
-    /// Returns the names of the files that were left out, the first ones if there are many.
+    /// Returns the names of the omitted files, the first ones if there are many.
     pub fn left_out_names(&self) -> Option<String> {
         let named: Vec<_> = self.left_out.iter().take(NAMES).map(String::as_str).collect();
         let more = self.left_out.len().saturating_sub(NAMES);
@@ -178,7 +178,7 @@ pub struct Review {
     pub summary: String,
     /// The strongest first.
     pub findings: Vec<Finding>,
-    /// Number of findings about files or lines that the differences do not have.
+    /// Number of findings about files or lines that are not in the differences.
     pub dropped: usize,
 }
 
@@ -225,7 +225,7 @@ impl Review {
     }
 }
 
-/// Request about a review beside the session. Only one runs at a time.
+/// Request about a review alongside the session. Only one runs at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewAsked {
     /// Review changes with this model and effort, or those of the settings.
@@ -237,7 +237,7 @@ pub enum ReviewAsked {
     Stop,
 }
 
-/// Progress and result of a review beside the session.
+/// Progress and result of a review alongside the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", content = "content", rename_all = "snake_case")]
 pub enum ReviewTold {

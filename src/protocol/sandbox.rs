@@ -50,7 +50,7 @@ pub enum Outside {
 }
 
 impl Outside {
-    /// Returns whether it is access to the network.
+    /// Returns whether the access is to the network.
     pub fn is_network(&self) -> bool {
         match self {
             Self::Host { .. } | Self::Network => true,
@@ -235,7 +235,7 @@ impl EffectKind {
     }
 }
 
-/// New regular files of one folder. None of them runs code when the folder is opened, is a link, or has a note of its own.
+/// New regular files of one folder. None of them runs code when the folder is opened, is a link, or has its own note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreatedFiles {

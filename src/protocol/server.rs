@@ -18,7 +18,7 @@ pub struct ServerStatus {
     /// Whether the server is configured by the project.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_project: bool,
-    /// Notes: tools that were left out and why, or a deprecated protocol version.
+    /// Notes: ignored tools with the reasons, or a deprecated protocol version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -13,7 +13,8 @@ pub enum SetupAsked {
     Test { reach: Reach, number: u64 },
     /// Save the API key, if there is one, and make this the model of new sessions.
     Take { reach: Reach },
-    /// Finish setup: save the choice about approvals, by its name, the theme, and whether to look daily for a new list of models.
+    /// Finish setup: save the choice about approvals, by its name, the theme, and whether to check daily for a new list of
+    /// models.
     End { approvals: Option<String>, theme: Option<String>, looks_daily: bool },
 }
 
@@ -78,7 +79,7 @@ pub struct SetupFound {
     /// Model used if none is chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_now: Option<String>,
-    /// Place where API keys are saved.
+    /// Location where API keys are saved.
     pub keys_go_to: String,
     /// Choices about approvals.
     pub approvals: Vec<ApprovalsChoice>,

@@ -82,7 +82,7 @@ pub(crate) struct TaskOptions {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CancelTask {
     pub task_id: String,
-    /// Whatever still runs is killed.
+    /// Kills everything that is still running.
     #[serde(default)]
     pub force: bool,
 }

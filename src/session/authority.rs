@@ -1,9 +1,9 @@
-//! Authority of records: what an exported, imported or forked session must not contain.
+//! Authority in records, which an exported, imported or forked session must not contain.
 
 use crate::ports::Record;
 use crate::protocol::Decision;
 
-/// Returns a record as it leaves its store, with its facts but without any authority. Rules, budgets and their
+/// Returns a record for use outside its store, with its facts but without any authority. Rules, budgets and their
 /// assumptions belong to the user of that machine.
 pub(crate) fn without_authority(record: Record) -> Option<Record> {
     match record {

@@ -18,7 +18,7 @@ pub(crate) struct OpenCall {
     pub planned: Option<Edited>,
     /// The call as the user edited it, once it ran in that form.
     pub edited: Option<Edited>,
-    /// True if it started as edited and was not renewed since.
+    /// True if the call started as edited and was not renewed since.
     pub runs_edited: bool,
     /// The last one-line summary, such as `$ cargo test`.
     pub summary: String,
@@ -27,7 +27,7 @@ pub(crate) struct OpenCall {
     pub proposal: Option<Proposal>,
     /// True if a preview of it ran; running it applies the effects of the preview.
     pub previewed: bool,
-    /// True if it ran, or began to run, in a layer before approval.
+    /// True if the call ran, or began to run, in a layer before approval.
     pub layered: bool,
     /// Digest of the effects of that run, once it has ended.
     pub layer_digest: Option<String>,
@@ -65,7 +65,7 @@ pub(crate) enum CallStage {
 pub(crate) struct FirstRun {
     pub result: ToolResult,
     pub latency_ms: u64,
-    /// True if it started again with more access.
+    /// True if the call started again with more access.
     pub runs_again: bool,
 }
 
@@ -119,7 +119,7 @@ impl OpenCall {
         self.layer_digest.as_deref().filter(|_| is_open)
     }
 
-    /// Returns true if it was running when the journal ended.
+    /// Returns true if the call was running when the journal ended.
     pub(crate) fn is_running(&self) -> bool {
         self.stage == CallStage::Running
     }

@@ -21,7 +21,7 @@ pub(crate) struct Applied<'r> {
 /// The change made by a record.
 #[derive(Debug)]
 pub(crate) enum Change<'r> {
-    /// No change that a view shows.
+    /// No visible change.
     None,
     /// No change: the journal already has this message.
     Repeated,
@@ -119,7 +119,7 @@ pub(crate) enum Change<'r> {
         shared: bool,
     },
     UserCommandEnded {
-        /// Absent if its start is not in the journal.
+        /// Absent if the start is not in the journal.
         tool_call_id: Option<CallId>,
         /// The text that aye sends to the model with the next prompt.
         shared: Option<&'r str>,
@@ -134,13 +134,13 @@ pub(crate) enum Change<'r> {
     Unreadable,
 }
 
-/// The payer of tokens for a request without a response to the user.
+/// Purpose to which the tokens of a request without a response to the user are charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Payer<'r> {
     FailedRequest,
     /// A request of an MCP server with this name.
     Server(&'r str),
-    /// A review beside the session.
+    /// A review alongside the session.
     Review,
 }
 

@@ -1,4 +1,4 @@
-//! Facts that follow from a single record, whatever precedes it.
+//! Facts derived from a single record, regardless of the records before it.
 
 use super::SessionStatus;
 use crate::ports::Record;

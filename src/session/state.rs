@@ -67,7 +67,7 @@ pub(crate) struct SessionState {
     compactions: Vec<u64>,
     /// The text of the response that is being streamed.
     partial: String,
-    /// Bytes of it that no record of a request counts.
+    /// Bytes of that text that no record of a request counts.
     uncounted_bytes: usize,
     parts: Parts,
     response: String,
@@ -414,7 +414,7 @@ impl SessionState {
         self.queue.is_empty() && !self.is_unfinished
     }
 
-    /// Returns the figures of the session and of its last task, for a screen that shows only the end.
+    /// Returns the totals of the session and of its last task, for a screen that shows only the end.
     pub(crate) fn history_sum(&self) -> HistorySum {
         let (session, task) = (self.totals(), self.task_totals);
         HistorySum {

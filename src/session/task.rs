@@ -58,7 +58,7 @@ impl From<&TaskEnd> for TaskStage {
     }
 }
 
-/// Returns whether nothing of the step is left to do after this response: the next record only confirms its end.
+/// Returns whether the step is complete after this response, so that the next record only confirms its end.
 pub(crate) fn ends_step(message: &Message, stop_reason: StopReason) -> bool {
     !message.content.is_empty() && message.tool_calls().next().is_none() && stop_reason != StopReason::Cancelled
 }

@@ -1,4 +1,4 @@
-//! The directories in a folder of skills, before anything is known about their content.
+//! The directories in a folder of skills, before their content is examined.
 
 use super::SKILL_FILE;
 use super::origin::Origin;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of skills of a folder.
 pub(super) const MAX_SKILLS: usize = 200;
-/// Maximum number of entries of a folder that are looked at.
+/// Maximum number of examined entries of a folder.
 const MAX_ENTRIES: usize = 10_000;
 /// Maximum bytes of a `SKILL.md`.
 const SKILL_BYTES: u64 = 256 << 10;
@@ -24,7 +24,7 @@ pub(crate) struct Folder {
     /// The path as users know it: `~/.claude/skills`.
     pub shown: String,
     pub origin: Origin,
-    /// Directory that the folder, its skills and their links must not leave; `None` if they may be anywhere.
+    /// Directory that must contain the folder, its skills and the targets of their links; `None` if they may be anywhere.
     pub boundary: Option<PathBuf>,
     /// Directories that a skill must not contain, such as the home directory.
     pub kept_apart: Vec<PathBuf>,
@@ -54,7 +54,7 @@ pub(crate) enum Contents {
         /// Entries that are not part of the skill, with the reason.
         left_out: Vec<(String, String)>,
     },
-    /// A symlink that leaves the boundary.
+    /// A symlink that points outside the boundary.
     Outside { to: PathBuf },
     /// Not usable, with the reason.
     Closed { why: String },
@@ -65,11 +65,11 @@ pub(crate) enum Contents {
 pub(crate) struct FolderContents {
     /// The skills, sorted by name.
     pub candidates: Vec<Candidate>,
-    /// Number of directories beyond the limit, which are not looked at.
+    /// Number of directories beyond the limit, which are not examined.
     pub rest: usize,
     /// Reason why the folder itself cannot be used.
     pub problem: Option<String>,
-    /// Target of the folder, if it is a symlink that leaves the boundary.
+    /// Target of the folder, if it is a symlink that points outside the boundary.
     pub outside: Option<PathBuf>,
 }
 
@@ -80,7 +80,7 @@ struct Budget {
 }
 
 impl Folder {
-    /// Returns the skills of the folder. Directories in `seen` were found elsewhere already and are left out.
+    /// Returns the skills of the folder. Directories in `seen` were already found elsewhere and are skipped.
     pub(crate) fn contents(&self, seen: &mut HashSet<PathBuf>) -> FolderContents {
         let mut contents = FolderContents::default();
         if self.path.symlink_metadata().is_err() {
@@ -124,7 +124,7 @@ impl Folder {
         self.candidate(name.to_owned(), self.path.join(name), &mut HashSet::new(), &mut Budget::default())
     }
 
-    /// Reads one directory. Returns `None` if it was found elsewhere already.
+    /// Reads one directory. Returns `None` if it was already found elsewhere.
     fn candidate(&self, name: String, directory: PathBuf, seen: &mut HashSet<PathBuf>, budget: &mut Budget) -> Option<Candidate> {
         let shown = format!("{}/{name}", self.shown);
         let real = directory.canonicalize().unwrap_or(directory);
@@ -183,7 +183,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Returns whether the files of a skill are within what is left.
+    /// Returns whether the files of a skill fit into the remaining limit.
     fn take(&mut self, tree: &Tree) -> bool {
         let bytes: u64 = tree.files.iter().map(|file| file.bytes).sum();
         let fits = bytes <= self.bytes && tree.files.len() <= self.files;

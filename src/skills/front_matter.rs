@@ -104,7 +104,7 @@ fn entries(header: &str) -> Result<Vec<Entry>, Fault> {
             Event::MappingEnd => break,
             Event::Scalar(key, ..) => {
                 if let Some(other) = entries.iter().find(|entry| entry.key == key) {
-                    let message = format!("`{}` is already set in line {}", key.escape_debug(), other.line);
+                    let message = format!("`{}` is already set on line {}", key.escape_debug(), other.line);
                     return Err(Fault::at(line, message));
                 }
                 let value = value(&mut events)?;

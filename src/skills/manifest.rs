@@ -57,7 +57,7 @@ pub(crate) struct ReadManifest {
     pub warnings: Vec<Fault>,
 }
 
-/// The fields that are read so far.
+/// The fields read so far.
 #[derive(Default)]
 struct Fields {
     name: Option<(String, usize)>,
@@ -218,7 +218,7 @@ impl Fields {
     }
 }
 
-/// Returns what is wrong with the name of a skill.
+/// Returns the fault in the name of a skill.
 pub(super) fn wrong_name(name: &str) -> Option<String> {
     let shown = name.chars().take(NAME_CHARS).collect::<String>();
     let shown = shown.escape_debug();

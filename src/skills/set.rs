@@ -1,4 +1,4 @@
-//! The skills of a session: which of several with the same name is used, and which cannot be.
+//! The skills of a session: those that can be used, with precedence among equal names, and those that cannot.
 
 use super::candidate::{Candidate, Contents, Folder, FolderContents, MAX_SKILLS};
 use super::fault::Fault;
@@ -17,7 +17,7 @@ pub(crate) struct BrokenSkill {
     pub faults: Vec<Fault>,
 }
 
-/// A skill that is not used, because another one has its name.
+/// A skill that is not used, because another one has the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HiddenSkill {
@@ -38,12 +38,12 @@ pub(crate) struct SkillSet {
     pub limits: Vec<String>,
 }
 
-/// Where skills are found.
+/// Locations of skills.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reach {
-    /// Skills of a trusted project, as they were when it was trusted.
+    /// Skills of a trusted project, with the content that was trusted.
     pub project: Vec<FolderContents>,
-    /// Workspace that the links of those must not leave.
+    /// Workspace that must contain the targets of their links.
     pub workspace: PathBuf,
     /// Folders of the user.
     pub own: Vec<Folder>,
@@ -83,7 +83,7 @@ impl SkillSet {
         own.map(|skill| skill.real.clone()).collect()
     }
 
-    /// Returns the skill of the project that contains a file with other content than was trusted.
+    /// Returns the skill of the project that contains a file whose content differs from the trusted one.
     pub(crate) fn changed_owner(&self, real: &Path) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.has_changed(real))
     }

@@ -1,4 +1,4 @@
-//! A skill that can be used: its manifest, its place and its files.
+//! A skill that can be used: its manifest, its location and its files.
 
 use super::SKILL_FILE;
 use super::manifest::{Manifest, ReadManifest};
@@ -31,7 +31,7 @@ pub(crate) struct Skill {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pinned {
     pub files: Vec<PinnedFile>,
-    /// Directory that no link of the skill may leave.
+    /// Directory that must contain the targets of all links of the skill.
     pub boundary: PathBuf,
 }
 
@@ -50,7 +50,7 @@ impl Skill {
         format!("{HEADER}{}, from {}]", self.name(), self.file())
     }
 
-    /// Returns the names in the lines of a text that look like the header of a skill.
+    /// Returns the names in the lines of text that look like the header of a skill.
     pub(crate) fn named_in(text: &str) -> impl Iterator<Item = (&str, &str)> {
         let headers = text.lines().filter(|line| line.starts_with(HEADER));
         headers.filter_map(|line| Some((line[HEADER.len()..].split_once(',')?.0, line)))
@@ -116,13 +116,13 @@ impl Skill {
         }
     }
 
-    /// Returns how the skill of a project differs from what was trusted. Reads all of its files.
+    /// Returns how the skill of a project differs from the trusted content. Reads all of its files.
     pub(crate) fn change(&self) -> Option<String> {
         let pinned = self.pinned.as_ref()?;
         first_change(&self.real, &pinned.boundary, &pinned.files)
     }
 
-    /// Returns whether a file of the skill of a project is new or has other content than was trusted; false for other files.
+    /// Returns whether a file of the skill of a project is new or differs from the trusted content; false for other files.
     pub(crate) fn has_changed(&self, real: &Path) -> bool {
         let Some(pinned) = &self.pinned else { return false };
         let Ok(below) = real.strip_prefix(&self.real) else { return false };

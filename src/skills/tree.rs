@@ -41,7 +41,7 @@ pub(crate) enum Detail {
     Hashed,
 }
 
-/// Returns the files below a directory without links in its path. Files outside `boundary` are left out.
+/// Returns the files below a directory without links in its path. Files outside `boundary` are skipped.
 ///
 /// # Errors
 /// Returns why the directory cannot be used: it is too large, or not readable.
@@ -143,7 +143,7 @@ pub(super) fn first_change(real: &Path, boundary: &Path, pinned: &[PinnedFile]) 
     })
 }
 
-/// Returns whether a file still has the content that was pinned. A file that cannot be read has not.
+/// Returns whether a file still has the pinned content; false if it cannot be read.
 pub(super) fn is_unchanged(real: &Path, pinned: &PinnedFile) -> bool {
     hash(real).is_ok_and(|now| now == pinned.hash)
 }

@@ -117,7 +117,7 @@ impl Measure {
         Ok(measure)
     }
 
-    /// Sets whether further writes survive a power loss.
+    /// Sets whether further writes survive a power failure.
     #[cfg(feature = "fuzzing")]
     pub fn sync(&mut self, synced: bool) {
         self.durability = if synced { Durability::Power } else { Durability::Process };

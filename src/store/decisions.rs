@@ -16,7 +16,7 @@ const KEPT_DAYS: i64 = 90;
 const KEPT_ROWS: i64 = 50_000;
 /// Maximum number of rows deleted at once, so that no step waits; the rest follows later.
 const SWEPT_AT_MOST: i64 = 2 * SWEEP_EVERY;
-/// Number of records searched for a call that an earlier process asked about.
+/// Number of records searched for a call with an approval from an earlier process.
 const LOOKED_BACK: i64 = 512;
 /// Number of inserted rows between two cleanups.
 const SWEEP_EVERY: i64 = 256;

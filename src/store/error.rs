@@ -27,7 +27,7 @@ pub(crate) enum StoreError {
     Held { id: String, pid: u32 },
     #[error("invalid session ID `{given}`: expected at least 6 hex digits")]
     NotAnId { given: String },
-    #[error("there is no session `{given}`")]
+    #[error("unknown session `{given}`")]
     NoSession { given: String },
     #[error("`{given}` matches {} sessions: {}", ids.len(), ids.join(", "))]
     Ambiguous { given: String, ids: Vec<String> },
@@ -54,7 +54,7 @@ impl StoreError {
             Self::Held { .. } => "stop that process, or start another session",
             Self::NotAnId { .. } => "run `aye sessions list` to list the IDs",
             Self::NoSession { .. } => "run `aye sessions list` to list the sessions",
-            Self::Ambiguous { .. } => "give more digits",
+            Self::Ambiguous { .. } => "enter more digits",
             Self::Database { remedy, .. } => return *remedy,
         };
         Some(hint)

@@ -70,7 +70,7 @@ impl SessionJournal {
         }
     }
 
-    /// Queues an entry; it is under way when this returns.
+    /// Queues an entry; it is in the queue when this returns.
     fn submit(&self, entry: Entry, durability: Durability) -> oneshot::Receiver<Result<(), JournalError>> {
         let (answer, answered) = oneshot::channel();
         self.database.writer.submit(move |desk| {

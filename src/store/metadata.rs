@@ -44,7 +44,7 @@ pub(super) fn parent_records(database: &Database, id: &SessionId) -> Result<u64,
     Ok(found.flatten().map(i64::unsigned_abs).unwrap_or_default())
 }
 
-/// Archives or unarchives a session. It is not changed otherwise, and a process that has it open continues.
+/// Archives or unarchives a session. Nothing else is changed, and a process that has it open continues.
 pub(super) fn archive(database: &Database, id: &SessionId, archived: bool) -> Result<(), StoreError> {
     let wanted = id.clone();
     let done = database.write(move |desk| {

@@ -145,7 +145,7 @@ impl Store {
         metadata::parent_records(&self.database, id)
     }
 
-    /// Archives or unarchives a session. It is not changed otherwise, and a process that has it open continues.
+    /// Archives or unarchives a session. Nothing else is changed, and a process that has it open continues.
     pub(crate) fn archive(&self, id: &SessionId, archived: bool) -> Result<(), StoreError> {
         metadata::archive(&self.database, id, archived)
     }

@@ -129,7 +129,7 @@ pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usi
     Ok(more)
 }
 
-/// Oldest single records in gapless runs, each with its first position; and whether there are more.
+/// Oldest single records as runs without gaps, each with its first position, and whether more follow.
 type Runs = Vec<(i64, Vec<Stored>)>;
 
 fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, bool)> {

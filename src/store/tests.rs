@@ -282,7 +282,7 @@ fn a_prefix_finds_one_session_or_the_error_explains_why_not() {
         ("00112", Err("invalid session ID `00112`")),
         ("notahex", Err("invalid session ID `notahex`")),
         ("001122'; DROP", Err("invalid session ID")),
-        ("ffffff", Err("there is no session `ffffff`")),
+        ("ffffff", Err("unknown session `ffffff`")),
         ("001122", Err("`001122` matches 2 sessions: 001122334455667788990000000000ff, 00112233445566778899aabbccddeeff")),
     ] {
         let found = store.find(given).map(|session| session.session_id.to_string()).map_err(|error| error.to_string());

@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Maximum time for the body of an error response, however slowly it arrives.
+/// Maximum time for the body of an error response, regardless of its speed.
 const HEAD_TIME: Duration = Duration::from_secs(20);
 /// Metadata servers of AWS, of its containers, and of Google Cloud.
 const METADATA_HOSTS: &[&str] =
@@ -249,7 +249,7 @@ fn no_certificates() -> Result<rustls::ClientConfig, HttpError> {
     Ok(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
 }
 
-/// Returns whether a host in a URL is this machine, whatever a resolver says.
+/// Returns whether a host in a URL is this machine, regardless of DNS.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

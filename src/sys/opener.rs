@@ -13,7 +13,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
 
-/// Time to wait for the program; one that runs in the foreground continues after it.
+/// Time to wait for the program; a program that runs in the foreground continues after that.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const FILE_MANAGER: &str = "org.freedesktop.FileManager1";
 

@@ -9,8 +9,8 @@ const INTERRUPT: u8 = 3;
 /// Maximum length of the line in bytes.
 const MAX_BYTES: usize = 64 << 10;
 
-/// Asks on the terminal of this process, whatever its input and output are. Returns `None` if the user cancelled with `ctrl+c`
-/// or `ctrl+d`.
+/// Asks on the terminal of this process, even if its input and output are redirected. Returns `None` if the user cancelled with
+/// `ctrl+c` or `ctrl+d`.
 pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     let line = {

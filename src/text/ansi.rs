@@ -183,7 +183,7 @@ impl Ansi {
     }
 }
 
-/// Returns a text without style characters, and its styles with their start bytes.
+/// Returns a string without style characters, and its styles with their start bytes.
 pub(crate) fn painted(text: &str) -> (String, Vec<(usize, Paint)>) {
     let (mut plain, mut paints) = (String::with_capacity(text.len()), Vec::new());
     for letter in text.chars() {

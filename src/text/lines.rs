@@ -5,7 +5,7 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
     Whole(Vec<u8>),
-    /// Longer than the limit; nothing of it is kept.
+    /// Longer than the limit; the line is discarded.
     TooLong,
 }
 
@@ -24,7 +24,8 @@ impl LineSplitter {
         Self { max_bytes, line: Vec::new(), has_begun: false, is_too_long: false }
     }
 
-    /// Takes bytes up to the end of the line. Returns the line, or `None` if its end has not arrived; then all bytes are taken.
+    /// Consumes bytes up to the end of the line. Returns the line, or `None` if its end has not arrived; all bytes are then
+    /// consumed.
     pub(crate) fn take_line(&mut self, bytes: &mut &[u8]) -> Option<Line> {
         let end = memchr::memchr(b'\n', bytes);
         let (piece, rest) = match end {

@@ -30,7 +30,7 @@ enum Overwrites {
     Pass,
 }
 
-/// Cleans a text that arrives in chunks; the result does not depend on the chunk boundaries.
+/// Cleans text that arrives in chunks; the result does not depend on the chunk boundaries.
 pub(crate) struct Filter {
     sequences: Sequences,
     overwrites: Overwrites,

@@ -6,13 +6,13 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::width::{grapheme_width, is_plain};
 
-/// Wraps a text; returns the byte ranges of its rows. Breaks at spaces and line breaks (which belong to no row) and between wide
+/// Wraps text; returns the byte ranges of its rows. Breaks at spaces and line breaks (which belong to no row) and between wide
 /// characters; a word longer than a row is broken at grapheme boundaries. There is at least one row.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<Range<usize>> {
     wrap_keeping(text, width, &[])
 }
 
-/// Wraps a text and keeps some ranges whole if a row has room for them; the ranges must be in order.
+/// Wraps text and keeps some ranges whole if a row has room for them; the ranges must be in order.
 pub(crate) fn wrap_keeping(text: &str, width: usize, whole: &[Range<usize>]) -> Vec<Range<usize>> {
     if text.len() <= width && is_plain(text) {
         return std::iter::once(0..text.len()).collect();
@@ -32,7 +32,7 @@ pub(crate) fn wrap_keeping(text: &str, width: usize, whole: &[Range<usize>]) -> 
     rows.finish(text)
 }
 
-/// Wraps a text and keeps every character, for code. A row ends before a space in its last third, otherwise at its edge.
+/// Wraps text and keeps every character, for code. A row ends before a space in its last third, otherwise at its edge.
 pub(crate) fn wrap_exact(text: &str, width: usize) -> Vec<Range<usize>> {
     let width = width.max(1);
     if text.len() <= width && is_plain(text) {

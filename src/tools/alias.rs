@@ -1,4 +1,4 @@
-//! Alternative names of a tool. Most follow the habits of other agents; some have arguments, defaults and limits of their own.
+//! Alternative names of a tool. Most follow the habits of other agents; some have their own arguments, defaults and limits.
 
 use super::arguments;
 use crate::protocol::ToolError;

@@ -206,7 +206,7 @@ fn rename(object: &mut Map<String, Value>, schema: &Value, known: &Map<String, V
             continue;
         }
         if into.insert(own.to_owned(), given).is_some() {
-            return Err(invalid(format!("`{}` is given twice; leave one out", within(at, own))));
+            return Err(invalid(format!("`{}` is set twice; remove one", within(at, own))));
         }
     }
     let Some((list, _)) = list.filter(|_| !item.is_empty()) else { return Ok(()) };

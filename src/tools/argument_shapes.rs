@@ -53,7 +53,7 @@ pub(super) fn reshape(object: &mut Map<String, Value>, known: &Map<String, Value
                     let all: Vec<Value> = std::iter::once(Value::from(there.as_str())).chain(more).collect();
                     object.insert(own.to_owned(), all.into());
                 }
-                (Some(_), _) => return Err(invalid(format!("`{name}` and `{own}` mean the same; leave one out"))),
+                (Some(_), _) => return Err(invalid(format!("`{name}` and `{own}` mean the same; remove one"))),
             }
         }
     }
@@ -90,7 +90,7 @@ fn other_shape(name: &str, given: &Value, known: &Map<String, Value>) -> Result<
         return match texts(given).as_deref() {
             Some([one]) => Ok(Some(vec![("path", one.as_str().into())])),
             Some(several) if several.len() > 1 => Err(invalid(format!(
-                "`{name}` has {} paths; give one as `path` and call once for each, in one response",
+                "`{name}` has {} paths; pass one as `path` and call once for each, in one response",
                 several.len()
             ))),
             Some(_) | None => Ok(None),

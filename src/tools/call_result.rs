@@ -13,7 +13,7 @@ pub(super) struct ToolFailure {
     pub changed: Option<Box<Proposal>>,
     /// Artifacts with the complete output.
     pub artifacts: Vec<Artifact>,
-    /// Parts of the output that were left out.
+    /// Omitted parts of the output.
     pub left_out: Option<Box<LeftOut>>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct ToolOutput {
     pub artifacts: Vec<Artifact>,
     /// Images for models that accept them; each is also an artifact.
     pub images: Vec<Image>,
-    /// Parts that the text leaves out.
+    /// Parts omitted from the text.
     pub left_out: Option<Box<LeftOut>>,
     /// Usage of a model.
     pub used: Option<Box<ModelUse>>,

@@ -40,7 +40,7 @@ enum Now {
     Other,
 }
 
-/// Determines the outcome of a call from the disk; `None` if it was to change nothing.
+/// Determines the outcome of a call from the disk; `None` if the call was not going to change anything.
 pub(crate) fn found(changes: &[PlaceChange]) -> Option<RecoveredState> {
     let looked: Vec<(Now, &Path)> = changes.iter().map(|change| (now(change), change.path.as_path())).collect();
     if looked.is_empty() {

@@ -1,4 +1,4 @@
-//! A planned call: its actions, its proposal and the work that is left to do.
+//! A planned call: its actions, its proposal and the remaining work.
 
 use crate::protocol::{Action, Proposal, Target};
 use std::path::PathBuf;

@@ -16,7 +16,7 @@ pub(super) fn reader(path: &Path, settings: &Settings) -> Option<CodeReader> {
     policy::runs_code(path, &roots(settings))
 }
 
-/// Returns the same for many paths.
+/// Returns the programs that run each of these real paths as code.
 pub(super) fn readers(settings: &Settings) -> CodeReaders {
     CodeReaders::new(roots(settings))
 }

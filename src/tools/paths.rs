@@ -15,7 +15,7 @@ pub(super) struct Paths<'a> {
 
 enum PathLookup {
     Disk,
-    /// By path text only, without the disk.
+    /// By the text of the path alone, without the disk.
     Text,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Paths<'a> {
                 let found = path::resolve(given, workspace, home).map_err(|error| refused(field, &error))?;
                 self.links_may_be(field, given, &found)?;
                 if found.names_directory && found.kind == Kind::Missing && meant == ExpectedKind::File {
-                    return Err(invalid(format!("`{field}`: `{given}` names a directory; give the path of a file")));
+                    return Err(invalid(format!("`{field}`: `{given}` is a directory; specify the path of a file")));
                 }
                 (found.real, place(found.kind))
             }
@@ -84,7 +84,7 @@ impl<'a> Paths<'a> {
         if exact || self.settings.paths.relative_paths {
             return Ok(());
         }
-        let message = format!("`{field}`: `{given}` is relative, and `tools.absolute_paths_only` is set; give the absolute path");
+        let message = format!("`{field}`: `{given}` is relative, and `tools.absolute_paths_only` is set; use an absolute path");
         Err(invalid(message))
     }
 
@@ -94,7 +94,7 @@ impl<'a> Paths<'a> {
             return Ok(());
         }
         let message =
-            format!("`{field}`: `{given}` goes through a symlink, and `tools.follow_symlinks` is off; give the real path");
+            format!("`{field}`: `{given}` goes through a symlink, and `tools.follow_symlinks` is off; use the real path");
         Err(ToolError::new(ErrorCode::PermissionDenied, message))
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn refuse(tool_name: &str, restores: bool, arguments: &Map<String, Va
     let mut looked_at = arguments.iter().filter(|(name, _)| !restores || name.to_ascii_lowercase().contains("path"));
     let Some(marker) = looked_at.find_map(|(_, value)| first_marker(value)) else { return Ok(()) };
     Err(invalid(format!(
-        "`{marker}` replaces a secret, and {tool_name} cannot restore it; leave it out, or ask the user to do this"
+        "`{marker}` replaces a secret, and {tool_name} cannot restore it; remove it, or ask the user to do this"
     )))
 }
 

@@ -70,8 +70,8 @@ pub(super) fn built_in_here(settings: &Settings) -> impl Iterator<Item = &'stati
     TOOLS.iter().filter(is_here)
 }
 
-/// Finds a built-in tool; its names cannot be redefined. An exact match comes first, because `grep` is an alias with limits of
-/// its own.
+/// Finds a built-in tool; its names cannot be redefined. An exact match comes first, because `grep` is an alias with its own
+/// limits.
 pub(super) fn built_in(name: &str) -> Option<&'static SharedTool> {
     let tools = || TOOLS.iter();
     tools()

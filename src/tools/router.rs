@@ -110,8 +110,8 @@ impl Router {
         self.tools.remote()
     }
 
-    /// Recovers previews whose process died while their changes were being applied, and cleans up all others. Must run before
-    /// any command. `bases` are the directories of previews. By the session's journal, `awaits` tells whether a call started but
+    /// Recovers previews whose process died while their changes were being applied, and cleans up all others. Must run before any
+    /// command. `bases` are the directories of previews. From the session's journal, `awaits` returns whether a call started but
     /// has no result, and `undecided` whether the effects in its layer are not decided yet.
     pub(crate) fn recover(
         &self,
@@ -465,7 +465,7 @@ impl ToolRouter for Router {
     }
 }
 
-/// Checks that a plan can run in a view, with the access that its permit allows.
+/// Checks that a plan can run in a view with the access that its permit allows.
 fn may_be_previewed(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolError> {
     let why = match (permit.run(), &plan.preview, &plan.layer) {
         (PreviewRun::WithAccess, _, LayerRun::Possible) => return Ok(()),
@@ -478,7 +478,7 @@ fn may_be_previewed(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolError
     Err(invalid(format!("cannot preview this call: {why}")))
 }
 
-/// Returns a plan that applies the effects of a command that ran in a view. That no longer needs access.
+/// Returns a plan that applies the effects of a command that ran in a view. The plan needs no further access.
 fn with_effects(mut plan: Plan, trial: Trial, redactor: &Redactor) -> Plan {
     let Trial { kept, effects, proposal: seen, parts, end } = trial;
     let before = plan.proposal.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The web search of a session: its service, and how many searches are left.
+//! The web search of a session: its service, and the number of searches left.
 
 use crate::ports::SearchEngine;
 use crate::protocol::{ErrorCode, ToolError, ToolResult, ToolStatus};
@@ -27,7 +27,7 @@ struct Shared {
 enum SearchSource {
     Nothing,
     Endpoint(Arc<dyn SearchEngine>),
-    /// The provider of the model; whether also at an address that is not its own.
+    /// The provider of the model, and whether it may be used at an address that is not its own.
     Model {
         anywhere: bool,
     },

@@ -88,9 +88,9 @@ pub(crate) struct PathAccess {
     pub(crate) may_write: MayTouch,
     /// Whether a deleted or moved tree may remove this real path.
     pub(crate) may_delete: MayTouch,
-    /// Whether the user may be asked to let one command write this real path outside the workspace.
+    /// Whether aye may ask the user to let one command write this real path outside the workspace.
     pub(crate) may_open: MayTouch,
-    /// Whether the user may be asked to let a command read this real path outside the workspace.
+    /// Whether aye may ask the user to let a command read this real path outside the workspace.
     pub(crate) may_show: MayTouch,
     /// Whether a symlink may lead a command to read this real path without approval.
     pub(crate) may_follow: MayTouch,

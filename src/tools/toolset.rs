@@ -167,10 +167,13 @@ impl Toolset {
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["readmanyfiles", "readfiles", "readmultiplefiles"], "call ReadFile once for each file, all in one response"),
     (&["todowrite", "todoread", "updateplan", "writetodos"], "write the plan in your responses"),
-    (&["notebookedit", "notebookread"], "ReadFile shows a notebook, with `raw` as JSON, which EditFile changes"),
+    (
+        &["notebookedit", "notebookread"],
+        "read a notebook with ReadFile (`raw` returns its JSON), and edit that JSON with EditFile",
+    ),
     (&["codebasesearch", "semanticsearch"], "search contents with Grep and names with Glob"),
     (&["task", "agent", "spawnagent"], "do the task yourself with your tools"),
-    (&["skill", "activateskill", "loadskill", "useskill"], "there are no skills here"),
+    (&["skill", "activateskill", "loadskill", "useskill"], "no skills are available"),
 ];
 
 /// Limit of listed names, because MCP servers may offer thousands.

@@ -130,7 +130,7 @@ fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// Escapes a text as a single line.
+/// Escapes text as a single line.
 fn line(words: &str) -> String {
     escape(&one_line(words))
 }

@@ -95,7 +95,7 @@ fn fenced(page: &mut String, language: &str, text: &str) {
     }
 }
 
-/// Escapes a text as a single line without Markdown.
+/// Escapes text as a single line without Markdown.
 fn inline(text: &str) -> String {
     let mut line = String::new();
     for letter in one_line(text).chars() {
@@ -117,7 +117,7 @@ fn code(text: &str) -> String {
     format!("{tick}{room}{line}{room}{tick}")
 }
 
-/// Quotes a text line by line, unchanged.
+/// Quotes text line by line, unchanged.
 fn quoted(text: &str) -> String {
     let cleaned = clean(text.trim_end());
     let lines = cleaned.lines().map(|line| if line.is_empty() { ">".to_owned() } else { format!("> {}", escaped(line)) });

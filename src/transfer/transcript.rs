@@ -116,7 +116,7 @@ impl Transcript {
             Change::Spent { spent: cost, payer: Payer::Server(server) } => {
                 self.note(format!("a model request by the MCP server {server}: {}", spent(cost)));
             }
-            Change::Spent { spent: cost, payer: Payer::Review } => self.note(format!("a request of a review: {}", spent(cost))),
+            Change::Spent { spent: cost, payer: Payer::Review } => self.note(format!("a review request: {}", spent(cost))),
             Change::Compacted { compaction, .. } => {
                 self.pieces.push(TranscriptItem::Summary { text: compaction.summary.clone() });
             }
@@ -197,7 +197,7 @@ impl Transcript {
         }
         if self.unreadable > 0 {
             let records = counted(self.unreadable, "record");
-            self.note(format!("this version cannot read {records} of this session; they are left out"));
+            self.note(format!("this version cannot read {records} of this session; they are omitted"));
         }
         if !draft.trim().is_empty() {
             let (text, at) = (draft.to_owned(), self.at);

@@ -12,7 +12,7 @@ const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 const SIZES: usize = 64;
 /// Number of lines above which a paste is long.
 const LONG_PASTE: usize = 10;
-/// Maximum number of long pastes that are remembered.
+/// Maximum number of remembered long pastes.
 const MAX_PASTES: usize = 8;
 
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ impl Attachments {
         [format!("{} tokens", each.join(", ")), few].into_iter().find(|words| text::width(words) <= room)
     }
 
-    /// Returns the first image named in a text.
+    /// Returns the first image named in the text.
     pub(crate) fn in_text<'t>(&self, text: &'t str) -> Option<&'t str> {
         let named = text.split('@').skip(1).map(|rest| match rest.strip_prefix('"') {
             Some(quoted) => quoted.split('"').next().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Browse mode, in which the transcript has the keyboard.
+//! Browse mode: the transcript has the keyboard.
 
 use super::transcript::{Marks, SearchMatches, Transcript};
 
@@ -23,7 +23,7 @@ impl Browse {
     }
 }
 
-/// Leaves browse mode: nothing is selected any more, and rows name the usual keys.
+/// Leaves browse mode: clears the selection, and the hints show the usual keys again.
 pub(crate) fn leave(browse: &mut Option<Browse>, transcript: &mut Transcript) {
     if browse.take().is_some() {
         transcript.forget_layout();

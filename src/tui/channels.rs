@@ -54,7 +54,7 @@ impl Startup {
 pub(crate) struct EventReceiver {
     events: mpsc::UnboundedReceiver<Event>,
     is_open: bool,
-    /// Maximum number of events taken at once.
+    /// Maximum number of events processed at once.
     most: usize,
     batch: Vec<Event>,
 }

@@ -18,9 +18,9 @@ pub(crate) enum Between {
     Screen,
 }
 
-/// Hands a text to a clipboard program; returns its name or an error, or `None` if there is no such program.
+/// Hands text to a clipboard program; returns its name or an error, or `None` if there is no such program.
 pub(crate) type Offer = Arc<dyn Fn(&str) -> Option<Result<String, String>> + Send + Sync>;
-/// Saves a text to a file; returns its displayed path.
+/// Saves text to a file; returns its displayed path.
 pub(crate) type Keep = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
 
 /// All available ways to the clipboard.
@@ -71,7 +71,7 @@ impl Clip {
     }
 }
 
-/// Returns the terminal sequence that copies a text; `None` if the text is too long.
+/// Returns the terminal sequence that copies text; `None` if the text is too long.
 pub(crate) fn sequence(text: &str, between: Between) -> Option<Vec<u8>> {
     if text.len() > MAX {
         return None;

@@ -142,7 +142,8 @@ impl Composer {
         }
     }
 
-    /// Replaces pasted text if it is still unchanged; returns whether it was. Text typed after it stays after it.
+    /// Replaces pasted text if it is still unchanged; returns whether it was. Text typed after the paste stays after the
+    /// replacement.
     pub(crate) fn put_in_place(&mut self, pasted: &str, words: impl FnOnce(&str) -> String) -> bool {
         let text = self.text();
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);

@@ -110,7 +110,7 @@ impl<W: Write> Display<W> {
         Ok(has_changed)
     }
 
-    /// Moves rows that only changed position, here and on the terminal; a wrong guess only costs bytes.
+    /// Moves rows that only changed position, in the buffer and on the terminal; a wrong guess only costs bytes.
     fn scroll(&mut self, drawn: DrawStats) -> io::Result<()> {
         let (Some(before), Some(now)) = (self.last.scroll, drawn.scroll) else { return Ok(()) };
         let area = before.area;

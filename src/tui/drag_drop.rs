@@ -1,12 +1,12 @@
 //! Files dropped on a terminal, which arrive as pasted paths quoted in terminal-specific ways.
 
-/// Maximum size of a text that is tried as a list of paths, in bytes.
+/// Maximum size in bytes of text that is checked for a list of paths.
 const MAX_BYTES: usize = 16 << 10;
 /// Maximum number of files in one drop, which is also the limit of a prompt.
 const MAX_FILES: usize = 20;
 
-/// Returns the possible interpretations of a text as paths, likeliest first; empty if it can only be prose. The caller checks whether
-/// the files exist.
+/// Returns the possible interpretations of text as paths, likeliest first; empty if it can only be prose. The caller checks
+/// whether the files exist.
 pub(crate) fn readings(pasted: &str) -> Vec<Vec<String>> {
     let text = pasted.trim();
     if text.is_empty() || text.len() > MAX_BYTES || text.contains(|one: char| one.is_control() && one != '\n' && one != '\r') {
@@ -27,7 +27,7 @@ fn bare(line: &str) -> &str {
     within('\'').or_else(|| within('"')).unwrap_or(line)
 }
 
-/// Splits a text into words like a shell; `None` if a quote is unclosed.
+/// Splits text into words like a shell; `None` if a quote is unclosed.
 fn split_words(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut letters = text.chars();

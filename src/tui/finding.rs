@@ -27,12 +27,12 @@ pub(crate) struct FindingView {
     top: Option<usize>,
     /// First diff row, diff rows on the last screen, and all diff rows.
     drawn: (usize, usize, usize),
-    /// Whether the last screen lacked a part of the explanation.
+    /// Whether part of the explanation was cut off on the last screen.
     pub is_cut: bool,
 }
 
 impl FindingView {
-    /// Opens a finding by its index; `None` if the review has none there.
+    /// Opens a finding by its index; `None` if the index is out of range.
     pub(crate) fn new(review: &Review, at: usize) -> Option<Self> {
         let finding = review.findings.get(at)?.clone();
         let diff = review.changes.diffs.iter().find(|diff| finding.is_in(diff))?;
@@ -45,7 +45,7 @@ impl FindingView {
         description(&self.finding)
     }
 
-    /// Returns the place of the finding on one line.
+    /// Returns the location of the finding on one line.
     pub(crate) fn place(&self) -> String {
         text::reveal_line(&self.finding.place())
     }
@@ -76,7 +76,7 @@ impl FindingView {
         self.draw_diff(Rect { y, height: area.bottom() - y, ..inner }, buffer, theme, glyphs);
     }
 
-    /// Returns the severity, the position among the findings, and the place.
+    /// Returns the severity, the position among the findings, and the location.
     fn head(&self, width: u16, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
         let Finding { severity, confidence, .. } = &self.finding;
         let (dot, number) = (glyphs.dot, self.at + 1);

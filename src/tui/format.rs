@@ -12,7 +12,7 @@ pub(crate) fn tokens(count: u64) -> String {
     }
 }
 
-/// Formats an amount: `$0.42`. Amounts below a cent get more digits, so that nothing that costs looks free.
+/// Formats an amount: `$0.42`. Amounts below a cent get more digits, so that a small cost does not look free.
 pub(crate) fn dollars(amount: f64) -> String {
     if amount > 0.0 && amount < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
@@ -46,7 +46,7 @@ fn whole(amount: f64) -> u64 {
     amount.max(0.0).round() as u64
 }
 
-/// Returns a count with its noun, which gets an `s` except for one.
+/// Returns a count with its noun in the singular or plural.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

@@ -26,17 +26,17 @@ impl FrameTimer {
         at.saturating_duration_since(self.began).as_millis() as u64
     }
 
-    /// Notes a key press, which makes the next frame due sooner.
+    /// Records a key press, which makes the next frame due sooner.
     pub(crate) fn typed(&mut self) {
         self.has_keys = true;
     }
 
-    /// Notes that the model was updated with the current time.
+    /// Records that the model was updated with the current time.
     pub(crate) fn model_updated(&mut self, at: Instant) {
         self.told = self.since_start(at);
     }
 
-    /// Notes a frame; it shows the model as of the start of drawing.
+    /// Records a frame; it shows the model as of the start of drawing.
     pub(crate) fn drawn(&mut self, begun: Instant) {
         self.last_frame = Some(begun);
         self.told = self.told.max(self.since_start(begun));
@@ -66,7 +66,7 @@ impl FrameTimer {
 mod tests {
     use super::*;
 
-    /// Returns the deadline of a question whose choices become active 500 ms after its frame.
+    /// Returns the deadline of a dialog whose choices become active 500 ms after its frame.
     fn choices(told: u64) -> Option<u64> {
         (told < 500).then_some(500)
     }

@@ -130,8 +130,7 @@ pub(crate) fn sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)],
     sections
 }
 
-/// Returns whether a text contains the word. A word with a capital is case-sensitive, because `N` is a different key from
-/// `n`.
+/// Returns whether a string contains the word. A word with a capital is case-sensitive, because `N` is a different key from `n`.
 fn has(word: &str, texts: [&str; 3]) -> bool {
     if word.chars().any(char::is_uppercase) {
         return texts.iter().any(|text| text.contains(word));
@@ -159,7 +158,7 @@ fn head(focus: Focus) -> &'static str {
         Focus::Search => "Prompt history search [search]",
         Focus::Question => "Approvals and questions [question]",
         Focus::Inbox => "List of pending approvals [inbox]",
-        Focus::Field => "Text fields in a question [field]",
+        Focus::Field => "Text fields in a form [field]",
         Focus::Browse => "Browsing [browse]",
         Focus::List => "Lists: models, sessions, commands, help [list]",
         Focus::Reader => "Viewing changes and long text [reader]",

@@ -22,7 +22,7 @@ type Run = (u16, Option<Syntax>);
 
 /// Block of source code, highlighted from its first line up to the last requested one.
 ///
-/// The owner requests lines and sees the colours when they arrive; until then lines are plain.
+/// The owner requests lines and gets the colours when they are ready; until then, lines are plain.
 pub(crate) struct Track {
     shared: Arc<Shared>,
     /// Number of lines already requested.
@@ -79,7 +79,7 @@ impl Track {
     }
 }
 
-/// Locks a mutex even after a panic; the data is only colours.
+/// Locks a mutex even after a panic, because the data is only colours.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

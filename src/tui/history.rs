@@ -36,7 +36,7 @@ impl History {
         Self { file, ..Self::default() }
     }
 
-    /// Sets the function that redacts prompts before they are written.
+    /// Sets the function that redacts prompts before they are saved.
     pub(crate) fn kept_as(self, kept_as: HistoryRedactor) -> Self {
         Self { kept_as: Some(kept_as), ..self }
     }

@@ -349,7 +349,7 @@ impl Host {
     }
 
     /// Hands the terminal and keyboard to the user's editor and processes the result. Text typed before that goes to the draft
-    /// and never answers a question.
+    /// and never answers a dialog.
     async fn run_with_terminal_released<T: Send + 'static>(
         &mut self,
         editor: impl FnOnce() -> Result<T, String> + Send + 'static,

@@ -29,7 +29,7 @@ pub(crate) struct TuiHandles {
     pub editor: Editor,
 }
 
-/// The user's editor: takes a file name and text, returns the edited text or an error. It has the terminal in the meantime.
+/// The user's editor: takes a file name and text, returns the edited text or an error. It has the terminal until it exits.
 #[derive(Clone)]
 pub(crate) struct Editor(pub Arc<EditFn>);
 
@@ -69,7 +69,7 @@ pub(crate) struct Options {
     /// Terminal background according to the environment.
     pub ground: Background,
     pub colours: Colours,
-    /// Delay before a question accepts an answer.
+    /// Delay before a dialog accepts an answer.
     pub pace: GuardTiming,
     /// Terminal emulator according to the environment.
     pub emulator: Emulator,
@@ -181,10 +181,10 @@ pub(crate) enum ThemeChoice {
     Named(String),
 }
 
-/// Notifications about waiting questions and finished tasks while the terminal is unfocused.
+/// Notifications about pending approvals and finished tasks while the terminal is unfocused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notices {
-    /// Notify in the best way the terminal supports.
+    /// Best notification method that the terminal supports.
     Auto,
     Off,
     Bell,
@@ -219,7 +219,7 @@ pub(crate) enum ModelAccess {
     /// Nothing can be sent; the message gives the reason and the remedy.
     NoKey {
         message: String,
-        /// Configured model, whose key is asked for first.
+        /// Configured model; its API key is requested first.
         model: Option<String>,
     },
     /// Another process owns the session: commands are dropped.
@@ -229,16 +229,16 @@ pub(crate) enum ModelAccess {
     },
 }
 
-/// Question asked before the session starts, or instead of it.
+/// Dialog shown before the session starts, or instead of it.
 #[derive(Debug)]
 pub(crate) enum StartupQuestion {
-    /// Question about a locked session, repeated until an answer works.
+    /// Dialog about a locked session, repeated until an answer succeeds.
     Held(LockQuestion),
-    /// Question which of several sessions to open; no start follows.
+    /// Choice among several sessions to open; no start follows.
     Choose,
 }
 
-/// Question about a session that another process has open.
+/// Dialog about a session that another process has open.
 #[derive(Debug)]
 pub(crate) struct LockQuestion {
     pub session: SessionId,
@@ -256,19 +256,19 @@ pub(crate) struct LockQuestion {
 pub(crate) enum LockAnswer {
     /// View only: a `Start` with `ModelAccess::ReadOnly` follows.
     ReadOnly,
-    /// The other process saves and exits: a `Start` follows, or the question again.
+    /// The other process saves and exits: a `Start` follows, or the dialog again.
     TakeOver,
     /// End the UI with `ExitReason::Another`; the caller asks for another session.
     Another,
     Quit,
 }
 
-/// Question whether the project's own configuration takes effect.
+/// Dialog that asks whether to trust the project's own configuration.
 #[derive(Debug)]
 pub(crate) struct TrustQuestion {
     /// Project directory, as displayed.
     pub place: String,
-    /// Items the project brings, one line each.
+    /// Configuration that the project contains, one line per item.
     pub items: Vec<String>,
     /// Files that run code when another program opens the folder, with that program.
     pub runs_code: Vec<String>,
@@ -286,7 +286,7 @@ pub(crate) struct TrustQuestion {
 }
 
 impl TrustQuestion {
-    /// Returns whether the project has something to review; otherwise the question is only about its commands.
+    /// Returns whether the project has something to review; otherwise the dialog is only about its commands.
     pub(crate) fn has_items(&self) -> bool {
         !self.items.is_empty() || self.changes.is_some() || self.broken.is_some()
     }
@@ -305,7 +305,7 @@ pub(crate) struct ProjectFile {
 pub(crate) enum TrustAnswer {
     /// Trust the project: everything takes effect.
     Yes,
-    /// Do not trust the project: nothing of it takes effect, and it is not changed.
+    /// Do not trust the project: none of its configuration takes effect, and it is not changed.
     ReadOnly,
     /// Do not trust a project that has nothing to review: aye asks before each command.
     Decline,
@@ -366,7 +366,7 @@ pub(crate) enum ExitReason {
 pub(crate) struct TuiOutcome {
     pub ended: ExitReason,
     pub last_answer: Option<String>,
-    /// Text typed too late for this UI, or before a session could save it.
+    /// Text typed after this UI stopped reading, or before a session could save it.
     pub typed: String,
     /// Prompt for a session that never started.
     pub unsent: Option<String>,

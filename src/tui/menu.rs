@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Maximum number of rows.
 pub(crate) const ROWS: u16 = 12;
-/// Minimum time on the screen, in milliseconds, before a row can be taken.
+/// Minimum time on the screen, in milliseconds, before a row can be chosen.
 const SEEN_MS: u64 = 60;
 
 /// Completable text at the cursor.
@@ -54,9 +54,9 @@ pub(crate) struct Menu {
     drawn: Option<(String, u64)>,
     /// First row of the menu on the screen, and the number of rows.
     shown: Option<(u16, u16)>,
-    /// Whether Escape closed it until another word begins.
+    /// Whether Escape closed the menu until another word begins.
     closed: bool,
-    /// Whether Tab was pressed before the search results arrived; the first row is then taken.
+    /// Whether Tab was pressed before the search results arrived; the first row is then chosen.
     completes_when_found: bool,
     /// Files found last, and the search text.
     pub files: Option<(String, Vec<FoundFile>)>,
@@ -90,7 +90,7 @@ impl Menu {
         self.items().get(self.at)
     }
 
-    /// Returns the highlighted row if it was on the screen long enough to be meant.
+    /// Returns the highlighted row if it was on the screen long enough to be an intended choice.
     pub(crate) fn seen(&self, now: u64) -> Option<&Item> {
         let (text, since) = self.drawn.as_ref()?;
         self.at().filter(|item| item.text == *text && now.saturating_sub(*since) >= SEEN_MS)
@@ -146,12 +146,12 @@ impl Menu {
         !self.closed && self.asked.as_ref() == Some(words) && !is_answered
     }
 
-    /// Takes the first row when the running search returns, unless something else is typed first.
+    /// Chooses the first row when the running search returns, unless something else is typed first.
     pub(crate) fn complete_when_found(&mut self) {
         self.completes_when_found = true;
     }
 
-    /// Returns once whether Tab waits for the results that just arrived.
+    /// Returns whether Tab waited for the results that just arrived, and clears that state.
     pub(crate) fn takes_what_was_found(&mut self) -> bool {
         std::mem::take(&mut self.completes_when_found)
     }
@@ -178,7 +178,7 @@ impl Menu {
         self.at
     }
 
-    /// Highlights the row that was clicked, or takes it if it is highlighted. Returns `None` outside the menu.
+    /// Highlights the row that was clicked, or chooses it if it is already highlighted. Returns `None` outside the menu.
     pub(crate) fn click(&mut self, row: u16) -> Option<ClickResult> {
         let (first, count) = self.shown.filter(|_| self.is_open())?;
         let nth = row.checked_sub(first).filter(|nth| *nth < count)?;

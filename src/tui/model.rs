@@ -61,7 +61,7 @@ pub(crate) enum Effect {
     Held(super::interface::LockQuestion, LockAnswer),
     /// Copies to all available clipboards.
     Copy(Clip),
-    /// Shows something in the user's editor, which replaces the screen.
+    /// Opens content in the user's editor, which replaces the screen.
     Show(super::interface::EditorTarget),
     /// Turns mouse reports of the terminal on or off.
     Mouse(bool),
@@ -98,7 +98,7 @@ pub(crate) struct Model {
     /// Rewind; its list of prompts has the keyboard while open.
     pub rewind: Rewind,
     pub reviews: Reviews,
-    /// Whether it runs in line mode, without the keys of the screen.
+    /// Whether the UI runs in line mode, without the keys of the full screen.
     pub in_lines: bool,
     pub keys: Keys,
     /// File to open in an editor.
@@ -119,7 +119,7 @@ pub(crate) struct Model {
 pub(crate) struct Keys {
     /// Time of the last key or paste that did not go to a dialog.
     pub last_key: Option<u64>,
-    /// Time of the last of them that was text.
+    /// Time of the last such key or paste that was text.
     pub last_text: Option<u64>,
     /// Time of the last answer to an approval on this screen.
     pub answered: Option<u64>,
@@ -133,13 +133,13 @@ pub(crate) struct Keys {
     pub rested_escape: Option<u64>,
     /// The key that asked to quit, its time, and whether quitting would have stopped anything.
     pub quit_pending: Option<(&'static str, u64, bool)>,
-    /// Time at which the `r` in the draft becomes a retry, unless more is typed.
+    /// Time at which the `r` in the draft triggers a retry, unless more is typed.
     pub retry_at: Option<u64>,
-    /// The same for `r` and `c` while the session cannot be saved.
+    /// Same as above, for `r` and `c` while the session cannot be saved.
     pub saving_at: Option<(char, u64)>,
     /// Time at which the missing API key was reported.
     pub no_key_shown: Option<u64>,
-    /// Whether the terminal tells Enter with shift or ctrl from Enter.
+    /// Whether the terminal distinguishes shift+enter and ctrl+enter from Enter.
     pub kitty: bool,
 }
 
@@ -220,7 +220,7 @@ impl Model {
         self.task.activity != Activity::Idle
     }
 
-    /// Returns whether the task waits for the user, so that no time is counted.
+    /// Returns whether the task is waiting for the user, so its timer is paused.
     pub(crate) fn waits_for_person(&self) -> bool {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.dialogs.approvals() > 0,
@@ -232,7 +232,7 @@ impl Model {
         }
     }
 
-    /// Restarts the activity timer, because the time of a dialog is not that of the model.
+    /// Restarts the activity timer, so that the time of a dialog is not attributed to the model.
     pub(crate) fn restart_activity_timer(&mut self, now: u64) {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.set_activity(Activity::Thinking, now),
@@ -320,8 +320,8 @@ impl Model {
         (&mut self.transcript, look)
     }
 
-    /// Returns the next time at which time alone changes something, or `None` if nothing is running. Computed from the
-    /// time of the last frame, it is never missed.
+    /// Returns the next time at which time alone changes something, or `None` if nothing is running. It is computed from the time
+    /// of the last frame, so it is never missed.
     pub(crate) fn deadline(&self, now: u64) -> Option<u64> {
         let guard = self.dialogs.deadline(now);
         let said = self.toast.as_ref().map(|(_, until)| *until);

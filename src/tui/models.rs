@@ -32,12 +32,12 @@ pub(crate) struct ModelPicker {
 
 /// API key as typed so far; it is never shown and stored nowhere else.
 struct Key {
-    /// Model that the key is for.
+    /// Model for which the key is entered.
     name: String,
     typed: KeyText,
 }
 
-/// Maximum length of a key, in bytes; longer text is a file taken for a key.
+/// Maximum length of a key, in bytes; longer text is probably a file pasted by mistake.
 const KEY_BYTES: usize = 8 << 10;
 
 /// Choice of the user.
@@ -76,7 +76,7 @@ impl ModelPicker {
         picker
     }
 
-    /// Adds a list: known models are updated, new ones are added at the end.
+    /// Merges a list: known models are updated, new ones are added at the end.
     pub(crate) fn listed(&mut self, models: Vec<ListedModel>, notices: &[String]) {
         let first = self.listed.is_empty();
         self.due = self.due.saturating_sub(1);
@@ -131,7 +131,7 @@ impl ModelPicker {
         }
     }
 
-    /// Handles pasted text: a key if one is being asked for, else filter words.
+    /// Handles pasted text: an API key if one is being entered, otherwise filter words.
     pub(crate) fn paste(&mut self, words: &str) {
         if self.key.is_none() && provider_of_key(words).is_some() {
             // A key is never shown, wherever it is pasted.
@@ -171,7 +171,7 @@ impl ModelPicker {
         self.key.is_some()
     }
 
-    /// Asks for an API key if that is all the highlighted model lacks; refuses otherwise.
+    /// Asks for an API key if the highlighted model needs nothing else; does nothing otherwise.
     fn ask_for_key(&mut self, why: String) -> Choice {
         let Some(name) = self.at().filter(|model| model.key_of.is_some()).map(|model| model.facts.name.clone()) else {
             return Choice::Refused(why);

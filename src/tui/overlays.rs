@@ -32,9 +32,9 @@ pub(crate) struct Overlays {
     pub reading: Option<TextViewer>,
     /// The view of changed files, while it is open and has the keyboard.
     pub changes: Option<Changes>,
-    /// Whether the changes were requested.
+    /// Whether the list of changes was requested from the session.
     pub changes_requested: bool,
-    /// The open finding of a review, above the list of them if that is open.
+    /// The open finding of a review, above the list of findings if that is open.
     pub finding: Option<FindingView>,
     /// The model list, while it is open and has the keyboard.
     pub picker: Option<ModelPicker>,
@@ -52,7 +52,7 @@ pub(crate) struct Overlays {
 }
 
 impl Overlays {
-    /// Closes what would cover a list that is about to open.
+    /// Closes the overlays that would cover a list that is about to open.
     pub(crate) fn make_room(&mut self) {
         self.help = None;
         self.reading = None;

@@ -27,7 +27,7 @@ pub(crate) const WIDE: u16 = 100;
 /// Minimum number of rows of the details below a list.
 const DETAIL_ROWS: usize = 2;
 
-/// Row of the list. The caller makes all of it safe to draw, except the key, which is not shown.
+/// Row of the list. The caller sanitizes all of it, except the key, which is not shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     /// Identifier of the item.
@@ -180,7 +180,7 @@ impl Picker {
         self.at = found.get(to).map(|row| row.key.clone());
     }
 
-    /// Highlights the clicked row, or takes it if it is highlighted.
+    /// Highlights the clicked row, or chooses it if it is already highlighted.
     pub(crate) fn click(&mut self, row: u16) -> ClickResult {
         let (first, keys) = &self.shown;
         let nth = row.checked_sub(*first).map(usize::from);
@@ -229,7 +229,7 @@ impl Picker {
         PickerResult::Nothing
     }
 
-    /// Returns the item that was highlighted on the screen; only that one can be meant.
+    /// Returns the item that was highlighted on the screen; the user can only have meant that one.
     fn choose(&self) -> PickerResult {
         match self.at().filter(|row| Some(&row.key) == self.drawn.as_ref()) {
             None => PickerResult::Nothing,

@@ -8,7 +8,7 @@ use crossterm::event::MouseEvent;
 pub(crate) enum Click {
     /// Scroll to the end of the transcript.
     End,
-    /// Open the pending question, or the next one.
+    /// Open the pending dialog, or the next one.
     Review,
     /// Show the planned steps.
     Steps,

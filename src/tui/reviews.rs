@@ -1,8 +1,8 @@
-//! Review beside the session: its progress, and the findings of the last one.
+//! Background review: its progress, and the findings of the last one.
 
 use crate::protocol::{Review, Usage};
 
-/// Reviews of this screen.
+/// Reviews started from this screen.
 #[derive(Debug, Default)]
 pub(crate) struct Reviews {
     pub running: Option<RunningReview>,
@@ -13,7 +13,7 @@ pub(crate) struct Reviews {
 /// Review that was started and has not ended.
 #[derive(Debug)]
 pub(crate) struct RunningReview {
-    /// Summary of the changes, once they were read.
+    /// Summary of the reviewed changes, once they are known.
     pub changes: Option<String>,
     /// Current step of the model, on one line.
     pub step: Option<String>,
@@ -22,7 +22,7 @@ pub(crate) struct RunningReview {
     pub is_estimated: bool,
     /// Start time in milliseconds.
     pub since: u64,
-    /// Whether it was told to stop.
+    /// Whether a stop was requested.
     pub is_stopping: bool,
 }
 

@@ -5,7 +5,7 @@
 pub(crate) struct SaveState {
     /// Whether the session continues in memory, so that a crash loses it.
     pub unsaved: bool,
-    /// Why the session is stopped until it can be saved or the user continues, and since when that is shown.
+    /// Reason why the session is stopped until it can be saved or the user continues, and the time since which it is shown.
     pub stopped: Option<(String, u64)>,
     /// Whether the user retried and the result has not been reported yet.
     pub again: bool,

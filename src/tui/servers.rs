@@ -11,7 +11,7 @@ const COLUMNS: &[Column] = &[
     Column { head: "tools", is_number: true, rank: 1 },
     Column { head: "connection", is_number: false, rank: 2 },
 ];
-/// Time in milliseconds in which a key cannot send text that a server just inserted.
+/// Time in milliseconds during which keys cannot send text that a server just inserted.
 const FRESH_MS: u64 = 500;
 
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(crate) struct Servers {
     pub prompts: Vec<ServerPrompt>,
     /// Requested prompt: its server and its name.
     pub asked: Option<(String, String)>,
-    /// Time at which the text of a prompt was put into the draft.
+    /// Time at which the text of a prompt was inserted into the draft.
     pub put_at: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ impl Servers {
         self.put_at.is_some_and(|at| now < at + FRESH_MS)
     }
 
-    /// Returns the prompts of the servers as commands. Names that cannot be typed are left out.
+    /// Returns the prompts of the servers as commands, except those with names that cannot be typed.
     pub(crate) fn commands(&self) -> Vec<CustomCommand> {
         let named = self.prompts.iter().filter_map(|prompt| {
             let name = command_name(prompt);
@@ -150,7 +150,7 @@ pub(crate) fn details(status: &ServerStatus) -> Vec<String> {
     lines
 }
 
-/// Returns what the list of servers does not show: the meaning of the state, the tools, and notes.
+/// Returns the details that the list of servers does not show: the meaning of the state, the tools, and notes.
 fn more(status: &ServerStatus) -> Vec<String> {
     let offered = match status.offered {
         0 => "tools not known yet".to_owned(),

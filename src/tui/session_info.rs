@@ -26,7 +26,7 @@ pub(crate) struct SessionTotals {
     /// Whether a provider did not report part of the usage.
     pub is_estimated: bool,
     pub budgets: Vec<Budget>,
-    /// Request of the user whose answer has not arrived.
+    /// User request that has not been answered yet.
     pub budget_request: Option<BudgetRequest>,
 }
 

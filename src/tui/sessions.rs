@@ -71,7 +71,7 @@ pub(crate) struct Sessions {
     looks_on: bool,
     /// Preview of the last messages of a session.
     pub look: Option<SessionLook>,
-    /// Whether the filter was changed from outside, so that the list must be requested again.
+    /// Whether other code changed the filter, so that the list must be requested again.
     pub is_stale: bool,
     /// Session whose preview was requested last.
     pub requested_preview: Option<SessionId>,

@@ -143,8 +143,8 @@ pub(crate) fn typed(draft: &str) -> Option<&str> {
     (!word.contains('/') && !is_text).then_some(typed)
 }
 
-/// Returns the completions of a command in the draft, best first; `used` lists the commands used last, `themes` returns
-/// the arguments of `/theme`, and `efforts` those of `/effort`.
+/// Returns the completions of a command in the draft, best first; `used` lists recently used commands, `themes` returns the
+/// arguments of `/theme`, and `efforts` those of `/effort`.
 pub(crate) fn candidates(
     draft: &str,
     own: &[CustomCommand],
@@ -248,7 +248,7 @@ pub(crate) fn unknown(own: &[CustomCommand], word: &str, typed: &str) -> String 
     let shown = text::clean_line(typed);
     let shown = text::truncate(&shown, 24);
     if is_built_in(word) {
-        return format!("`/{word}` takes no arguments, and there is no command `/{shown}`");
+        return format!("`/{word}` takes no arguments, and `/{shown}` is not a command");
     }
     if let Some((_, here)) = ELSEWHERE.iter().find(|(names, _)| names.contains(&word)) {
         return format!("unknown command `/{shown}`: {here}");

@@ -1,6 +1,6 @@
-//! State of the start: what waits for the session.
+//! Startup state: requests and input that wait for the session.
 
-/// Requests and input that wait for the session, and what the screen is for.
+/// Requests and input that wait for the session, and the purpose of the screen.
 #[derive(Debug, Default)]
 pub(crate) struct Startup {
     /// Prompt that is sent as soon as the start is complete.

@@ -29,7 +29,7 @@ const BAR: u64 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum DropOrder {
     Nothing,
-    /// Details of the sandbox; whether it is on, and the network state, stay.
+    /// Details of the sandbox; the on/off state and the network state remain.
     Extent,
     /// Provider prefix of the model's name, such as `anthropic/`.
     Provider,
@@ -46,7 +46,7 @@ enum DropOrder {
     Words,
     /// An active sandbox; a disabled one stays visible.
     Held,
-    /// Long forms of the parts that stay: a time, a state.
+    /// Long forms of the remaining parts: a time, a state.
     Long,
     /// Usage of the context window.
     Context,
@@ -167,7 +167,7 @@ fn branch(model: &Model) -> String {
     }
 }
 
-/// Formats the session cost and, with a budget, what is left. Free models have no cost item.
+/// Formats the session cost and, with a budget, the remaining amount. Free models have no cost item.
 fn cost(model: &Model, left: DropOrder) -> Item {
     let price = model.info.facts.as_ref().map(|facts| facts.price);
     let is_free = matches!(price, Some(Some(price)) if price.input == 0.0 && price.output == 0.0);
@@ -190,7 +190,7 @@ fn cost(model: &Model, left: DropOrder) -> Item {
     }
 }
 
-/// Formats the policy's end once it is near, as a time of day, which stays correct without redrawing.
+/// Formats the policy's expiry once it is near, as a time of day, which stays correct without redrawing.
 fn ending(model: &Model, left: DropOrder, now: u64) -> Item {
     let words = |end: jiff::Timestamp| {
         let form = if left < DropOrder::Long { "policy ends %H:%M UTC" } else { "ends %H:%M" };
@@ -386,7 +386,7 @@ fn composer_hints(model: &Model, now: u64) -> Vec<&'static str> {
     }
 }
 
-/// Returns the hint for Enter, whether or not a row above already shows it.
+/// Returns the hint for Enter, even if a row above already shows it.
 fn enter(model: &Model) -> &'static str {
     let replaces = model.composer.is_empty() && model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if replaces {

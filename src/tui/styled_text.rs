@@ -40,7 +40,7 @@ pub(crate) enum Join {
     /// The row starts a new line.
     #[default]
     Line,
-    /// The row continues a line broken at a space, which is in neither row.
+    /// The row continues a line broken at a space; neither row contains the space.
     Space,
     /// The row continues a line broken inside a word, or with all spaces kept.
     Nothing,

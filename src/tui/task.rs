@@ -2,7 +2,7 @@
 
 use crate::protocol::{CallId, FailureKind, PlannedStep, Usage, Waiting};
 
-/// Milliseconds after an interrupt from which Escape kills what still runs.
+/// Time in milliseconds after an interrupt from which Escape kills everything that is still running.
 pub(crate) const KILL_MS: u64 = 3000;
 
 /// Activity of the running task.
@@ -55,7 +55,7 @@ impl Retry {
         self.at.saturating_sub(now).div_ceil(1000)
     }
 
-    /// Returns when the number of seconds changes, or `None` once the time has come.
+    /// Returns when the displayed number of seconds changes, or `None` once the retry is due.
     pub(crate) fn next_second(&self, now: u64) -> Option<u64> {
         let left = self.left(now);
         (left > 0).then(|| self.at.saturating_sub((left - 1) * 1000))
@@ -84,7 +84,7 @@ pub(crate) enum RetractState {
     Won,
 }
 
-/// Explanation why an earlier task is paused, with the way to continue it.
+/// Reason why an earlier task is paused, and how to continue it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Paused {
     /// Descriptions of the pause, longest first; the last ones only say what to do.
@@ -106,7 +106,7 @@ impl Paused {
 pub(crate) struct Task {
     /// Whether a task has started and not ended.
     pub goes_on: bool,
-    /// Number of messages being summarized, whatever the state of the request.
+    /// Number of messages being summarized, regardless of the state of the request.
     pub summing_up: Option<u64>,
     pub activity: Activity,
     /// Number of the last started step, from 1.
@@ -119,7 +119,7 @@ pub(crate) struct Task {
     pub is_estimated: bool,
     /// Messages queued for the next step and for after the task.
     pub waiting: Vec<Waiting>,
-    /// Messages that left the queue at its last change.
+    /// Messages removed from the queue at its last change.
     pub left_queue: Vec<String>,
     /// Messages moved back to the draft.
     pub taken_back: Vec<RetractedMessage>,

@@ -100,7 +100,7 @@ static HOOK: Once = Once::new();
 static PANICKED: Notify = Notify::const_new();
 static CONTAINED: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Sets a check for contained panics, which leave the screen unchanged.
+/// Sets the check for contained panics, which leave the screen unchanged.
 pub(crate) fn spare_contained(contained: fn() -> bool) {
     // The first check stays; a process needs only one.
     let _ = CONTAINED.set(contained);

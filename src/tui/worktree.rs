@@ -5,7 +5,7 @@
 pub(crate) struct Worktree {
     /// Number of files with uncommitted changes.
     pub changed: Option<u64>,
-    /// Whether not everything was examined, so that there may be more.
+    /// Whether the scan was incomplete, so there may be more changes.
     pub more: bool,
     /// Output of the user's own status command.
     pub line: Option<String>,

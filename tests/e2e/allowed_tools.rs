@@ -64,7 +64,7 @@ fn unknown_tool_names_are_errors_before_any_request() {
     let project = Project::with(&server);
     for (entry, parts) in [
         ("ReedFile", &["error: unknown tool `ReedFile` in `--allowed-tools`", "hint: did you mean `ReadFile`"][..]),
-        ("Grep,nothing__x", &["there is no MCP server `nothing`", "aye mcp list"]),
+        ("Grep,nothing__x", &["unknown MCP server `nothing`", "aye mcp list"]),
         ("Bash(npm test:*)", &["without a pattern", "command = [\"npm\", \"test\"]", "hint: write `RunCommand`"]),
     ] {
         project.aye(&["exec", "--allowed-tools", entry, "hi"]).exits(2).says(parts);

@@ -42,12 +42,12 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye rewind --redo", Asks("Redo", "y\r")),
     ("aye auth login anthropic", Asks("API key", "sk-ant-typed\r")),
     // A build for tests names no release server.
-    ("aye update --check", Fails(2, "this build names no release server")),
+    ("aye update --check", Fails(2, "this build has no release server")),
     // This host does not exist.
     ("aye mcp test docs", Fails(1, "docs")),
     // The server was removed by the line before.
-    ("aye mcp login docs", Fails(2, "there is no server `docs`")),
-    ("aye policy grants revoke mine-here:4", Fails(2, "there is no saved rule `mine-here:4`")),
+    ("aye mcp login docs", Fails(2, "unknown MCP server `docs`")),
+    ("aye policy grants revoke mine-here:4", Fails(2, "this project has no saved rule `mine-here:4`")),
 ];
 
 /// Replaces placeholders in a documented line.

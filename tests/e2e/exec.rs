@@ -289,7 +289,7 @@ fn a_signal_sets_the_exit_code_and_the_conversation_is_saved() {
         }
         let output = project.aye(&["exec", "-c", "go on"]).exits(0);
         // Only a task that was not cancelled could have been continued.
-        let notice = "the unfinished task \"a long task\" ends here, because a new prompt was given";
+        let notice = "the unfinished task \"a long task\" was abandoned, because a new prompt was given";
         assert_eq!(output.stderr.contains(notice), signal == Signal::SIGTERM, "{signal}: {}", output.stderr);
         assert!(server.request(1).messages().contains("a long task"), "{signal}");
     }
@@ -317,7 +317,7 @@ fn tools_disabled_by_the_policy_are_not_offered_and_unknown_names_are_reported()
         [capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
     let project = Project::with(&server).policy(policy);
     let output = project.aye(&["exec", "--json", "-m", "anthropic/scripted", "look"]);
-    let output = output.says(&["the policy disables `ReedFile`", "user:4"]);
+    let output = output.says(&["the policy disables the unknown tool `ReedFile`", "user:4"]);
     let completed = output.events().only("tool_completed").clone();
     assert_eq!(completed["status"], "denied", "{completed}");
     assert!(

@@ -399,7 +399,7 @@ fn mcp_allow_grants_the_tools_of_a_server_and_keeps_the_built_in_policy() {
 fn a_server_that_cannot_be_allowed_leaves_the_policy_unchanged() {
     let project = Project::empty().config("[mcp.servers.docs]\nurl = 'https://docs.invalid/mcp'\n");
     let file = project.directory("config").join("policy.toml");
-    project.aye(&["mcp", "allow", "other"]).exits(2).says(&["there is no server `other`", "aye mcp list"]);
+    project.aye(&["mcp", "allow", "other"]).exits(2).says(&["unknown MCP server `other`", "aye mcp list"]);
     assert!(!file.exists());
     let broken = "schema_version = 1\ncapabilities = 1\n";
     fs::write(&file, broken).unwrap();

@@ -116,7 +116,7 @@ fn calls_beyond_the_pending_limit_are_rejected_immediately() {
         client.ask("tools/call", json!({"name": "WriteFile", "arguments": write}));
     }
     let refused = client.until(|message| message["error"]["code"] == -32000);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("requests are still without a response"), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("requests are still unanswered"), "{refused}");
     assert_eq!(client.leave(), 0);
     assert!(!project.exists("0.txt") && !project.exists("69.txt"));
 }

@@ -199,7 +199,7 @@ fn the_catalogue_update_shows_a_diff_and_needs_confirmation() {
     assert!(output.stdout.contains("no changes"), "{}", output.stdout);
     // A damaged file does not prevent anything, and is reported.
     std::fs::write(&stored, "date = ").unwrap();
-    project.aye(&["models"]).exits(0).says(&["the built-in catalogue is used", "catalogue.toml"]);
+    project.aye(&["models"]).exits(0).says(&["using the built-in catalogue", "catalogue.toml"]);
     project.aye(&["models", "update", "list.toml", "--yes"]).exits(0);
     assert_eq!(of(&project.aye(&["models", "--json"]).exits(0).json(), "anthropic/claude-next")["contextWindow"], 300_000);
 }

@@ -208,7 +208,7 @@ fn unknown_tool_names_added_to_settings_or_policy_are_reported_immediately() {
     let screen = terminal.wait_for("matches no tool");
     assert!(screen.contains("`Greb` in `tools.enabled`") && !screen.contains("`ReadFile`"), "{screen}");
     put(&project, &policy("two", "[tools]\ndisabled = [\"Grib\"]\n"));
-    terminal.wait_for("the policy disables `Grib`");
+    terminal.wait_for("the policy disables the unknown tool `Grib`");
 }
 
 #[test]

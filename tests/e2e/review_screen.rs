@@ -146,7 +146,7 @@ fn a_review_that_fails_says_why_and_what_to_do() {
         server.push(Answer::text(text));
     }
     terminal.prompt("/review");
-    let screen = terminal.wait_for("does not match the format of findings");
+    let screen = terminal.wait_for("does not match the format for findings");
     assert!(screen.contains("hint: run /review again"), "{screen}");
     assert_eq!(server.requests().len(), 3, "one correction");
     server.push(response(&[finding("a.txt", 2, "low")]));

@@ -55,7 +55,7 @@ fn files_and_conversation_are_rewound_and_redone_prompt_by_prompt() {
     project.aye(&["exec", "-c", "and now?"]).exits(0);
     let messages = server.request(5).messages();
     assert!(messages.contains("do the first") && !messages.contains("do the second"), "{messages}");
-    project.aye(&["rewind", "--to", "7", "--yes"]).exits(2).says(&["there is no prompt `7`"]);
+    project.aye(&["rewind", "--to", "7", "--yes"]).exits(2).says(&["unknown prompt `7`"]);
 }
 
 #[test]

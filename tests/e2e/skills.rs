@@ -249,7 +249,7 @@ fn skills_are_listed_shown_and_checked() {
     assert_eq!((json["hidden"].as_array().unwrap().len(), json["broken"].as_array().unwrap().len()), (1, 2));
     let shown = project.aye(&["skills", "show", "pdf", "--trust"]).exits(0).stdout;
     assert!(shown.contains("FIRST") && shown.contains("not used       .claude/skills/pdf/SKILL.md"), "{shown}");
-    project.aye(&["skills", "show", "pdff", "--trust"]).exits(2).says(&["there is no skill `pdff`", "did you mean `pdf`?"]);
+    project.aye(&["skills", "show", "pdff", "--trust"]).exits(2).says(&["unknown skill `pdff`", "did you mean `pdf`?"]);
     project.aye(&["skills", "show", "wrong", "--trust"]).exits(2).says(&["SKILL.md:3"]);
     let checked = project.aye(&["skills", "check"]).exits(1).stdout;
     for part in [

@@ -64,7 +64,7 @@ fn a_failed_start_prints_its_reason_and_the_unsent_text_on_the_main_screen() {
     let lock = closed(&project);
     let mut terminal = begun(&project, &["--resume=abcdef12"], "half a thought");
     drop(lock);
-    let screen = terminal.wait_for("there is no session `abcdef12`");
+    let screen = terminal.wait_for("unknown session `abcdef12`");
     assert_eq!(terminal.finish().exit_code(), 2, "{screen}");
     terminal.wait_for("your unsent text: half a thought");
     terminal.assert_restored();

@@ -52,7 +52,7 @@ fn invalid_calls_fail_with_a_code_and_a_hint() {
         ("EditFile", edit("directory", "x"), "INVALID_REQUEST", texts::IS_A_DIRECTORY),
         ("EditFile", edit("pipe", "x"), "INVALID_REQUEST", "FIFO"),
         ("EditFile", edit("empty", "x"), "INVALID_REQUEST", "empty `oldText`"),
-        ("EditFile", edit("text", ""), "INVALID_REQUEST", "give the text to replace"),
+        ("EditFile", edit("text", ""), "INVALID_REQUEST", "specify the text to replace"),
         ("EditFile", edit("text", "twoo"), "INVALID_REQUEST", "from line 2"),
         ("EditFile", json!({"path": "latin", "oldText": "gr", "newText": "→"}), "INVALID_REQUEST", "WriteFile"),
         ("WriteFile", json!({"path": "directory", "content": ""}), "INVALID_REQUEST", texts::IS_A_DIRECTORY),

@@ -57,7 +57,7 @@ fn an_invalid_project_policy_is_no_error_until_the_project_is_trusted() {
     }
     let mut terminal = project.open_sized(&[], 100, 30);
     let screen = terminal.wait_for(texts::OPEN_READ_ONLY);
-    assert!(screen.contains("cannot be trusted as it is") && screen.contains("line 3"), "{screen}");
+    assert!(screen.contains("cannot be trusted yet") && screen.contains("line 3"), "{screen}");
     assert!(!screen.contains("y  trust"), "{screen}");
     terminal.decide('n');
     terminal.wait_for("│ plan │");

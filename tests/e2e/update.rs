@@ -98,9 +98,9 @@ fn a_server_that_sends_no_index_is_an_error_that_names_it() {
             "",
             "a redirect to `https://elsewhere.example/`, which is not followed",
         ),
-        ("200 OK", "<html>sign in</html>", "is not an index of releases"),
-        ("200 OK", "", "is not an index of releases"),
-        ("200 OK", "{\"format\": 2}", "is not an index of releases"),
+        ("200 OK", "<html>sign in</html>", "is not a release index"),
+        ("200 OK", "", "is not a release index"),
+        ("200 OK", "{\"format\": 2}", "is not a release index"),
         ("200 OK\r\ncontent-length: 999", "{\"format\": 1,", "lost the connection"),
         ("200 OK", &large, "it is larger than 256.0 KB"),
     ] {
@@ -123,7 +123,7 @@ fn the_server_is_named_by_the_user_and_never_by_a_project() {
     let config = format!("[update]\nurl = '{}'\n", server.url());
     let project = Project::empty().file(".aye/config.toml", &config);
     let output = project.aye(&["update", "--check", "--trust"]).exits(2);
-    drop(output.says(&["this build names no release server", "hint: set `[update] url` in config.toml"]));
+    drop(output.says(&["this build has no release server", "hint: set `[update] url` in config.toml"]));
     assert_eq!(server.requests(), 0);
     for (url, why) in [
         ("http://dl.example/latest.json", "could be modified in transit"),

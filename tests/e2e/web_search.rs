@@ -112,7 +112,7 @@ fn a_search_needs_approval_which_shows_the_query_and_the_service() {
         "{result}"
     );
     assert!(result.contains("2. Tokio\n   https://tokio.rs/") && !result.contains("javascript:"), "{result}");
-    assert!(result.contains("[1 left out: the address is not a web address]"), "{result}");
+    assert!(result.contains("[1 omitted: the address is not a web address]"), "{result}");
     assert!(service.requests()[0].starts_with("GET /search?q=rust+async&format=json HTTP/1.1"), "{:?}", service.requests());
 }
 

@@ -7,7 +7,7 @@ pub const COMMAND_WOULD: &str = "The command would";
 pub const RUN_AGAIN_WITH_ACCESS: &str = "Run again with access?";
 pub const COMMANDS_HINT: &str = "/ commands";
 pub const SETUP_APPROVALS: &str = "What should aye ask about?";
-pub const SETUP_MODEL_LIST: &str = "Look daily for a new list of models?";
+pub const SETUP_MODEL_LIST: &str = "Check daily for a new list of models?";
 pub const SETUP_MODEL: &str = "Which model do you want to use?";
 pub const OUTCOME_UNKNOWN: &str = "outcome unknown";
 pub const NOTHING_WAS_SENT: &str = "nothing was sent";
@@ -32,7 +32,7 @@ pub const OPEN_IN_PROCESS: &str = "is open in process";
 pub const INTERRUPTED: &str = "interrupted by the user";
 pub const NEEDS_APPROVAL: &str = "needs approval until one of your rules";
 pub const CHANGED_SINCE_REVIEW: &str = "has changed since you reviewed it";
-pub const TOOL_EXISTS: &str = "there is already a tool";
+pub const TOOL_EXISTS: &str = "has the same name; rename one of them";
 pub const READ_ONLY_VIEW: &str = "read-only view of the workspace";
 pub const NOT_APPROVED: &str = "is not approved";
 pub const LOOKS_LIKE_A_KEY: &str = "looks like an API key";
@@ -51,7 +51,7 @@ pub const NO_BYPASS: &str = "no option skips the policy";
 pub const COMMAND_NOT_RUN: &str = "the command did not run, so the model does not see it";
 pub const KEY_PREFIX: &str = "Its prefix tells which provider";
 pub const READ_AGAIN: &str = "read it again";
-pub const NO_SESSION: &str = "there is no session";
+pub const NO_SESSION: &str = "no session in";
 
 /// All texts of this table.
 pub const ALL: &[&str] = &[

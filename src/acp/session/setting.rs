@@ -17,7 +17,7 @@ const MAX: usize = 16;
 
 struct Waiting {
     reply: Reply,
-    /// True if it was requested as an option, false if as a mode.
+    /// True if the change was requested as an option, false if as a mode.
     is_option: bool,
     /// True if the change is one of the mode.
     mode: bool,

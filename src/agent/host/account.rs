@@ -4,7 +4,7 @@ use crate::protocol::{AgentEvent, Budget, Effort, Failure};
 use crate::session::Spent;
 use tokio::sync::{mpsc, oneshot};
 
-/// Number of charges that wait for the session.
+/// Number of charges waiting for the session.
 const DEPTH: usize = 8;
 
 /// A request to count, if one was sent, an event to emit, and the channel for the state of the account after it.

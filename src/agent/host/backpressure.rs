@@ -1,4 +1,4 @@
-//! Backpressure of a slow front end: streams wait for it, nothing else does.
+//! Backpressure of a slow front end: only streams wait for it.
 
 use tokio::sync::watch;
 

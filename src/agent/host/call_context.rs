@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-/// Everything that the calls of a session share.
+/// State shared by the calls of a session.
 pub(super) struct CallContext {
     /// Current tools, which the queries of the session use too.
     router: watch::Sender<Arc<dyn ToolRouter>>,

@@ -88,8 +88,8 @@ impl Abandoned {
             }
             Self::Stopped => ToolError::new(ErrorCode::Cancelled, "stopped by the user; nothing was changed"),
             Self::Hangs => {
-                let message = "stopped by the user but did not end; what it did and whether it is still running is unknown. Check the \
-                               result before you repeat it.";
+                let message = "stopped by the user but did not end; it is unknown what it did and whether it is still running. \
+                               Check the result before you repeat it.";
                 ToolError::new(ErrorCode::OutcomeUnknown, message)
             }
         }

@@ -1,4 +1,4 @@
-//! Effects behind a failed commit: kept in order, and cancelled if no longer wanted.
+//! Effects behind a failed commit: kept in order, and cancelled if no longer needed.
 
 use crate::agent::turn::{Effect, RuleFileResult};
 use crate::ports::{Plan, Record};

@@ -57,7 +57,8 @@ fn line(event: &Event, level: &'static str) -> String {
     serde_json::to_string(&logged).unwrap_or_default()
 }
 
-/// Returns the name of an event, which is at the start of its JSON. The rest may be a command's whole output, and is not serialized.
+/// Returns the name of an event, which is at the start of its JSON. The rest, possibly the whole output of a command, is not
+/// serialized.
 fn name_of<'a>(kind: &EventKind, head: &'a mut [u8; HEAD_BYTES]) -> &'a str {
     // Fails when the buffer is full.
     let _ = serde_json::to_writer(&mut head[..], kind);
@@ -65,7 +66,7 @@ fn name_of<'a>(kind: &EventKind, head: &'a mut [u8; HEAD_BYTES]) -> &'a str {
     name.and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
 }
 
-/// Returns the logged part of an event. An event that no function names has an empty payload: only what is listed is logged.
+/// Returns the logged part of an event. Events that are not listed here are logged with an empty payload.
 fn payload(kind: &EventKind) -> Value {
     let parts = [session_payload, model_payload, call_payload, context_payload, server_payload];
     parts.iter().find_map(|part| part(kind)).unwrap_or_else(|| json!({}))

@@ -25,7 +25,7 @@ pub(super) struct ModelClient {
     response: Option<ModelStream>,
     request_redactor: RequestRedactor,
     images: ImageCache,
-    /// Models used before, newest last, to return to one of them.
+    /// Previously used models, newest last, to switch back to one of them.
     earlier: Vec<Arc<dyn Model>>,
     /// Model opened last. It is used once the policy allows it and the journal has recorded it.
     opened: Arc<Mutex<Option<Arc<dyn Model>>>>,
@@ -40,7 +40,7 @@ pub(super) struct ModelClient {
 struct SummaryClient {
     /// Name in the settings, if they name one.
     name: Option<String>,
-    /// Absent until it could be opened.
+    /// Absent until it has been opened.
     model: Arc<Mutex<Option<Arc<dyn Model>>>>,
 }
 
@@ -139,7 +139,7 @@ impl ModelClient {
         self.response = None;
     }
 
-    /// Checks all messages of the next request again, because a new redactor may hide more than the old one.
+    /// Rechecks all messages of the next request, because a new redactor may hide more than the old one.
     pub(crate) fn forget_redactions(&mut self) {
         self.request_redactor = RequestRedactor::default();
     }

@@ -1,4 +1,4 @@
-//! Instructions for parts of a project: delivered with the first result from there.
+//! Instructions for parts of a project, delivered with the first result from that part.
 
 use crate::policy::redact::Redactor;
 use crate::ports::{InstructionSource, Instructions};

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 pub(crate) type ReloadRequests = mpsc::UnboundedSender<ReloadRequest>;
 
-/// Request to the watcher of the policy files. Each sender fires once the resulting updates were sent.
+/// Request to the watcher of the policy files. Each sender is notified once the resulting updates have been sent.
 pub(crate) enum ReloadRequest {
     /// Reload the files.
     Files(oneshot::Sender<()>),
@@ -72,7 +72,7 @@ impl PolicySource {
         self.0.as_mut().and_then(|source| source.updates.try_recv().ok())
     }
 
-    /// Tells the source the mode in effect.
+    /// Reports the mode in effect to the source.
     pub(crate) fn set_mode(&self, mode: Mode) {
         if let Some(source) = &self.0 {
             source.modes.send_replace(mode);

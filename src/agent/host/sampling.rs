@@ -70,8 +70,8 @@ impl SamplingQueue {
         (Self { waiting: VecDeque::new(), busy: false, phases }, receive)
     }
 
-    /// Queues or refuses a request. `asks`: whether the policy asks the user, or why it denies the request. If the user has to approve it,
-    /// returns the question and the channel for the answer.
+    /// Queues or refuses a request. `asks`: whether the policy asks the user, or why it denies the request. If the user has to
+    /// approve it, returns the approval request and the channel for the answer.
     pub(super) fn add(
         &mut self,
         sampling: Sampling,
@@ -103,7 +103,7 @@ impl SamplingQueue {
     ) -> Result<(Conversation, Option<String>), String> {
         let asks = asks?;
         if asks && !person {
-            return Err("the policy requires approval for each request, and no user can give it".to_owned());
+            return Err("the policy requires approval for each request, and no user can approve it".to_owned());
         }
         let conversation = read(request, facts.images)?;
         let shown = asks.then(|| conversation.shown(server, &facts.name)).transpose()?;
@@ -117,7 +117,7 @@ impl SamplingQueue {
         self.waiting.push_back(approved);
     }
 
-    /// Drops the requests that wait, which their servers learn.
+    /// Drops the waiting requests and notifies their servers.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }

@@ -14,7 +14,7 @@ pub(crate) enum ServerRequest {
     Sampling(Sampling),
 }
 
-/// Decides which servers learn that sampling is supported.
+/// Selects the servers that are told that sampling is supported.
 pub(crate) type Samples = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Servers of a session, and their requests.

@@ -179,7 +179,7 @@ async fn wait(
     sender.send(None, None, EventKind::ElicitationEnded { elicitation_id: id, outcome });
 }
 
-/// Returns what makes a request too large for a user, if it is.
+/// Returns why a request is too large for the user to review, if it is.
 fn too_much(elicitation: &Elicitation) -> Option<String> {
     let fields = match &elicitation.wanted {
         ElicitationKind::Form { fields } => fields,

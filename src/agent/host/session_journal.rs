@@ -102,8 +102,8 @@ impl SessionJournal {
         drop(self.port.save_tail(id, tail));
     }
 
-    /// Continues without saving: a crash loses everything until it can be saved again. `stalled`: there are records to save. Returns
-    /// whether to retry them.
+    /// Continues without saving: a crash loses everything until it can be saved again. `stalled`: there are records to save.
+    /// Returns whether to retry saving them.
     pub(crate) fn go_on_unsaved(&mut self, stalled: bool) -> bool {
         if self.lost {
             let message = "cannot continue unsaved: another process owns this session now";

@@ -33,7 +33,7 @@ pub(super) struct Timers {
     pub deadline: Option<Instant>,
 }
 
-/// Occurrence that the host reacts to.
+/// Event that the host reacts to.
 pub(super) enum Occurrence {
     Input(Input),
     Command(HostCommand),

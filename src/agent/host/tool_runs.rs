@@ -95,7 +95,7 @@ impl ToolRuns {
         });
     }
 
-    /// Removes a call that ended.
+    /// Removes a finished call.
     pub(crate) fn ended(&mut self, index: usize) {
         self.runs.remove(&index);
     }

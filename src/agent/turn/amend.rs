@@ -45,7 +45,7 @@ fn no_selection(effects: Option<&Effects>, parts: &[EffectPart], digest: &str, d
         return Some(obstacle);
     }
     if effects.digest != digest {
-        return Some("the selection is for different effects".to_owned());
+        return Some("the selection was made for different effects".to_owned());
     }
     let covers = |left: &DiscardedEffect, part: &EffectPart| {
         left.path == part.path && (left.hunks.is_empty() || part.hunk.is_some_and(|hunk| left.hunks.contains(&hunk)))
@@ -56,7 +56,7 @@ fn no_selection(effects: Option<&Effects>, parts: &[EffectPart], digest: &str, d
         }
         let has = |hunk: &usize| parts.iter().any(|part| part.path == left.path && part.hunk == Some(*hunk));
         if !left.hunks.iter().all(has) {
-            return Some(format!("the hunks of `{}` cannot be selected like this", left.path));
+            return Some(format!("the hunks of `{}` cannot be selected this way", left.path));
         }
     }
     let nothing = parts.iter().all(|part| discarded.iter().any(|left| covers(left, part)));

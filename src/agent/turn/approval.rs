@@ -67,9 +67,9 @@ impl CallRunner<'_> {
         approval.timeout_ms = self.cx.options.approval_timeout.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
         approval.origins = self.cx.policy.origins(&approval.rule, &approval.parts);
         approval.always = if plan.task_plan.is_some() {
-            Always { never: vec!["each plan is approved on its own".to_owned()], ..Always::default() }
+            Always { never: vec!["each plan needs its own approval".to_owned()], ..Always::default() }
         } else if call.amended.by.contains(&Amendment::Unsandboxed) {
-            Always { never: vec!["a run outside the sandbox is approved each time".to_owned()], ..Always::default() }
+            Always { never: vec!["each run outside the sandbox needs its own approval".to_owned()], ..Always::default() }
         } else if !plan.opens.is_empty() {
             self.always_open(call, &plan, at)
         } else if self.is_doubted(&plan, at) {
@@ -239,7 +239,7 @@ impl CallRunner<'_> {
         matches!(plan.judged(&self.cx.policy, at.now), Verdict::Allow(_))
     }
 
-    /// Returns whether the user already approved it by typing it.
+    /// Returns whether the user already approved the command by typing it.
     pub(super) fn is_typed_by_user(&self, plan: &Plan, question: &Question) -> bool {
         self.typed && plan.effects.is_none() && question.risk < Risk::High && !question.critical
     }
@@ -437,7 +437,7 @@ fn offer_first(plan: &mut Plan, question: &Question) {
     plan.amends.offer.first = first.map(|(line, count)| FirstParts { count, line: line.to_owned() });
 }
 
-/// Returns what the call would do, based on its actions.
+/// Returns a description of what the call would do, based on its actions.
 fn details(plan: &Plan, command: Option<&CommandLine>) -> Details {
     let path = |target: &Target| target.real.display().to_string();
     let mut details = Details {

@@ -12,7 +12,7 @@ pub(super) struct AssumedPrices {
     general: Option<PriceAssumption>,
     /// By name of the model.
     of_session: BTreeMap<String, AssumedPrice>,
-    /// Prices that the journal contains, by name of the model.
+    /// Prices in the journal, by model name.
     recorded: BTreeMap<String, AssumedPrice>,
 }
 

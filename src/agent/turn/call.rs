@@ -38,28 +38,28 @@ pub(super) struct Call {
     pub proposal: Option<Proposal>,
     /// Call as proposed by the model, once it is announced and recorded.
     pub announced: Option<Edited>,
-    /// Whether the call was already asked about; then approval is required even if a rule would allow it by now.
+    /// Whether an approval was already requested for the call; then it is required even if a rule would allow the call by now.
     pub asked: bool,
-    /// Whether the call ran in a preview, whose changes are applied by running it.
+    /// Whether the call ran in a preview; running it then applies the changes of the preview.
     pub previewed: bool,
-    /// Reason why a preview failed, once it was tried.
+    /// Reason why a preview failed, if one was tried.
     pub no_preview: Option<String>,
-    /// Whether the call ran or started in a layer before approval; that happens once.
+    /// Whether the call ran or started in a layer before approval, which happens at most once.
     pub layered: bool,
     /// Hosts that rules let the command reach in its layer.
     pub hosts: Vec<Outside>,
-    /// Digest of the effects in a layer of an earlier process, which are not decided about yet.
+    /// Digest of the undecided effects in a layer of an earlier process.
     pub layer_digest: Option<String>,
     /// Reason why the layer was discarded; then approval is required before the command runs.
     pub no_layer: Option<String>,
     /// Explanation for the user why the call did not ask.
     pub note: Option<String>,
-    /// Reason why the effects of its last run could not be applied. It runs again only if the user wants that.
+    /// Reason why the effects of the last run could not be applied. The call runs again only if the user agrees.
     pub conflict: Option<String>,
     /// Result of a run that the sandbox blocked.
     pub held: Option<BlockedRun>,
     pub row: RepeatCount,
-    /// For a call interrupted by a crash: which of its paths are new and which old.
+    /// For a call interrupted by a crash: the paths with new and with old content.
     pub partly: Option<String>,
     pub tail: Option<Tail>,
     /// Temporary files of an earlier run that failed.
@@ -194,7 +194,7 @@ impl Call {
         self.amended.by.iter().any(Amendment::is_another_line)
     }
 
-    /// Uses the edited command, and reports the call in this form from here on.
+    /// Uses the edited command, and reports the call in this form from now on.
     pub(crate) fn runs_as(&mut self, edited: &Edited) {
         self.amended.began = true;
         self.plan_as(edited);
@@ -219,7 +219,7 @@ impl Call {
         }
     }
 
-    /// Returns whether an earlier call has to be done first.
+    /// Returns whether an earlier call has to finish first.
     pub(crate) fn waits(&self, before: &[Call]) -> bool {
         before.iter().any(|earlier| !earlier.is_done() && self.order.waits_for(&earlier.order))
     }

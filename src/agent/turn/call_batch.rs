@@ -76,7 +76,7 @@ impl CallBatch {
         self.calls.iter().any(|call| matches!(call.state, CallState::Asking(_) | CallState::Unknown))
     }
 
-    /// Returns whether nothing happens until the user decides.
+    /// Returns whether everything waits for a decision of the user.
     pub(crate) fn only_waits_for_user(&self) -> bool {
         let still = |call: &Call| {
             matches!(call.state, CallState::Unknown | CallState::Asking(_) | CallState::Deferred | CallState::Done(_))
@@ -274,7 +274,7 @@ impl CallBatch {
         true
     }
 
-    /// Stops the previews. Nothing was applied, so nothing is lost: they are asked about again.
+    /// Stops the previews. Nothing was applied, so nothing is lost: their approvals are requested again.
     pub(crate) fn stop_previews(&self, runner: &mut CallRunner<'_>) {
         self.calls.iter().for_each(|call| runner.stop_preview(call));
     }
@@ -329,7 +329,8 @@ impl CallBatch {
         true
     }
 
-    /// Denies pending approvals that the new policy denies. Those it would allow still wait, because they were asked.
+    /// Denies pending approvals that the new policy denies. Those that it would allow stay pending, because the user was already
+    /// asked.
     pub(crate) fn judge_again(&mut self, runner: &mut CallRunner<'_>, at: InputTime) {
         for call in &mut self.calls {
             let Some(denial) = denied_now(call, runner, at) else { continue };
@@ -343,7 +344,8 @@ impl CallBatch {
         }
     }
 
-    /// Answers a question about a rule. A valid rule becomes another offer of the approval. `Err`: the recent commands are needed first.
+    /// Handles a request about a rule. A valid rule becomes another offer of the approval. `Err`: the recent commands are needed
+    /// first.
     pub(crate) fn ask_rule(
         &mut self,
         approval_id: &ApprovalId,
@@ -385,7 +387,7 @@ impl CallBatch {
         })
     }
 
-    /// Returns the answer about the rules of an approval that was decided in the meantime.
+    /// Returns the reply to a request about the rules of an approval that was decided in the meantime.
     pub(crate) fn decided_rule() -> RuleTold {
         rule_refused("this approval was already decided")
     }

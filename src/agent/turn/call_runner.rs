@@ -36,12 +36,12 @@ pub(super) struct Batch {
     pub runs: Vec<(usize, Plan, Permit)>,
 }
 
-/// Notices about commands in layers that were already given; each is given once.
+/// Notices about commands in layers that were already shown; each is shown once.
 #[derive(Debug, Default)]
 pub(super) struct LayerNotices {
     /// Whether aye told the user that commands run in a layer first.
     pub explained_layers: bool,
-    /// Whether aye told the user why they do not.
+    /// Whether aye told the user why commands do not run in a layer first.
     pub explained_no_layers: bool,
     /// Commands that ran without approval.
     pub unasked: UnaskedRuns,
@@ -246,7 +246,7 @@ impl CallRunner<'_> {
         (call.asked || !is_quiet(effects)).then(|| "its changes are applied only with your approval".to_owned())
     }
 
-    /// Returns why a call that a rule allows requires approval: the user edited it.
+    /// Returns the reason why an edited call requires approval even though a rule allows it.
     pub(super) fn asks_as_edited(call: &Call) -> Option<String> {
         let asks = call.amended.by.last().is_some_and(Amendment::asks);
         asks.then(|| "you edited it".to_owned())
@@ -272,7 +272,7 @@ impl CallRunner<'_> {
         question
     }
 
-    /// Plans a call again, with the access it asks for.
+    /// Plans a call again, with the requested access.
     pub(super) fn plan_again(&mut self, call: &mut Call, index: usize) {
         call.state = CallState::Planning;
         let effect = match &call.held {
@@ -398,7 +398,7 @@ impl CallRunner<'_> {
         self.cx.out.record(Record::PreviewDropped { tool_call_id: call.call.tool_call_id.clone() });
     }
 
-    /// Commits what the batch is about to do, then does it.
+    /// Commits the intents of the batch, then executes them.
     pub(super) fn carry_out(&mut self, calls: &[Call], batch: Batch) {
         if batch.runs.iter().any(|(_, plan, _)| plan.changes) {
             self.cx.out.commit(Durability::Power);
@@ -450,7 +450,7 @@ impl CallRunner<'_> {
         person && !stopping && !offline && !result.denied.is_empty()
     }
 
-    /// Holds a result back, recorded, while the user is asked.
+    /// Records a result and withholds it from the model until the user decides.
     pub(super) fn hold(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
         let mut result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
         // Another run needs what the last one had, too.

@@ -1,4 +1,4 @@
-//! Compaction: a summary replaces older messages, or the oldest messages are left out.
+//! Compaction: a summary replaces older messages, or the oldest messages are dropped.
 //!
 //! The summary request has the same system prompt, tools and messages as other requests, so that the provider's cache applies, and because
 //! some providers refuse a thread with calls if no tools are offered. If the response contains tool calls, they are not run.
@@ -72,7 +72,7 @@ pub(super) enum AfterSummary {
 /// Request for a summary.
 pub(super) struct SummaryCall {
     pub request: ModelRequest,
-    /// Model that it is sent to, if it is not the model in use.
+    /// Model that receives the request, if it is not the model in use.
     pub model: Option<ModelFacts>,
     pub estimated_input_tokens: u64,
 }
@@ -126,7 +126,7 @@ impl Compactor {
         self.work.as_ref().is_some_and(|work| work.waits_for_model)
     }
 
-    /// Returns the estimated tokens of all messages to summarize, with the question.
+    /// Returns the estimated tokens of all messages to summarize, including the instructions for the summary.
     pub(crate) fn message_tokens(&self, window: &ContextWindow) -> u64 {
         let Some(work) = &self.work else { return 0 };
         let messages = window.thread().opening(work.cut.index, u64::MAX);
@@ -168,7 +168,8 @@ impl Compactor {
         true
     }
 
-    /// Starts a compaction; the error says why none would help. The request follows. `task`: the task that is running or may be continued.
+    /// Starts a compaction; the error says why a compaction would not help. The request follows. `task`: the task that is running
+    /// or may be continued.
     pub(crate) fn begin(
         &mut self,
         (trigger, focus, then): (CompactionTrigger, Option<String>, AfterSummary),
@@ -249,7 +250,7 @@ impl Compactor {
         }
     }
 
-    /// Counts a failed attempt. Returns its number.
+    /// Counts a failed attempt, and returns its number.
     pub(crate) fn count_attempt(&mut self) -> Option<u32> {
         let work = self.work.as_mut().filter(|work| work.ticket.is_none())?;
         work.attempt += 1;
@@ -371,13 +372,13 @@ impl Compactor {
         self.work.take().map(|work| work.then)
     }
 
-    /// Gives up the compaction; the conversation stays unchanged. If space is needed, the oldest messages are left out.
+    /// Gives up the compaction; the conversation stays unchanged. If space is needed, the oldest messages are dropped.
     pub(crate) fn give_up(&self, why: &str, window: &mut ContextWindow, cx: &mut TurnContext) {
         let Some(work) = &self.work else { return };
         let follows = match work.trigger {
             CompactionTrigger::Asked => "the conversation is unchanged",
-            CompactionTrigger::Threshold => "the oldest messages are left out if they no longer fit",
-            CompactionTrigger::TooLong => "the oldest messages are left out",
+            CompactionTrigger::Threshold => "the oldest messages are dropped if they no longer fit",
+            CompactionTrigger::TooLong => "the oldest messages are dropped",
         };
         cx.out.notice(format!("{NOT_COMPACTED}: {why}; {follows}"));
         cx.out.record(Record::CompactionGivenUp);
@@ -391,5 +392,5 @@ impl Compactor {
 /// Reports a compaction that the previous process started and did not end.
 pub(super) fn report_lost_summary(cx: &mut TurnContext) {
     cx.out.record(Record::CompactionGivenUp);
-    cx.out.notice("aye exited while compacting: there is no summary, and the conversation is unchanged");
+    cx.out.notice("aye exited while compacting: no summary was made, and the conversation is unchanged");
 }

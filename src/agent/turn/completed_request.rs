@@ -4,7 +4,7 @@ use crate::ports::Record;
 use crate::protocol::{Message, StopReason};
 use crate::session::Spent;
 
-/// Result of a request, besides its content.
+/// Result of a request, apart from its content.
 pub(super) struct CompletedRequest {
     pub spent: Spent,
     pub stop_reason: StopReason,

@@ -68,7 +68,7 @@ impl ContextWindow {
         self.counting.counted = 0;
     }
 
-    /// Leaves out the oldest messages that do not fit. `Err`: the rest cannot fit either.
+    /// Drops the oldest messages that do not fit. `Err`: the rest cannot fit either.
     pub(crate) fn fit(&mut self, cx: &mut TurnContext) -> Result<(), Failure> {
         let budget = self.message_budget(cx);
         self.drop_to(budget, cx);
@@ -92,14 +92,14 @@ impl ContextWindow {
             return Err(Failure::new(
                 FailureKind::ContextTooLong,
                 format!("this prompt has about {own} tokens, but {limit} at most {window}; nothing was sent"),
-                format!("put the text into a file and name that file, so that it is read in parts, or {larger}"),
+                format!("put the text into a file and name that file, so that the model can read it in parts, or {larger}"),
             ));
         }
         Ok(())
     }
 
-    /// Leaves out the older half, because the provider found the thread too long and there is no summary. Recorded, so that other processes
-    /// do the same.
+    /// Drops the older half, because the provider found the thread too long and no summary is available. Recorded, so that other
+    /// processes do the same.
     pub(crate) fn drop_half(&mut self, cx: &mut TurnContext) -> bool {
         let tokens = self.thread.tokens() / 2;
         let Some(removed) = self.drop_to(tokens, cx) else { return false };
@@ -194,7 +194,7 @@ impl ContextWindow {
         all.saturating_sub(self.counting.fixed).max(all * RESERVED_PERCENT / 100)
     }
 
-    /// Counts the system prompt and the tools, also after the tools changed.
+    /// Counts the system prompt and the tools; called again when the tools change.
     pub(crate) fn count_fixed(&mut self, cx: &TurnContext) {
         self.counting.fixed = tokens_of(cx.options.system.len()) + tool_tokens(&cx.options.tools);
     }
@@ -277,7 +277,7 @@ impl ContextWindow {
         self.quiet_until = self.next_input_tokens(cx) + cx.window() * COMPACT_GROWTH_PERCENT / 100;
     }
 
-    /// Resets what failed before when the model or its known window changes, because it may be needed now.
+    /// Resets earlier failures when the model or its known window changes, because a compaction may be possible now.
     pub(crate) fn on_model_change(&mut self) {
         self.quiet_until = 0;
     }

@@ -14,7 +14,7 @@ pub(super) struct FallbackModels {
     failed: Vec<String>,
     /// Chosen model, while another one replaces it.
     chosen: Option<ModelFacts>,
-    /// Model being opened, and the failure that it has to make up for.
+    /// Model being opened, and the failure that it has to handle.
     opening: Option<(String, Failure)>,
 }
 
@@ -23,7 +23,7 @@ pub(super) enum OpenedFallback {
     /// Result about a model that is not a fallback.
     Other(Result<ModelFacts, Failure>),
     Ready(ModelFacts, Failure),
-    /// Reason why the fallback cannot be used, and the failure that it should have made up for.
+    /// Reason why the fallback cannot be used, and the failure that it should have handled.
     Unusable(String, Failure),
 }
 
@@ -32,7 +32,7 @@ impl FallbackModels {
         Self { names: options.fallback_models.clone(), failed: Vec::new(), chosen: None, opening: None }
     }
 
-    /// Returns the next model to open after this failure of the current one, if it is a case for another model.
+    /// Returns the next model to open after this failure of the current one, if the failure allows a fallback.
     pub(crate) fn next(&mut self, failure: &Failure, cx: &TurnContext) -> Option<String> {
         let is_overloaded = matches!(failure.kind, FailureKind::RateLimited | FailureKind::Overloaded)
             || failure.status.is_some_and(|status| status >= 500);
@@ -48,7 +48,7 @@ impl FallbackModels {
         Some(name)
     }
 
-    /// Takes the result of opening a model, if the model is a fallback.
+    /// Accepts the result of opening a model, if the model is a fallback.
     pub(crate) fn on_opened(&mut self, opened: Result<ModelFacts, Failure>) -> OpenedFallback {
         let Some((name, failure)) = self.opening.take() else { return OpenedFallback::Other(opened) };
         match opened {

@@ -41,7 +41,8 @@ pub(crate) struct Resource {
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub index: usize,
-    /// Actions based on the arguments alone, whatever the plan found; empty if they name nothing, or if the plan lists all actions.
+    /// Actions based on the arguments alone, regardless of the plan; empty if the arguments name nothing, or if the plan lists
+    /// all actions.
     pub scope: Vec<Action>,
     pub plan: Result<Plan, ToolError>,
 }
@@ -103,7 +104,7 @@ pub(crate) enum Input {
     },
     /// A server used the model.
     Sampled(Sampled),
-    /// A review beside the conversation used the model.
+    /// A review alongside the conversation used the model.
     Reviewed(Spent),
     /// A request of an agent that a call of the session started.
     AgentSpent(Spent),

@@ -145,7 +145,7 @@ impl CallRunner<'_> {
         true
     }
 
-    /// Asks about another run in a copy. Its effects are decided about afterwards.
+    /// Asks about another run in a copy. Its effects are decided afterwards.
     pub(super) fn ask_to_run_again(
         &mut self,
         verdict: Verdict,
@@ -248,7 +248,7 @@ impl CallRunner<'_> {
         self.cx.out.notice(format!("`{}`: aye exited, and {seen}{because}; nothing was applied", call.summary));
     }
 
-    /// Adds to an approval why the command did not run in a layer first.
+    /// Adds the reason why the command did not run in a layer first to an approval.
     pub(super) fn asking_before(&mut self, call: &Call, plan: &Plan, mut question: Question) -> Question {
         if question.layer().is_none() {
             return question;

@@ -26,7 +26,7 @@ pub(super) struct LoopGuard {
 /// Position of a call in a row of identical calls.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RepeatCount {
-    /// Number of the row; a different call starts the next one.
+    /// Number of the run of identical calls; a different call starts the next one.
     number: u64,
     /// Calls in the row so far.
     times: u32,
@@ -35,7 +35,7 @@ pub(super) struct RepeatCount {
 }
 
 impl LoopGuard {
-    /// Returns the row of each call of a response. Arguments are equal if their JSON is, in any order.
+    /// Returns the run of identical calls of each call of a response. Arguments are equal if their JSON is, in any order.
     pub(super) fn count(&mut self, calls: &[ToolCall]) -> Vec<RepeatCount> {
         let mut rows = Vec::with_capacity(calls.len());
         for (index, call) in calls.iter().enumerate() {

@@ -180,7 +180,7 @@ impl TurnMachine {
         }
     }
 
-    /// Handles the inputs that still matter while the session ends.
+    /// Handles the inputs that are still relevant while the session ends.
     fn wind_down(&mut self, input: Input, at: InputTime) {
         match input {
             Input::ToolFinished { index, result, latency_ms } => {
@@ -230,7 +230,7 @@ impl TurnMachine {
     }
 }
 
-/// The session, and what its host looks up.
+/// Session state, and queries of its host.
 impl TurnMachine {
     /// Starts the session; call this once, before any input.
     pub(crate) fn begin_session(&mut self) -> Vec<Effect> {
@@ -349,7 +349,7 @@ impl TurnMachine {
 
 /// Calls of the current step.
 impl TurnMachine {
-    /// Acts on the calls of the current step; `None` if there are none.
+    /// Processes the calls of the current step; `None` if there are none.
     pub(super) fn with_calls<R>(&mut self, act: impl FnOnce(&mut CallBatch, &mut CallRunner<'_>) -> R) -> Option<R> {
         let CurrentCalls { batch, guard, step_id, typed, cancelling } = self.tasks.calls_mut()?;
         let mut runner = CallRunner {
@@ -557,7 +557,7 @@ impl TurnMachine {
         if self.cx.policy.may_call(&facts.name).is_err() {
             return;
         }
-        self.choice.switch(facts, "the chosen model is used again", &mut self.cx);
+        self.choice.switch(facts, "switching back to the chosen model", &mut self.cx);
         self.window_changed();
     }
 
@@ -703,14 +703,14 @@ impl TurnMachine {
         self.cancel(at);
     }
 
-    /// Cancels the task and kills running commands. The host abandons whatever does not end within its grace period, so the task ends
-    /// whatever a tool does.
+    /// Cancels the task and kills running commands. The host abandons whatever does not end within its grace period, so the task
+    /// ends regardless of what its tools do.
     fn kill(&mut self, at: InputTime) {
         self.cx.out.effect(Effect::KillTools);
         self.cancel(at);
     }
 
-    /// Stops the model and starts nothing new; the task ends when the running calls have ended.
+    /// Stops the model and starts nothing new; the task ends once the running calls have ended.
     fn cancel(&mut self, at: InputTime) {
         if self.stop_compaction(at) || self.prompt_hooks.cancel(&mut self.cx) || self.mentions.cancel() {
             return self.queue.return_all_to_draft(&mut self.cx.out);
@@ -769,8 +769,8 @@ impl TurnMachine {
         self.record_completed_step(message);
     }
 
-    /// Ends the session and keeps the state of its task. Running calls that change something are stopped, and their outcomes are saved, so
-    /// that nobody has to guess them later.
+    /// Ends the session and keeps the state of its task. Running calls that change something are stopped, and their outcomes are
+    /// saved, so that they are known later.
     fn quit(&mut self, at: InputTime) {
         self.quitting = true;
         if self.stop_hooks.cancel(&mut self.cx) {

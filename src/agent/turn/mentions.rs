@@ -22,7 +22,7 @@ pub(super) struct PendingPrompt {
     offered: Vec<Mention>,
 }
 
-/// Reader of what prompts mention.
+/// Reader of the files and resources that prompts mention.
 #[derive(Debug, Default)]
 pub(super) struct MentionReader {
     /// Prompt that becomes a task once the files it mentions are read.
@@ -47,12 +47,12 @@ impl MentionReader {
         self.servers = names;
     }
 
-    /// Returns what the prompt mentions.
+    /// Returns the mentions of the prompt.
     pub(crate) fn find(&self, text: &str) -> Vec<Mention> {
         mentions(text, &self.servers)
     }
 
-    /// Plans to read what the queued prompt with this ID mentions. Returns whether the plans follow; otherwise there are none.
+    /// Plans to read the mentions of the queued prompt with this ID. Returns whether the plans follow; otherwise there are none.
     pub(crate) fn begin(&mut self, id: u64, named: Vec<Mention>, out: &mut Outputs) -> bool {
         // Server resources are not files, so they are not planned.
         let (offered, files): (Vec<Mention>, Vec<Mention>) = named.iter().cloned().partition(|mention| mention.server.is_some());

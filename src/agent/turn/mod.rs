@@ -1,8 +1,8 @@
 //! Turn machine: decides what happens next. No clock, no network, no disk.
 //!
-//! The host performs the effects in order and stops at a commit that fails, so no effect after a commit happens without it. The machine is
-//! composed of sub-machines, each with its own state. They get what they need as arguments, write what they want done to the outputs of the
-//! context, and return what has to follow.
+//! The host performs the effects in order and stops at a commit that fails, so no effect after a commit happens without it. The
+//! machine is composed of sub-machines, each with its own state. They get their inputs as arguments, write records, events and
+//! effects to the outputs of the context, and return the next action.
 
 mod amend;
 mod approval;

@@ -71,8 +71,8 @@ impl ModelChoice {
         }
     }
 
-    /// Uses the model from the next request on. `current`: what another model is still responding with, and its name. Returns whether the
-    /// policy allows the model.
+    /// Uses the model from the next request. `current`: the response of another model that is still in progress, and its name.
+    /// Returns whether the policy allows the model.
     pub(crate) fn adopt(&mut self, facts: ModelFacts, current: Option<(&str, String)>, cx: &mut TurnContext) -> bool {
         // The policy may have changed since the model was requested.
         if let Err(denial) = cx.policy.may_call(&facts.name) {

@@ -33,7 +33,7 @@ pub(crate) struct Allowance {
     pub limit: BudgetLimit,
     /// Source: `config.toml:12`, `--max-steps`.
     pub set_by: String,
-    /// Whether the limit was set for this run, so that it overrides what the user set in the session before.
+    /// Whether the limit was set for this run, so that it overrides an earlier choice of the session.
     pub for_this_run: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Allowance {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PriceAssumption {
     pub price: AssumedPrice,
-    /// Whether it was set for this run, so that it overrides what the user assumed in the session before.
+    /// Whether the price was set for this run, so that it overrides an earlier assumption of the session.
     pub for_this_run: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Options {
     pub summary_model: Option<ModelFacts>,
     /// Last model of a resumed session.
     pub model_before: Option<String>,
-    /// Whether the effort was set for this run, so that it overrides what the user chose in the session before.
+    /// Whether the effort was set for this run, so that it overrides an earlier choice of the session.
     pub effort_for_this_run: bool,
     pub approver: Approver,
     pub backoff: Backoff,

@@ -31,7 +31,7 @@ pub(super) fn set_mode(mode: Mode, cx: &mut TurnContext) -> bool {
     true
 }
 
-/// Sets what is approved of commands without a rule in this session, and says what applies now.
+/// Sets whether commands without a rule are approved before they run or by their effects, and reports what applies now.
 pub(super) fn set_approve(approve: Approve, cx: &mut TurnContext) {
     if approve == Approve::Effects && cx.options.approver == Approver::Nobody {
         return cx.out.notice("cannot set `approve` to effects: only the user may allow more");

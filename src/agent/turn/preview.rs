@@ -17,7 +17,7 @@ pub(super) struct PreviewRequest {
     pub index: usize,
     pub plan: Plan,
     pub permit: PreviewPermit,
-    /// Approval in which it was requested.
+    /// Approval in which the preview was requested.
     pub approval_id: Option<ApprovalId>,
     /// Whether the preview runs before any approval.
     pub unasked: bool,

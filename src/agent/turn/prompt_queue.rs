@@ -7,7 +7,7 @@ use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, Waiting};
 use std::collections::VecDeque;
 
-/// Queued messages in the order in which they were sent. The user can edit them until they are taken.
+/// Queued messages in the order in which they were sent. The user can edit them until they leave the queue.
 #[derive(Debug, Default)]
 pub(super) struct PromptQueue {
     waiting: VecDeque<Waiting>,
@@ -157,7 +157,7 @@ impl PromptQueue {
         Record::Queue { prompts: self.waiting.iter().cloned().collect() }
     }
 
-    /// Records the change in the same commit as what follows from it.
+    /// Records the change in the same commit as its consequences.
     fn changed(&self, out: &mut Outputs) {
         out.record(self.record());
         out.event(self.event());

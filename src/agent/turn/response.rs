@@ -109,7 +109,7 @@ pub(super) enum Continuation {
     Fail(Failure),
 }
 
-/// Returns what follows from a response without calls. `empty`: the response has no content.
+/// Returns the next action after a response without calls. `empty`: the response has no content.
 pub(super) fn continuation(stop_reason: StopReason, empty: bool) -> Continuation {
     match stop_reason {
         StopReason::EndTurn

@@ -75,8 +75,8 @@ impl TurnMachine {
         self.cx.out.take()
     }
 
-    /// Restores one change of the session. `closed`: the calls of a step that ends here; `open`: those of the step that is open after it;
-    /// `rows`: how often each call of that step was repeated.
+    /// Restores one change of the session. `closed`: the calls of a step that ends here; `open`: those of the step that is open
+    /// afterwards; `rows`: how often each call of that step was repeated.
     fn restore_change(
         &mut self,
         change: Change<'_>,
@@ -288,7 +288,7 @@ impl TurnMachine {
 
 /// Resuming.
 impl TurnMachine {
-    /// Settles everything that the previous process left open.
+    /// Settles everything that the previous process left unfinished.
     fn resume(&mut self, failure: Failure, unfinished: Unfinished, at: InputTime) {
         if self.finish_rewind(unfinished) {
             return;
@@ -351,7 +351,7 @@ impl TurnMachine {
         self.close_calls(at);
         self.end_silently(TaskEnd::Cancelled);
         if unfinished == Unfinished::Wait {
-            self.cx.out.notice("the task was being stopped when aye exited, so it ended there; it can be continued");
+            self.cx.out.notice("aye exited while the task was being stopped; the task has ended and can be continued");
         }
         self.resume_without_task(unfinished, at);
     }

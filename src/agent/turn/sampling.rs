@@ -1,5 +1,5 @@
-//! Requests to a model besides those of the steps: sampling requests of MCP servers, which are subject to the same policy and budgets,
-//! and tools that ask a model. They are counted with everything else.
+//! Requests to a model other than those of the steps: sampling requests of MCP servers, which are subject to the same policy and
+//! budgets, and tools that ask a model. They are counted with everything else.
 
 use crate::protocol::{ModelFacts, ModelUse, StopReason, Usage};
 
@@ -8,12 +8,12 @@ use crate::protocol::{ModelFacts, ModelUse, StopReason, Usage};
 pub(crate) struct Sampled {
     /// Server or tool, as the journal names it.
     pub server: String,
-    /// The same with its kind, for the user: `docs (MCP)`.
+    /// Name with its kind, for the user: `docs (MCP)`.
     pub label: String,
     /// Model that responded.
     pub model: ModelFacts,
     pub usage: Usage,
-    /// Price in US dollars besides that of the tokens.
+    /// Price in US dollars in addition to that of the tokens.
     pub fee_usd: f64,
     pub estimated: bool,
     pub stop_reason: StopReason,

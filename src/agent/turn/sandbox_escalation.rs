@@ -23,7 +23,7 @@ impl BlockedRun {
         &self.first.denied
     }
 
-    /// Returns whether this access adds to that of the first run, and all of it can still be asked about.
+    /// Returns whether this access extends that of the first run, and approval for all of it can still be requested.
     pub(super) fn is_extended_by(&self, denied: &[Outside]) -> bool {
         let new = denied.iter().filter(|one| !self.first.denied.contains(one)).count();
         (1..=MAX_OPENS.saturating_sub(self.first.denied.len())).contains(&new)

@@ -104,7 +104,7 @@ impl Spending {
         self.warn(tasks, cx);
     }
 
-    /// Counts, records and reports a request of a review. No task pays for it.
+    /// Counts, records and reports a request of a review. It counts toward no task.
     pub(crate) fn count_review(&mut self, spent: Spent, tasks: &Tasks, cx: &mut TurnContext) {
         let Spent { usage, cost_usd, estimated } = spent;
         self.usage.add(spent);

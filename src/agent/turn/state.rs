@@ -73,7 +73,7 @@ fn allows<S: PartialEq>(tables: [&[Change<S>]; 2], from: &S, to: &S) -> bool {
 pub(super) struct States {
     session: SessionStatus,
     status: TaskStatus,
-    /// Whether nothing can be saved; then the session is paused, whatever its task does.
+    /// Whether nothing can be saved; then the session is paused, regardless of its task.
     stalled: bool,
     /// Number of rejected transitions; each is a bug.
     #[cfg(test)]
@@ -158,7 +158,7 @@ impl States {
 pub(super) fn left_behind() -> Failure {
     Failure::new(
         FailureKind::Internal,
-        "the session ended while its task was running; the task is saved as it was",
+        "the session ended while its task was running; the task was saved in its last state",
         "resume the session to continue the task",
     )
 }

@@ -40,7 +40,7 @@ impl TurnMachine {
                 self.cx.out.notice("the session is paused; your prompt is back in the draft");
                 return self.cx.out.event(EventKind::SessionPaused { failure });
             }
-            self.cx.out.notice("session resumed: the paused task ends here, and your prompt starts the next one");
+            self.cx.out.notice("session resumed: the paused task has ended, and your prompt starts a new one");
             self.end(TaskEnd::Cancelled);
         }
         if self.is_busy() {
@@ -168,7 +168,7 @@ impl TurnMachine {
         self.next_step(at);
     }
 
-    /// Adds a prompt to the thread, with what the model has to know since its last message.
+    /// Adds a prompt to the thread, with notes about changes since the model's last message.
     pub(super) fn add_prompt(&mut self, prompt: Message) {
         self.rewinds.add_point(&prompt, self.cx.numbers.tasks(), u64::from(self.cx.numbers.steps()) + 1);
         let prompt = self.guardrail.add_to_prompt(prompt);
@@ -177,7 +177,7 @@ impl TurnMachine {
         self.window.push(prompt);
     }
 
-    /// Adds to the thread what the model has to know when the same task continues.
+    /// Adds notes for the model to the thread when the same task continues.
     pub(super) fn add_continuation(&mut self) {
         let thread = self.window.thread_mut();
         if thread.last().is_some_and(is_interruption) {
@@ -375,7 +375,7 @@ impl TurnMachine {
         self.tasks.enter_session(SessionStatus::Paused, &mut self.cx.out);
     }
 
-    /// Leaves a response that reported an overlong conversation, if no budget is left to shorten it.
+    /// Gives up on a response that reported an overlong conversation, if no budget is left to shorten it.
     fn leave_response(&mut self) {
         if self.tasks.task_status() == TaskStatus::ProcessingResponse {
             self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
@@ -615,7 +615,7 @@ impl TurnMachine {
         self.not_answered(failure, at);
     }
 
-    /// Discards a response that the user has seen a part of.
+    /// Discards a response that was already partly shown.
     fn discard_response(&mut self, reason: &str) {
         if let Some((stream, step_id)) = self.tasks.stream_mut().filter(|(stream, _)| stream.is_shown()) {
             stream.discard(reason, step_id, &mut self.cx.out);
@@ -719,7 +719,7 @@ impl TurnMachine {
         }
     }
 
-    /// Shortens a request that the provider found too long, and sends it once more. Returns whether it did.
+    /// Shortens a request that the provider found too long, and sends it once more. Returns whether it was sent.
     fn shorten(&mut self, at: InputTime) -> bool {
         let overlong = self.window.on_overlong_request(&self.cx);
         if overlong == OverlongRequest::Repeated {
@@ -804,7 +804,7 @@ impl TurnMachine {
         }
     }
 
-    /// Starts a compaction before a request, if one is due. Returns whether it did; the request follows it.
+    /// Starts a compaction before a request, if one is due. Returns whether it started; the request follows it.
     fn make_room(&mut self, attempt: u32, at: InputTime) -> bool {
         let then = AfterSummary::Request { attempt };
         if let Some(SummaryRequest { focus }) = self.compactor.take_wanted() {
@@ -823,7 +823,7 @@ impl TurnMachine {
         begun
     }
 
-    /// Starts a compaction; the error says why none would help.
+    /// Starts a compaction; the error says why a compaction would not help.
     fn begin_compaction(
         &mut self,
         trigger: CompactionTrigger,
@@ -962,8 +962,8 @@ impl TurnMachine {
         is_for_it
     }
 
-    /// Sends the summary request if nothing forbids it. Otherwise a task that needs it waits or fails; anything else learns the reason when
-    /// it starts.
+    /// Sends the summary request if nothing forbids it. Otherwise a task that needs the summary waits or fails; in other cases,
+    /// the reason is reported at the start.
     pub(super) fn request_summary_if_allowed(&mut self, at: InputTime) {
         let Some(failure) = self.preflight(at) else { return self.request_summary(at) };
         if self.compactor.precedes_request() {
@@ -1029,7 +1029,7 @@ impl TurnMachine {
         let limit = self.window.input_limit(&self.cx);
         if tokens > limit {
             self.cx.out.notice(format!(
-                "the messages are restored: about {}, of which {limit} fit; the next request leaves out the oldest",
+                "the messages are restored: about {}, of which {limit} fit; the next request drops the oldest",
                 counted(tokens, "token", "tokens")
             ));
         }

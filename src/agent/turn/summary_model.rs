@@ -17,7 +17,7 @@ impl SummaryModel {
         Self { facts: options.summary_model.clone() }
     }
 
-    /// Learns new facts, or that the model can be used now.
+    /// Records new facts, or that the model is now available.
     pub(crate) fn learn(&mut self, facts: ModelFacts) {
         self.facts = Some(facts);
     }

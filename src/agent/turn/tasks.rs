@@ -47,7 +47,7 @@ pub(super) enum Phase {
     Paused,
 }
 
-/// Calls of the current step, with what the rest of the task means for them.
+/// Calls of the current step, with the state of the task that affects them.
 pub(super) struct CurrentCalls<'a> {
     pub batch: &'a mut CallBatch,
     pub guard: &'a mut LoopGuard,
@@ -106,7 +106,7 @@ impl Task {
         self.user_command.as_ref()
     }
 
-    /// Returns the text of the response whose last part is this.
+    /// Returns the text of the response that ends with this part.
     pub(crate) fn response_text(&self, last: &str) -> String {
         self.parts.with(last)
     }

@@ -8,7 +8,7 @@ use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, Failure, FailureKind, Message, Part, PlannedStep, Remedy, Role, StepId, TaskId};
 use jiff::Timestamp;
 
-/// Shared facts of the session, and the buffer for what the sub-machines want done.
+/// Shared facts of the session, and the buffer for the outputs of the sub-machines.
 pub(super) struct TurnContext {
     pub policy: Enforcer,
     pub options: Options,

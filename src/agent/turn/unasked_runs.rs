@@ -14,7 +14,7 @@ struct UnaskedRun {
     tool_call_id: CallId,
     /// The command line, as on its card: `$ cargo test`.
     summary: String,
-    /// Reason why it did not ask, with what was applied.
+    /// Reason why no approval was needed, with the applied changes.
     why: String,
     /// Outcome, once it has ended: `exit 0`.
     ended: Option<String>,
@@ -33,8 +33,8 @@ pub(super) struct UnaskedRuns {
 }
 
 impl UnaskedRuns {
-    /// Adds a command that starts. `effects`: those of its run in a layer, with the hosts that a rule let it reach; otherwise the rule
-    /// that allowed it counts.
+    /// Adds a command that starts. `effects`: those of its run in a layer, with the hosts that a rule let it reach; otherwise the
+    /// allowing rule determines them.
     pub(super) fn start(&mut self, tool_call_id: &CallId, summary: &str, rule: &str, effects: Option<(&Effects, &[Outside])>) {
         if self.runs.len() == MAX_RUNS {
             self.runs.pop_front();

@@ -8,7 +8,7 @@ use crate::agent::context::estimate;
 use crate::agent::thread::Thread;
 use crate::protocol::{Arguments, CallId, ErrorCode, Message, Part, Role, ToolCall, ToolResult, ToolStatus};
 
-/// Tool that runs it.
+/// Tool that runs the command.
 const TOOL: &str = "RunCommand";
 
 /// Command that the user typed.
@@ -33,7 +33,7 @@ impl UserCommand {
         self.typed
     }
 
-    /// Returns the call that runs it.
+    /// Returns the call that runs the command.
     pub(crate) fn call(&self, number: u32) -> ToolCall {
         ToolCall {
             tool_call_id: CallId::new(format!("own_{number:03}")),

@@ -109,7 +109,7 @@ struct Host {
     /// The place where aye was started; each session has its own.
     place: AppContext,
     store: Store,
-    /// The projects that were reported as untrusted.
+    /// Projects already reported as untrusted.
     reported: Reported,
 }
 
@@ -210,7 +210,7 @@ fn refusal_of_store(error: StoreError) -> Refusal {
             Refusal::Held(format!("session `{id}` is open in process {pid}; close it there, or start another session"))
         }
         StoreError::NoSession { given } => {
-            Refusal::NoSession(format!("there is no session `{given}`; `session/list` lists the sessions"))
+            Refusal::NoSession(format!("unknown session `{given}`; `session/list` lists the sessions"))
         }
         StoreError::NotAnId { given } => {
             Refusal::NoSession(format!("`{given}` is not a session ID; `session/list` lists the sessions"))

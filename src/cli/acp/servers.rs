@@ -13,7 +13,7 @@ const CALL: Duration = Duration::from_secs(120);
 const RETRY_ATTEMPTS: u32 = 3;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Returns the valid servers, and an error for each of the others. They count as servers of the user, for this session,
+/// Returns the valid servers, and an error for each of the others. They are treated as the user's servers, for this session,
 /// under the policy.
 pub(crate) fn specs(servers: Vec<Server>) -> (Vec<Spec>, Vec<String>) {
     let (mut specs, mut problems, mut names) = (Vec::<Spec>::new(), Vec::new(), HashSet::new());

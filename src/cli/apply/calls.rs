@@ -8,7 +8,7 @@ use crate::tools::{APPLY_PATCH_FILE, FILES_PER_CALL, PatchFile};
 use serde_json::json;
 use std::sync::Arc;
 
-/// Context window of the list of calls; there is none.
+/// Context window reported for the list of calls, which has no real model.
 const WINDOW: u64 = 1_000_000;
 
 /// Returns the calls that apply a patch file: each changes its files together.
@@ -45,7 +45,7 @@ impl ListedCalls {
 }
 
 impl Model for ListedCalls {
-    /// Returns no name: a session that continues chooses its model.
+    /// Returns no name, because a continued session chooses its model.
     fn name(&self) -> &'static str {
         ""
     }

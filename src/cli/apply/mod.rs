@@ -1,7 +1,7 @@
-//! `aye apply`: applies a patch file of `aye exec --patch`, as a session of its own.
+//! `aye apply`: applies a patch file of `aye exec --patch`, in its own session.
 //!
-//! The file is untrusted data. Its verdicts are only shown; every change is planned from what is on disk, judged by the policy in
-//! force, and applied with a permit, so that it is in the journal and can be undone.
+//! The file is untrusted data. Its verdicts are only shown; every change is planned from the files on disk, judged by the policy
+//! in effect, and applied with a permit, so that it is recorded in the journal and can be undone.
 
 pub(crate) mod args;
 mod calls;
@@ -80,7 +80,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
         print_text(&clean(&forecast.describe()));
     }
     if worst == VerdictKind::Deny {
-        return Err(CliError::new(Exit::Denied, "the policy denies changes of the patch file; nothing was changed"));
+        return Err(CliError::new(Exit::Denied, "the policy denies changes in the patch file; nothing was changed"));
     }
     if request.form == Form::Check {
         return Ok(Exit::Completed);
@@ -135,7 +135,7 @@ impl Forecast {
     /// Plans all calls and judges each change. Nothing is changed.
     ///
     /// # Errors
-    /// Files differ from what the patch file was made from.
+    /// Files differ from the base of the patch file.
     async fn predict(runner: &ToolRunner, patch: &PatchFile) -> Result<Self, CliError> {
         let mut files = Vec::new();
         let mut paths = patch.header().files.iter().map(|entry| entry.path.clone());
@@ -238,7 +238,7 @@ async fn apply(prepared: PreparedSession, prompt: String, form: Form) -> Result<
 /// Decides about a call: by `--yes`, unless its risk is critical, or by the user.
 async fn decide(approval: Approval, form: Form) -> Decision {
     if form == Form::Yes {
-        let reason = || Some("its risk is critical, which `--yes` does not approve".to_owned());
+        let reason = || Some("`--yes` does not approve critical risk".to_owned());
         return if approval.critical { Decision::Denied { reason: reason() } } else { Decision::Approved };
     }
     let asked = tokio::task::spawn_blocking(move || confirmed(&approval)).await;

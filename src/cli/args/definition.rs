@@ -125,7 +125,7 @@ pub(super) struct SessionArgs {
     pub latest: bool,
     /// Resume a session; without ID, choose from a list
     ///
-    /// ID may be the first 6 or more digits. Without a terminal and without ID, the latest session is resumed.
+    /// ID may be shortened to its first 6 or more digits. Without a terminal and without ID, the latest session is resumed.
     #[arg(
         short = 'r',
         long,
@@ -151,7 +151,7 @@ pub(super) struct SessionArgs {
     pub fork: Option<Fork>,
     /// Take over a session that is open in another process
     ///
-    /// The other process saves the session and exits first. Needs --continue or --resume.
+    /// The other process saves the session and exits first. Requires --continue or --resume.
     #[arg(long = "take-over")]
     pub take_over: bool,
 }
@@ -199,7 +199,7 @@ pub(super) struct OutputArgs {
 pub(super) struct RunArgs {
     /// Offer only these tools; separate names by commas, or repeat
     ///
-    /// The option only removes tools. What they may do is still decided by the policy.
+    /// The option only removes tools. The policy still decides what they may do.
     #[arg(long = "allowed-tools", value_name = "TOOLS", action = ArgAction::Append)]
     pub allowed_tools: Vec<String>,
     /// Require a response that matches this JSON Schema
@@ -254,7 +254,7 @@ pub(super) enum FormatArg {
 pub(super) enum Sub {
     /// Run one task without the full-screen UI, then exit
     ///
-    /// Input that is piped to the command is attached to the prompt, or is the prompt if none is given. There are no
+    /// Piped input is attached to the prompt, or is the prompt if none is given. There are no
     /// approval prompts: an action that needs approval is denied, and the exit code is then 3.
     Exec {
         #[command(flatten)]
@@ -423,8 +423,8 @@ pub(crate) struct UpdateArgs {
 pub(super) enum ModelsSub {
     /// Update the model catalogue: context windows, prices, effort levels
     ///
-    /// Shows what would change, and asks before it writes anything. Your own entries in models.toml stay as they are. Without a
-    /// source, the list is that of `models.catalogue_url`.
+    /// Shows what would change, and asks before it writes anything. Your own entries in models.toml are unchanged. Without a
+    /// source, aye uses `models.catalogue_url`.
     Update(ModelsUpdate),
 }
 

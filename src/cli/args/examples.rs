@@ -339,9 +339,9 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     (
         "config",
-        &[("Print where the files are", "aye config path"), ("Print the settings and where each was set", "aye config show")],
+        &[("Print the file locations", "aye config path"), ("Print the settings and where each was set", "aye config show")],
     ),
-    ("config path", &[("Print where the files are", "aye config path")]),
+    ("config path", &[("Print the file locations", "aye config path")]),
     (
         "config show",
         &[

@@ -33,7 +33,7 @@ pub(crate) struct Invocation {
 pub(crate) enum Action {
     Interactive {
         prompt: Option<String>,
-        /// Whether the prompt came after `--` and is sent as it is.
+        /// Whether the prompt came after `--` and is sent unchanged.
         is_literal: bool,
         session: SessionChoice,
     },
@@ -116,7 +116,7 @@ pub(crate) struct ReviewRequest {
 pub(crate) enum ExecPrompt {
     /// A text that may begin with a slash command.
     Text(String),
-    /// A text after `--`, which is sent as it is.
+    /// Text after `--`, which is sent unchanged.
     Literal(String),
     /// The whole of stdin, unchanged.
     Stdin,
@@ -221,8 +221,8 @@ fn exec(
     let is_literal = prompt.written == PromptPosition::Literally;
     let prompt = match (prompt.text, &session) {
         (Some(dash), _) if dash == "-" && !takes_input => {
-            let problem = Problem::new("`-` reads the prompt from stdin, which `--no-stdin` forbids");
-            return Err(problem.hint("leave one of them out"));
+            let problem = Problem::new("`-` reads the prompt from stdin, but `--no-stdin` forbids that");
+            return Err(problem.hint("remove one of them"));
         }
         (Some(dash), _) if dash == "-" => ExecPrompt::Stdin,
         (Some(text), _) if text.trim().is_empty() => {
@@ -309,7 +309,7 @@ impl SessionArgs {
 }
 
 impl ResumeArgs {
-    /// A word that cannot be an ID is a mistyped one, several words are a prompt.
+    /// A single word that cannot be an ID is a mistyped ID; several words are a prompt.
     fn check(self, written: PromptPosition) -> Result<Action, Problem> {
         let (session, prompt) = match (self.id, self.last) {
             (Some(words), last) if words.contains(char::is_whitespace) => {
@@ -321,7 +321,7 @@ impl ResumeArgs {
             }
             (Some(id), true) => {
                 let problem = Problem::new(format!("`--last` and the ID `{id}` both name a session"));
-                return Err(problem.hint("leave one of them out"));
+                return Err(problem.hint("remove one of them"));
             }
             (Some(id), false) => {
                 let known = session_id(&id).map_err(|problem| problem.at(format!("invalid session ID `{id}`")))?;
@@ -381,7 +381,7 @@ impl RunArgs {
         if let (Some(option), Some(own)) = (continues, saves_nothing) {
             let problem = Problem::new(format!("`{own}` cannot be combined with `{option}`"));
             let problem = problem.because("it starts a new session that is not saved");
-            return Err(problem.hint("leave one of them out"));
+            return Err(problem.hint("remove one of them"));
         }
         let entries = || self.allowed_tools.iter().flat_map(|entries| split_names(entries)).collect();
         let allowed_tools = (!self.allowed_tools.is_empty()).then(entries);

@@ -73,7 +73,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
     Ok(invocation)
 }
 
-/// Reads a line. Options of other agents with the same meaning are replaced by those of aye; returns the line that was read.
+/// Reads a command line. Equivalent options of other agents are replaced by those of aye; returns the line that was parsed.
 fn read_any(mut typed: Vec<OsString>) -> (Vec<OsString>, Result<Line, clap::Error>) {
     loop {
         let words = gather_repeatable(mark_session_ids(typed.iter().cloned()));
@@ -103,7 +103,7 @@ fn unexpected(word: &str) -> Problem {
 fn foreign_option(error: &clap::Error, words: &[OsString]) -> Option<Problem> {
     let option = unknown_option(error)?;
     match other_agents::translate(words, &option)? {
-        Translation::Hint(hint) => Some(unexpected(&option).because("it is an option of other agents").hint(hint)),
+        Translation::Hint(hint) => Some(unexpected(&option).because("it is an option of another agent").hint(hint)),
         Translation::Line(_) => None,
     }
 }

@@ -4,11 +4,11 @@ use std::ffi::{OsStr, OsString};
 
 /// How an option of another agent is handled.
 enum Meaning {
-    /// aye has the same option under this name. A value stays as it is.
+    /// aye has the same option under this name. Its value is unchanged.
     Same(&'static str),
     /// aye has an option for these values: the value, and the words that replace the option with its value.
     Values(&'static [(&'static str, &'static [&'static str])], &'static str),
-    /// aye does this without an option, or does it in another way: what to do.
+    /// aye does this without an option, or in another way; the text says what to do.
     Instead(&'static str),
 }
 
@@ -120,9 +120,9 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--input-format", "--replay-user-messages"], Instead("use `aye serve --stdio` to send messages from another program")),
     (&["--json-schema"], Instead("use `--output-schema FILE` with the schema in a file")),
     (&["--no-session-persistence", "--no-session"], Same("--ephemeral")),
-    (&["--skip-git-repo-check", "--allow-no-git"], Instead("leave it out: aye runs outside git repositories too")),
-    (&["--checkpointing"], Instead("leave it out: checkpoints are always made; `aye rewind` restores one")),
-    (&["--all-files"], Instead("leave it out: the model reads the files it needs")),
+    (&["--skip-git-repo-check", "--allow-no-git"], Instead("not needed: aye also runs outside git repositories")),
+    (&["--checkpointing"], Instead("not needed: aye always saves checkpoints; `aye rewind` restores one")),
+    (&["--all-files"], Instead("not needed: the model reads the files it needs")),
     (&["--worktree", "-w"], Instead("create one with `git worktree add DIR`, then run `aye -C DIR`")),
     (&["--agent", "--agents"], Instead(SUBAGENTS)),
     (&["--ide", "--chrome"], Instead("use `aye acp` in an editor that supports the Agent Client Protocol")),
@@ -140,7 +140,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
 pub(super) enum Translation {
     /// The line with the option of aye in its place.
     Line(Vec<OsString>),
-    /// A sentence that says what to do instead.
+    /// Sentence that says what to do instead.
     Hint(&'static str),
 }
 

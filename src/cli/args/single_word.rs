@@ -19,7 +19,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["delete", "prune"], "`aye sessions delete ID` deletes a session, `aye sessions prune` deletes old ones"),
     (&["stats", "cost", "tokens"], "`aye usage` shows tokens and cost"),
     (&["upgrade", "self-update", "install"], "`aye update` shows the commands that update aye"),
-    (&["uninstall"], "uninstall aye the way you installed it; `aye update` shows which way that was"),
+    (&["uninstall"], "uninstall aye the way you installed it; `aye update` shows how"),
     (&["version"], "`aye --version` prints the version"),
     (&["init"], "start `aye` and run `/init` to write an AGENTS.md"),
     (
@@ -61,7 +61,7 @@ pub(super) fn refuse(prompt: &str, start: &str) -> Option<Problem> {
     Some(problem.hint(format!("run `{start} -- {given}` to send it as a prompt")))
 }
 
-/// Returns a description of the word, and what to use instead.
+/// Returns a description of the word, and the alternative in aye.
 fn meant(word: &str) -> Option<(&'static str, String)> {
     let line = Line::command();
     let names = || line.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
@@ -70,14 +70,14 @@ fn meant(word: &str) -> Option<(&'static str, String)> {
         return Some(("is an aye command", run(word)));
     }
     if let Some(use_instead) = elsewhere(word) {
-        return Some(("is a command of other agents", use_instead.to_owned()));
+        return Some(("is a command of another agent", use_instead.to_owned()));
     }
     if let Some(name) = near(word, names().chain(["help"])) {
         return Some(("looks like an aye command", format!("did you mean `aye {name}`?")));
     }
     let known = ELSEWHERE.iter().flat_map(|(names, _)| names.iter());
     let near = known.copied().find(|name| name.len() > SHORT_NAME + 1 && is_typo(word, name))?;
-    Some(("looks like a command of other agents", elsewhere(near)?.to_owned()))
+    Some(("looks like a command of another agent", elsewhere(near)?.to_owned()))
 }
 
 /// Returns the name that `word` is a typo of.
@@ -85,7 +85,7 @@ pub(super) fn near<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Opti
     names.filter(|name| is_typo(word, name)).min_by_key(|name| osa_distance(word, name))
 }
 
-/// Returns what to use in aye for a command of another agent.
+/// Returns the alternative in aye for a command of another agent.
 pub(super) fn elsewhere(word: &str) -> Option<&'static str> {
     ELSEWHERE.iter().find(|(names, _)| names.contains(&word)).map(|(_, instead)| *instead)
 }
@@ -108,7 +108,7 @@ fn same_letters(one: &str, other: &str) -> bool {
     sorted(one) == sorted(other)
 }
 
-/// Returns whether the word is the name with letters typed twice.
+/// Returns whether the word is the name with repeated letters.
 fn repeats_a_letter_of(word: &str, name: &str) -> bool {
     let mut letters = word.as_bytes().to_vec();
     letters.dedup();

@@ -70,7 +70,7 @@ fn log_out(place: &AppContext, names: &[String]) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-/// Returns the provider: the given one, or the one that the user enters.
+/// Returns the given provider, or the one that the user enters.
 fn which(place: &AppContext, key_on_stdin: bool) -> Result<String, CliError> {
     let names: Vec<String> =
         place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();

@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep_until};
 
-/// Time for running tools to end after a signal.
+/// Time that running tools have to end after a signal.
 const GRACE: Duration = Duration::from_secs(8);
 
 /// Runs the session until its task ends, and prints its events.
@@ -46,7 +46,7 @@ struct TaskWatch {
     commands: mpsc::Sender<SessionCommand>,
     tell: UnboundedSender<Event>,
     schema: Option<Arc<OutputSchema>>,
-    /// How often the model may still correct its response.
+    /// Number of corrections of the response that the model has left.
     repairs: usize,
 }
 

@@ -122,7 +122,7 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     Ok(ended.exit)
 }
 
-/// A task of aye itself, whose response is a value.
+/// A task that aye starts itself; its response is a value.
 pub(crate) struct ValueTask {
     pub prompt: String,
     /// JSON Schema of the value.
@@ -178,7 +178,7 @@ impl Write for Captured {
 struct TaskOutput {
     /// True if the session is saved.
     is_saved: bool,
-    /// The receiver of what would be printed on stdout.
+    /// Receiver of the output that would otherwise go to stdout.
     captured: Option<Captured>,
 }
 
@@ -244,7 +244,7 @@ fn run_task(
 fn replaced(prompt: &str) -> Problem {
     let line = crate::text::clean_line(prompt.trim().lines().next().unwrap_or_default());
     let line = crate::text::truncate(&line, TITLE_CELLS).into_owned();
-    Problem::new(format!("the unfinished task \"{line}\" ends here, because a new prompt was given"))
+    Problem::new(format!("the unfinished task \"{line}\" was abandoned, because a new prompt was given"))
         .hint("to finish a task first, run `aye exec -c` without a prompt")
 }
 
@@ -266,7 +266,7 @@ struct Printing {
     captured: Option<Captured>,
 }
 
-/// Prints the events until their sender is dropped. `repairs`: how often the model may correct its response.
+/// Prints the events until their sender is dropped. `repairs`: the number of times that the model may correct its response.
 async fn tell_all(told: UnboundedReceiver<Event>, printing: &Printing, repairs: usize) -> headless::Outcome {
     let Printing { format, schema, is_saved, captured } = printing;
     let check = schema.as_deref().map(|schema| Check { by: schema, repairs });

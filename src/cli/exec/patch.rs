@@ -25,7 +25,7 @@ pub(super) struct PatchRun {
 }
 
 impl PatchRun {
-    /// Puts the layer over the workspace. From now on, the workspace of this process is a copy. Must be called before the first
+    /// Mounts the layer over the workspace. From now on, the workspace of this process is a copy. Must be called before the first
     /// thread starts.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl PatchRun {
         Ok(Self { layer, file })
     }
 
-    /// Takes the layer off, and writes the changes to the file.
+    /// Unmounts the layer, and writes the changes to the file.
     ///
     /// # Errors
     /// Others changed the same files during the task, the changes exceed a limit, or the file cannot be written. The workspace is

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest input that is accepted, in bytes.
+/// Maximum size of the input, in bytes.
 pub(crate) const MAX_READ: usize = 10 << 20;
 /// Maximum bytes attached to the prompt.
 const MAX_ATTACHED: u64 = 256 << 10;
@@ -37,7 +37,7 @@ struct Patience {
 
 const TIMEOUT: Patience = Patience { quiet: Duration::from_secs(1), first_byte: Duration::from_secs(3) };
 
-/// The input that was read.
+/// The input, once read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Piped {
     pub text: String,
@@ -91,7 +91,7 @@ pub(crate) fn too_large() -> CliError {
         .hint("pass `--no-stdin` to run without it")
 }
 
-/// Returns whether standard input is a pipe or a file. What a terminal, a device or a socket has to say is not for this run.
+/// Returns whether standard input is a pipe or a file. Input from a terminal, a device or a socket is not meant for this run.
 fn is_connected() -> bool {
     let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     file.and_then(|file| file.metadata()).is_ok_and(|metadata| {
@@ -163,7 +163,7 @@ pub(crate) fn decode(bytes: &[u8], say: &mut dyn FnMut(Problem)) -> Result<Strin
         (wide + more, invalid + usize::from(!chunk.invalid().is_empty()))
     });
     if wide >= invalid {
-        say("standard input is not valid UTF-8 everywhere; invalid bytes were replaced".into());
+        say("standard input is not valid UTF-8; invalid bytes were replaced".into());
         return Ok(String::from_utf8_lossy(bytes).into_owned());
     }
     say("standard input is not UTF-8; it was read as latin-1".into());
@@ -213,11 +213,11 @@ pub(crate) fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn
         size(tail.len() as u64),
     );
     say(notice.into());
-    let marker = format!("[... {left_out} of {} bytes are left out here. {way} ...]", text.len());
+    let marker = format!("[... {left_out} of {} bytes are omitted here. {way} ...]", text.len());
     with_input(prompt, &format!("{head}\n{marker}\n{tail}"))
 }
 
-/// Returns the beginning and the end of a text, together at most this long, cut at line breaks if there are any nearby.
+/// Returns the beginning and end of the text, together at most this long, cut at line breaks if there are any nearby.
 fn ends(text: &str, most: usize) -> (Cow<'_, str>, Cow<'_, str>) {
     if text.len() <= most {
         return (Cow::Borrowed(text), Cow::Borrowed(""));

@@ -29,7 +29,7 @@ const NAMES: usize = 8;
 
 pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
     if common.policy.is_some() {
-        return Err(CliError::usage("`aye import` changes your policy.toml").hint("leave out `--policy`"));
+        return Err(CliError::usage("`aye import` changes your policy.toml").hint("remove `--policy`"));
     }
     let place = AppContext::find(common)?;
     let targets = Targets::new(&place.directories, &place.workspace);
@@ -74,8 +74,8 @@ fn plan(place: &AppContext, common: &Common, request: &Request, targets: &Target
     Ok(planner.plan(settings, &sources)?)
 }
 
-/// Returns the place in which permissions are judged. In the home directory, everything asks, so that no rule could be saved; the
-/// permissions of the user are meant for projects.
+/// Returns the directory for which permissions are judged. In the home directory, every command asks and no rule could be saved,
+/// but the user's permissions are meant for projects.
 fn judged_place(place: &AppContext) -> AppContext {
     if !place.is_too_wide() {
         return place.clone();
@@ -87,7 +87,7 @@ fn judged_place(place: &AppContext) -> AppContext {
     judged
 }
 
-/// Returns the enforcer that "always allow" would use in a place, if commands are approved before they run.
+/// Returns the enforcer that "always allow" would use in a directory, if commands are approved before they run.
 fn enforcer(place: &AppContext, judged: &AppContext) -> Result<Enforcer, CliError> {
     let policy = place.policy(None, None)?;
     let sandbox = SandboxHost::find(place, RepositoryTrust::Untrusted).sandbox();

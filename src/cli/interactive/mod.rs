@@ -35,9 +35,9 @@ use tokio::task::JoinHandle;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Shutdown timeout if no session was opened and no input has to be saved.
 const NO_FAREWELL: Duration = Duration::from_millis(500);
-/// Time for other remaining work.
+/// Time for other remaining work to finish.
 const LEFTOVERS: Duration = Duration::from_secs(2);
-/// Time after which the work of a start has ended.
+/// Time after which all startup work has ended.
 const STARTED: Duration = Duration::from_millis(1500);
 
 /// A request for a screen, from the command line or from the previous screen.

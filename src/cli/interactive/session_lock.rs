@@ -21,7 +21,7 @@ pub(crate) struct LockedSession {
     pub builder: SessionBuilder,
 }
 
-/// The outcome of the question.
+/// The outcome of the dialog.
 pub(crate) enum LockOutcome {
     Ours(Box<ClaimedSession>),
     /// The session is shown read-only; it is not claimed and nothing runs.
@@ -46,7 +46,7 @@ enum LockAttempt {
 }
 
 impl LockedSession {
-    /// Asks until an answer leads to a session.
+    /// Asks until an answer results in a session.
     pub(crate) async fn ask(self, ahead: &mpsc::UnboundedSender<StartupQuestion>) -> LockOutcome {
         let Self { id, builder } = self;
         let store = builder.store().clone();

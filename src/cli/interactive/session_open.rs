@@ -1,5 +1,5 @@
-//! Opening of a session on a screen: the store, the chosen session, its model and its policy. All of it is read from
-//! the disk, so it does not run on the thread that draws.
+//! Opening of a session on a screen: the store, the chosen session, its model and its policy. This reads from the disk, so it
+//! does not run on the UI thread.
 
 use super::PreviousSession;
 use super::session_lock::{LockedSession, SessionStart};

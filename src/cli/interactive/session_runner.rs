@@ -21,7 +21,7 @@ use crate::protocol::{ChangedFiles, Command, Event, EventKind, Problem, SessionC
 use crate::tui::{Header, ModelAccess, Start, TrustAnswer, TrustQuestion};
 use tokio::sync::{mpsc, oneshot};
 
-/// The state that is left after the screen has closed.
+/// State that remains after the screen has closed.
 #[derive(Default)]
 pub(crate) struct SessionOutcome {
     /// The files changed by the session.
@@ -37,7 +37,7 @@ pub(crate) struct SessionOutcome {
 /// An opened session that is not running yet.
 pub(crate) struct SessionRunner {
     pub session: SessionStart,
-    /// True if it is not in the directory where the screen started.
+    /// True if the session is not in the directory where the screen started.
     pub moved: bool,
     /// The requested model, from the command line or the configuration.
     pub wanted: Option<String>,
@@ -57,7 +57,7 @@ struct StartContext {
 /// The screen has closed before the session was shown.
 struct ScreenClosed;
 
-/// The answer of the user to the trust question, once there is one.
+/// The user's answer to the trust prompt, once given.
 type TrustDecision = oneshot::Receiver<TrustAnswer>;
 
 impl SessionRunner {
@@ -133,14 +133,14 @@ impl SessionRunner {
     }
 }
 
-/// Tells the user if the list of models has changed, for users who want that.
+/// Notifies the user if the list of models has changed, if the user enabled this.
 async fn tell_of_new_catalogue(place: AppContext, past: SessionHistory, events: mpsc::UnboundedSender<Event>) {
     if let Some(message) = catalogue_update::daily_look(&place).await {
         past.emit(EventKind::Notice { message }, &events);
     }
 }
 
-/// Shows the session, with the question about the project if the user has to decide whether to trust it.
+/// Shows the session, with the trust prompt if the user has to decide whether to trust the project.
 async fn show(
     claimed: &mut ClaimedSession,
     past: &SessionHistory,
@@ -187,7 +187,7 @@ async fn show(
     start.send(told).map(|()| decision).map_err(|_| ScreenClosed)
 }
 
-/// Returns the question about a project that the user has to decide about, and the receiver of the answer.
+/// Returns the trust prompt for an undecided project, and the receiver of the answer.
 fn trust_question(claimed: &mut ClaimedSession) -> Option<(TrustQuestion, TrustDecision)> {
     let (answer, decision) = oneshot::channel();
     let place = claimed.place().workspace_for_people();
@@ -208,7 +208,7 @@ fn trust_question(claimed: &mut ClaimedSession) -> Option<(TrustQuestion, TrustD
     Some((question, decision))
 }
 
-/// Applies the answer to the trust question. Returns false if the user leaves.
+/// Applies the answer to the trust prompt. Returns false if the user quits.
 async fn apply(claimed: &mut ClaimedSession, decision: TrustDecision, desk: &QueryHandler) -> bool {
     match decision.await {
         Ok(TrustAnswer::Yes) => {
@@ -289,7 +289,7 @@ fn head(
     (header, access)
 }
 
-/// Handles a user who leaves before the session starts: saves the last input as the draft.
+/// Handles the user quitting before the session starts: saves the last input as the draft.
 async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<SessionCommand>) {
     let session = claimed.session();
     let mut kept = None;
@@ -308,7 +308,7 @@ async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<SessionCom
     }
 }
 
-/// Waits until the user leaves a screen on which nothing can run.
+/// Waits until the user quits a screen on which nothing can run.
 pub(crate) async fn wait_for_the_end(mut commands: mpsc::Receiver<SessionCommand>) {
     while commands.recv().await.is_some() {}
 }

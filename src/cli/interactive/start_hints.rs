@@ -73,8 +73,8 @@ fn ago(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
     }
 }
 
-/// Returns a task from an unfinished place in a file. It names the place only, because the comment is not text of the
-/// user.
+/// Returns a task for a marker of unfinished code in a file. The task names only the location, because the user did not write the
+/// comment.
 fn task_of(workspace: &Path) -> Option<String> {
     let began = Instant::now();
     let mut walk = WalkBuilder::new(workspace);

@@ -14,7 +14,7 @@ use std::path::Path;
 
 pub(crate) fn run(place: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
     if common.policy.is_some() {
-        return Err(CliError::usage("`aye mcp allow` changes your policy.toml").hint("leave out `--policy`"));
+        return Err(CliError::usage("`aye mcp allow` changes your policy.toml").hint("remove `--policy`"));
     }
     named(place, common, name)?;
     let file = grants::user_file(&place.directories.config);

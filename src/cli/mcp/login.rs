@@ -85,7 +85,7 @@ pub(crate) fn log_out(place: &AppContext, name: &str) -> Result<Exit, CliError> 
     Ok(Exit::Completed)
 }
 
-/// Deletes the tokens of a server. Returns true if there were any.
+/// Deletes the tokens of a server. Returns true if any were saved.
 pub(super) fn forget(place: &AppContext, name: &str) -> Result<bool, CliError> {
     let kept = place.credentials.names_of_server(name)?;
     for name in &kept {
@@ -102,7 +102,7 @@ pub(super) fn named(place: &AppContext, common: &Common, name: &str) -> Result<S
         warn(problem);
     }
     let spec = specs.into_iter().find(|spec| spec.name == name).ok_or_else(|| {
-        let problem = Problem::new(format!("there is no server `{name}`")).hint("run `aye mcp list` to list the servers");
+        let problem = Problem::new(format!("unknown MCP server `{name}`")).hint("run `aye mcp list` to list the servers");
         CliError::usage(Problem { excerpt: project.ignored().into_iter().collect(), ..problem })
     })?;
     match &spec.off {

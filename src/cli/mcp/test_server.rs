@@ -119,7 +119,7 @@ async fn probe(spec: Spec, wires: McpDeps) -> Result<ServerProbe, CliError> {
             Some(ServerState::Asleep | ServerState::Starting) => {}
             None => {
                 break Err(
-                    CliError::failed(format!("there is no server `{name}`")).hint("run `aye mcp list` to list the servers")
+                    CliError::failed(format!("unknown MCP server `{name}`")).hint("run `aye mcp list` to list the servers")
                 );
             }
         }

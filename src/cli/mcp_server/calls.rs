@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 /// The approver in the decision log.
 const CLIENTS_PERSON: &str = "the user of the client";
 
-/// The state that all calls share.
+/// State shared by all calls.
 pub(crate) struct Calls {
     pub bench: ToolRunner,
     pub asks: Asks,
@@ -35,7 +35,7 @@ pub(crate) struct Calls {
     pub artifacts: Arc<dyn Artifacts>,
     /// Cancelled when all calls must end.
     pub end: CancellationToken,
-    /// The order of the calls, which the connection knows first.
+    /// Order of the calls; the connection sees them first.
     pub scheduler: Arc<Scheduler>,
     offers: Vec<Offer>,
     waiting: Waiting,
@@ -48,7 +48,7 @@ enum Course {
     Ends(End),
 }
 
-/// The end of a call: its result, or a question after which the client repeats it.
+/// End of a call: its result, or a form after which the client repeats the call.
 enum End {
     Result(ToolResult),
     Question(CallToolResponse),
@@ -85,7 +85,7 @@ impl Calls {
             return Ok(());
         }
         let shown: String = name.chars().take(100).collect();
-        Err(ErrorData::invalid_params(format!("there is no tool `{shown}`; call `tools/list` for the tools"), None))
+        Err(ErrorData::invalid_params(format!("unknown tool `{shown}`; `tools/list` lists the tools"), None))
     }
 
     pub(crate) async fn call(
@@ -162,7 +162,7 @@ impl Calls {
         })
     }
 
-    /// Plans the call and evaluates the policy once no earlier call can change the outcome.
+    /// Plans the call, and evaluates the policy as soon as no earlier call can change the outcome.
     async fn judged_in_turn(&self, call: &ToolCall, arrival: &Arrival) -> Result<Judged, Box<ToolResult>> {
         let scope = self.bench.router.scope(call.clone()).await;
         arrival.turn(CallOrder::of_scope(&scope)).await;

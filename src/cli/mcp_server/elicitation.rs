@@ -29,14 +29,14 @@ const YES: &str = "yes";
 /// The name of the input request in a result.
 const APPROVAL: &str = "approval";
 
-/// The way in which the client can ask its user.
+/// How the client can ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Means {
     /// The client has announced no such capability.
     None,
     /// By a request during the call.
     Request,
-    /// By a result with the question, after which the client repeats the call with the answer.
+    /// By a result that contains the form; the client then repeats the call with the answer.
     NextCall,
 }
 
@@ -113,7 +113,7 @@ pub(crate) async fn ask(context: &RequestContext<RoleServer>, form: ElicitReques
     }
 }
 
-/// A call that ended with its question.
+/// A call that ended with a form.
 pub(crate) struct PendingQuestion {
     name: String,
     arguments: Option<JsonObject>,
@@ -152,7 +152,7 @@ impl Waiting {
         Ok(InputRequiredResult::new(Some(asked), Some(state)))
     }
 
-    /// Removes and returns the question of this call. It can only be answered once, and only by a call with the same
+    /// Removes and returns the pending approval of this call. It can be answered only once, and only by a call with the same
     /// arguments.
     pub(crate) fn take(&self, state: &str, name: &str, arguments: Option<&JsonObject>) -> Option<PendingQuestion> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -32,7 +32,7 @@ use transport::ClientTransport;
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// Time for cancelled calls to report their end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
-/// Time for remaining reads and writes at the end.
+/// Time for remaining reads and writes to finish at exit.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
 /// The approver of calls while aye serves its tools to another agent.

@@ -14,7 +14,7 @@ pub(crate) struct Scheduler {
 
 struct OpenCall {
     number: u64,
-    /// Unknown until its arguments have been looked at.
+    /// Unknown until the arguments have been examined.
     order: Option<CallOrder>,
 }
 
@@ -64,8 +64,8 @@ impl Scheduler {
 }
 
 impl Arrival {
-    /// Sets the order of the call, and waits until no earlier call has to end before it. Returns whether it had to wait; then what it
-    /// would do may have changed.
+    /// Sets the order of the call, and waits until no earlier call has to end before it. Returns whether it had to wait, because
+    /// its effects may then have changed.
     pub(crate) async fn turn(&self, order: CallOrder) -> bool {
         let Place { scheduler, number } = &*self.0;
         let mut changed = scheduler.changed.subscribe();

@@ -26,7 +26,7 @@ pub(crate) struct ClientTransport {
     lines: Arc<Mutex<mpsc::Receiver<Line>>>,
     out: Arc<Outbox>,
     requests: Arc<Semaphore>,
-    /// Order of the calls, which arrive here first.
+    /// Order of the calls, which arrive at the connection first.
     scheduler: Arc<Scheduler>,
     /// Cancelled when there are no more lines.
     deaf: CancellationToken,
@@ -58,7 +58,7 @@ impl ClientTransport {
         }
     }
 
-    /// Returns the next line of a client that reads its responses.
+    /// Returns the next line, once the client has read enough of its responses.
     async fn line(&self) -> Option<Line> {
         let mut lines = self.lines.lock().await;
         if !self.out.has_room() {
@@ -73,7 +73,7 @@ impl ClientTransport {
         }
     }
 
-    /// Parses a message; `None` if it was invalid and answered.
+    /// Parses a message; `None` if it was invalid and an error was sent.
     fn message(&self, line: Line) -> Option<ClientJsonRpcMessage> {
         let mut message = match read(line) {
             Ok(message) => message?,
@@ -85,7 +85,7 @@ impl ClientTransport {
         };
         if let JsonRpcMessage::Request(request) = &mut message {
             let Ok(permit) = Arc::clone(&self.requests).try_acquire_owned() else {
-                let words = format!("{MAX_REQUESTS} requests are still without a response; wait for one of them");
+                let words = format!("{MAX_REQUESTS} requests are still unanswered; wait for a response");
                 self.out.send(&ServerJsonRpcMessage::error(ErrorData::new(BUSY, words, None), Some(request.id.clone())));
                 return None;
             };

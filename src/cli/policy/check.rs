@@ -27,7 +27,7 @@ struct Answer<'a> {
     explanation: Explanation,
 }
 
-/// Prints one verdict per line, whatever the line is. The exit code does not depend on the verdicts.
+/// Prints one verdict for each line, even if the line is invalid. The exit code does not depend on the verdicts.
 pub(crate) fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     let policy = super::in_force(place, common)?;
     let place = &super::with_tools(place, common);

@@ -137,7 +137,7 @@ fn what(action: &Action) -> String {
     }
 }
 
-/// The output of `aye policy check`, and its place.
+/// Output of `aye policy check`, and the context of the check.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ExplainOutput<'a> {
@@ -251,7 +251,7 @@ impl ExplainedCall {
         }
         if !self.by_rules.hosts.is_empty() {
             let hosts: Vec<String> = self.by_rules.hosts.iter().map(ToString::to_string).collect();
-            notes.push(format!("reaches {} there without a prompt", hosts.join(", ")));
+            notes.push(format!("can reach {} in the copy without asking", hosts.join(", ")));
         }
         if self.mode != Mode::Ask {
             notes.push(format!("evaluated for --mode {}", self.mode.as_str()));

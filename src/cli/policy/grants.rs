@@ -70,7 +70,7 @@ fn list(place: &AppContext, json: bool) -> Result<Exit, CliError> {
                 (Some(directory), _) if is_here(named, place) => format!("in this project, {directory}"),
                 (Some(directory), _) => format!("in {directory}"),
                 (None, true) => "everywhere".to_owned(),
-                (None, false) => "in a project whose directory is unknown".to_owned(),
+                (None, false) => "in a project with an unknown directory".to_owned(),
             };
             let _ = writeln!(text, "{of}  ({})", named.file.display());
             file = Some(&named.file);
@@ -115,7 +115,7 @@ fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Res
         let before = gone.len();
         gone.extend(saved.iter().filter(reachable).filter(|named| named.name == *name));
         if gone.len() == before {
-            return Err(CliError::usage(format!("there is no saved rule `{name}` in this project"))
+            return Err(CliError::usage(format!("this project has no saved rule `{name}`"))
                 .hint("run `aye policy grants list` to list the rules; for another project, pass `-C DIR`"));
         }
     }

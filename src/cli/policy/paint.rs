@@ -103,7 +103,7 @@ impl Paint {
         rows
     }
 
-    /// Returns a text, cut or padded to a number of cells.
+    /// Returns a string, cut or padded to a number of cells.
     pub(crate) fn cell(text: &str, cells: usize) -> String {
         let shown = text::truncate(text, cells);
         let blanks = cells.saturating_sub(text::width(&shown));

@@ -19,7 +19,7 @@ const TEXT_BYTES: u64 = 256 << 20;
 struct Line {
     id: Option<Box<RawValue>>,
     text: String,
-    /// Additional secret values, whatever they look like.
+    /// Additional secret values, regardless of their form.
     #[serde(default, rename = "knownValues", alias = "known_values")]
     known_values: Vec<String>,
 }

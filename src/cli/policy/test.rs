@@ -72,7 +72,7 @@ fn in_force(place: &AppContext, common: &Common) -> Result<Vec<Suite>, CliError>
     Ok(policy.layers.iter().map(suite).collect())
 }
 
-/// Returns each file on its own; a project's policy is tested on top of the layers in effect.
+/// Returns each file separately; a project's policy is tested on top of the layers in effect.
 fn named(place: &AppContext, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>, CliError> {
     let mut suites = Vec::new();
     for file in files {
@@ -176,7 +176,7 @@ fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
     (!expected.is_empty()).then(|| (expected.join(", "), got.join(", ")))
 }
 
-/// Compares rules. The scope of a file is `user` in effect and `policy` if the file is named, so the line decides. `:31`
+/// Compares rules. The scope of a file is `user` in effect and `policy` if the file is named, so only the line is compared. `:31`
 /// means this line of any file.
 fn names(wanted: &str, rule: &str) -> bool {
     let own = |scope: &str| matches!(scope, "" | "user" | "policy");

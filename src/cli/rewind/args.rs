@@ -16,7 +16,7 @@ pub(crate) struct RewindArgs {
     /// Rewind files only, and tell the model
     #[arg(long, conflicts_with_all = ["conversation", "redo"])]
     pub files: bool,
-    /// Rewind the conversation only; files stay as they are
+    /// Rewind the conversation only; files are unchanged
     #[arg(long, conflicts_with = "redo")]
     pub conversation: bool,
     /// Undo the last rewind; possible until the next prompt

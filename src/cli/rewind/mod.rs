@@ -92,7 +92,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
     Ok(Exit::Completed)
 }
 
-/// A session that is only used for commands.
+/// Session used only to execute rewind commands.
 struct RewindSession {
     commands: mpsc::Sender<SessionCommand>,
     events: mpsc::UnboundedReceiver<Event>,
@@ -106,7 +106,7 @@ impl RewindSession {
         (Self { commands, events: receive_events }, receive_commands, events)
     }
 
-    /// Sends a command and waits for its response; a notice to the user counts as one if there is no other.
+    /// Sends a command and waits for its response; if there is no other response, a notice to the user is one.
     async fn ask<T>(&mut self, command: Command, answer: impl Fn(EventKind) -> Option<T>) -> Result<T, CliError> {
         let gone = || CliError::failed("the session ended unexpectedly").hint(SEE_LOG);
         self.commands.send(command.into()).await.map_err(|_| gone())?;
@@ -124,8 +124,7 @@ impl RewindSession {
         Err(gone())
     }
 
-    /// Returns the prompts of the session. Earlier events are ignored, except that an interrupted rewind has been
-    /// completed by then.
+    /// Returns the prompts of the session. Earlier events are ignored, but an interrupted rewind is complete by then.
     async fn points(&mut self) -> Result<Vec<RewindPoint>, CliError> {
         let gone = || CliError::failed("the session ended unexpectedly").hint(SEE_LOG);
         self.commands.send(Command::ListRewindPoints.into()).await.map_err(|_| gone())?;
@@ -190,7 +189,7 @@ fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Cli
         None if to.starts_with("task_") => Ok(RewindTarget::Before { task_id: TaskId::new(to), step_id: None }),
         None => {
             let known: Vec<_> = points.iter().map(|point| point.number.to_string()).collect();
-            let problem = CliError::usage(format!("there is no prompt `{to}`"));
+            let problem = CliError::usage(format!("unknown prompt `{to}`"));
             Err(problem.hint(if known.is_empty() {
                 "this session has no prompts yet".to_owned()
             } else {

@@ -8,7 +8,7 @@ use crate::tui::{Between, Clipboard, EditorTarget, OpenInEditor};
 use std::io::Write as _;
 use std::sync::Arc;
 
-/// File in the data directory for text that no clipboard accepted.
+/// File in the data directory for copied text that no clipboard accepted.
 const COPIED: &str = "copied.txt";
 
 pub(crate) fn clipboard(place: &AppContext) -> Clipboard {

@@ -62,8 +62,10 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
 fn lacks<'a>(signs: bool, console: bool, colours: Colours, color: Color, variable: impl Fn(&str) -> &'a str) -> Option<String> {
     let signs = match (signs, console) {
         (false, _) => None,
-        (true, true) => Some("this console has few symbols; aye draws with ASCII".to_owned()),
-        (true, false) => Some("the locale is not UTF-8; aye draws with ASCII (set `LC_ALL=C.UTF-8` for all symbols)".to_owned()),
+        (true, true) => Some("this console supports few symbols; aye uses ASCII characters".to_owned()),
+        (true, false) => {
+            Some("the locale is not UTF-8; aye uses ASCII characters (set `LC_ALL=C.UTF-8` for all symbols)".to_owned())
+        }
     };
     let asked = color == Color::Never || !variable("NO_COLOR").is_empty();
     let colours = (colours == Colours::None && !asked)

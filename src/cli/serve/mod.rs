@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use transport::Client;
 
-/// Time for remaining reads and writes at the end.
+/// Time for remaining reads and writes to finish at exit.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
 /// The way to reach the client.
@@ -107,7 +107,7 @@ async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) 
     }
 }
 
-/// Pause after a client could not be accepted, which may be due to a lack of file descriptors.
+/// Pause after a failure to accept a client, which may be due to a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 fn busy() -> Outgoing {

@@ -86,7 +86,7 @@ impl Outbox {
         *self.backlog.borrow() <= BACKLOG_BYTES
     }
 
-    /// Waits until the queue gains room or runs out of it.
+    /// Waits until `had_room` no longer says whether the queue has room.
     pub(crate) async fn changed(&self, had_room: bool) {
         let has = |backlog: &usize| *backlog <= BACKLOG_BYTES;
         // The sender is alive.

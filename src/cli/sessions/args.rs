@@ -163,7 +163,7 @@ impl SessionsSub {
             }
             Self::Search { text, all, json } => SessionsAction::Search { text, json, scope: scope(all) },
             Self::Export { format: FormArg::Md | FormArg::Html, with_artifacts: true, .. } => {
-                return Err("`--with-artifacts` cannot be used: it requires `--format json`".into());
+                return Err("`--with-artifacts` requires `--format json`".into());
             }
             Self::Export { id, format, output, with_artifacts } => SessionsAction::Export {
                 id,

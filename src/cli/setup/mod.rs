@@ -24,7 +24,7 @@ struct Chosen {
     model: Option<String>,
     preset: Option<Preset>,
     approvals: Option<&'static Answer>,
-    /// Whether to look daily for a new list of models.
+    /// Whether to check daily for a new list of models.
     looks_daily: bool,
 }
 

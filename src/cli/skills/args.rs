@@ -11,7 +11,7 @@ pub(crate) enum SkillsSub {
         #[arg(long)]
         json: bool,
     },
-    /// Show a skill: its place, its tools, its files, its text
+    /// Show a skill: its location, tools, files and text
     Show {
         /// Name of the skill, as `aye skills list` shows it
         name: String,

@@ -31,7 +31,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, action: SkillsAction) -> 
     }
 }
 
-/// Returns the skills that a session here would have.
+/// Returns the skills that a session in this directory would have.
 fn usable(place: &AppContext, common: &Common) -> Arc<SkillSet> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored().iter().for_each(|notice| warn(notice.clone()));
@@ -135,7 +135,7 @@ fn show(set: &SkillSet, name: &str) -> Result<Exit, CliError> {
 }
 
 fn unknown(set: &SkillSet, name: &str) -> CliError {
-    let mut problem = Problem::new(format!("there is no skill `{}`", name.escape_debug()));
+    let mut problem = Problem::new(format!("unknown skill `{}`", name.escape_debug()));
     if let Some(broken) = set.broken.iter().find(|broken| broken.file.ends_with(&format!("/{name}/{SKILL_FILE}"))) {
         let fault = broken.faults.first().map(|fault| fault.located(&shown(&broken.file))).unwrap_or_default();
         return CliError::usage(problem.because(fault));
@@ -147,7 +147,8 @@ fn unknown(set: &SkillSet, name: &str) -> CliError {
     CliError::usage(problem.hint("run `aye skills list` to list the skills"))
 }
 
-/// Checks the skills at a path, or those of the project and of the user. A check uses nothing that it reads, so it needs no trust.
+/// Checks the skills at a path, or those of the project and of the user. The check does not execute or load anything, so it needs
+/// no trust.
 fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
     let reports: Vec<Report> = if let Some(path) = path {
         check_path(place, path)?

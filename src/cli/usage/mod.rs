@@ -111,7 +111,7 @@ fn text(report: &UsageReport, by: UsageGroup) -> String {
         text.push('\n');
     }
     if report.rows.iter().any(|(_, row)| !is_complete(&row.totals)) {
-        text.push_str("\nThe cost leaves out requests whose price was unknown (+).\n");
+        text.push_str("\nThe cost excludes requests whose price was unknown (+).\n");
     }
     for id in &report.unreadable_sessions {
         let _ = writeln!(text, "not counted: session {} cannot be read", one_line(id));

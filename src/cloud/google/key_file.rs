@@ -79,7 +79,7 @@ impl KeyFile {
         }
     }
 
-    /// Returns what to do if the credentials are rejected.
+    /// Returns advice for the case that the credentials are rejected.
     pub(super) fn remedy(&self) -> &'static str {
         match self {
             Self::ServiceAccount(_) => "create a new key for the service account, and check the clock of this machine",

@@ -17,7 +17,7 @@ pub(crate) const VARIABLES: &[&str] = &["GOOGLE_APPLICATION_CREDENTIALS", "CLOUD
 
 /// Time before its end at which a token is renewed.
 const MARGIN: Duration = Duration::from_secs(120);
-/// Lifetime of a token that does not say it.
+/// Lifetime of a token without a stated one.
 const LIFETIME: u64 = 3_600;
 const METADATA: &str = "metadata.google.internal";
 const TOKEN_PATH: &str = "/computeMetadata/v1/instance/service-accounts/default/token";

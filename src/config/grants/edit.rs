@@ -14,7 +14,7 @@ const NO_END: &str = "access to a directory cannot expire";
 /// The capabilities that saved rules can extend.
 const JOINED: [&str; 4] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke"];
 
-/// A text with added rules, and the line of the first one.
+/// Text with added rules, and the line of the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Added {
     pub text: String,
@@ -29,7 +29,7 @@ pub(crate) struct RuleWithExamples {
     pub not_matches: Vec<String>,
 }
 
-/// A text in which the tools of an MCP server are listed.
+/// Text in which the tools of an MCP server are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WithServer {
     pub text: String,
@@ -69,7 +69,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Returns the allow rules of a text that have the form of a saved rule, in the order of their lines.
+/// Returns the allow rules of text that have the form of a saved rule, in the order of their lines.
 pub(crate) fn list(text: &str) -> Result<Vec<SavedRule>, String> {
     let (_, text) = Ends::take(text);
     Ok(found(&text)?.into_iter().map(|(_, kept)| kept).collect())
@@ -368,7 +368,7 @@ fn put(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option
     Ok(())
 }
 
-/// Adds a path on a line of its own, below a comment with its date.
+/// Adds a path on its own line, below a comment with the date.
 fn put_readable(shell: &mut dyn TableLike, path: &str, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
     if until.is_some() {
         return Err(NO_END.to_owned());

@@ -57,7 +57,7 @@ struct Owner {
     directory: String,
 }
 
-/// Saves which directory the rules of a project apply to; the name of the rule directory does not show it.
+/// Saves the directory to which the rules of a project apply, because the name of the rule directory does not show it.
 pub(crate) fn note_directory(file: &Path, workspace: &Path) -> std::io::Result<()> {
     let path = file.with_file_name("project.toml");
     let owner = Owner { directory: workspace.to_string_lossy().into_owned() };

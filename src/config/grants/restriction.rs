@@ -1,4 +1,4 @@
-//! Rules that ask about or deny something, added to a policy file as text; the rest of the file stays as it is.
+//! Rules that ask about or deny something, added to a policy file as text; the rest of the file is unchanged.
 
 use super::edit::{Ends, RULES, SHELL, capability, parse};
 use crate::protocol::VerdictKind;
@@ -45,7 +45,7 @@ pub(crate) fn restricted(text: &str, rules: &[Restriction]) -> Result<String, St
     edited(text, |document| rules.iter().try_for_each(|rule| put(document, rule)))
 }
 
-/// Disables tools by name, whatever the policy grants.
+/// Disables tools by name, regardless of the policy.
 pub(crate) fn with_disabled_tools(text: &str, names: &[String]) -> Result<String, String> {
     edited(text, |document| {
         let tools = document.entry("tools").or_insert_with(|| Item::Table(Table::new()));

@@ -32,7 +32,7 @@ pub(crate) fn imports(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the path at the start of a text. It ends at a space without a backslash.
+/// Returns the path at the start of text. It ends at a space without a backslash.
 fn path_at(text: &str) -> String {
     let mut path = String::new();
     let mut letters = text.chars();

@@ -11,7 +11,7 @@ pub(in crate::config) enum ExpandError {
     OwnKey(String),
 }
 
-/// Replaces the variables in a text. Any other `$` stays, and values are not expanded again.
+/// Replaces the variables in a string. Any other `$` stays, and values are not expanded again.
 pub(in crate::config) fn expand(text: &str, environment: &Environment, withheld: &[String]) -> Result<String, ExpandError> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;

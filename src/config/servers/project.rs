@@ -116,7 +116,7 @@ impl Description<'_> {
         Ok(ServerTransport::Http { url, kind, headers, oauth: OAuth::default() })
     }
 
-    /// Expands the variables in a text. A missing variable turns the server off.
+    /// Expands the variables in a string. A missing variable turns the server off.
     fn expanded(&self, text: &str, off: &mut Option<String>) -> String {
         expand(text, self.environment, self.withheld).unwrap_or_else(|error: ExpandError| {
             off.get_or_insert(error.to_string());

@@ -187,7 +187,7 @@ impl Description<'_> {
         flag(&self.settings.values, &["mcp", "servers", self.name, key])
     }
 
-    /// Returns the place of the first key.
+    /// Returns the location of the first key.
     fn place(&self) -> String {
         let keys = self.settings.values.iter().filter(|(path, _)| path.get(..3) == Some(self.path(&[]).as_slice()));
         let line = |entry: &Entry| match &entry.origin {

@@ -69,7 +69,7 @@ pub(crate) enum Content {
     TooLarge {
         bytes: u64,
     },
-    /// A symlink out of the project, which is not followed.
+    /// A symlink that points outside the project, which is not followed.
     Outside {
         to: PathBuf,
     },
@@ -137,7 +137,7 @@ pub(crate) fn policy(workspace: &Path) -> Option<Item> {
     item(workspace, ".aye/policy.toml", Kind::Policy, Keep::Text)
 }
 
-/// Returns all items, in the order of the trust prompt. Missing files are left out.
+/// Returns all items, in the order of the trust prompt, without missing files.
 pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles, skills: &[FolderContents]) -> Vec<Item> {
     let mut items = Vec::new();
     let one = |name: &str, kind| item(workspace, name, kind, Keep::Text);
@@ -286,7 +286,7 @@ pub(crate) fn read_small(real: &Path, most: u64) -> std::io::Result<Option<Vec<u
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
-/// Returns the text of a file that was hashed, if it still is that text.
+/// Returns the text of a hashed file, if it is unchanged.
 pub(crate) fn hashed_text(path: &Path, hash: &str) -> Option<Vec<u8>> {
     let bytes = read_small(&path.canonicalize().ok()?, TEXT_BYTES).ok()??;
     let is_same = blake3::hash(&bytes).to_hex().as_str() == hash;

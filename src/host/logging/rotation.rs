@@ -34,7 +34,7 @@ pub(crate) struct Rotating<Today> {
 struct Open {
     file: File,
     day: String,
-    /// Bytes of the file, without those that other processes added since.
+    /// Size of the file in bytes, without later additions of other processes.
     bytes: u64,
 }
 

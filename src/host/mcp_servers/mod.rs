@@ -62,7 +62,7 @@ pub(crate) struct Connected {
 }
 
 /// Prepares the connections without starting any. `approval`: the required state of the project's servers; `person`:
-/// whether a user is present to answer questions.
+/// whether a user is present to answer requests.
 pub(crate) fn connect(
     place: &AppContext,
     (specs, problems): (Vec<Spec>, Vec<String>),

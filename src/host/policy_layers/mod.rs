@@ -59,7 +59,7 @@ impl Policy {
         self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
-    /// Returns the policy that decides in this mode, for a patch file.
+    /// Returns the policy in effect in this mode, for a patch file.
     pub(crate) fn stamp(&self, mode: Mode) -> PolicyStamp {
         PolicyStamp { hash: self.print.clone(), name: self.name.clone(), mode: mode.as_str().to_owned() }
     }
@@ -166,8 +166,8 @@ fn owned_by_root(path: &Path, metadata: &Metadata) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the user ID with which files of root appear. In the namespaces of `aye exec --patch`, which are entered only after this
-/// check has passed outside of them, root has no ID of its own.
+/// Returns the user ID with which files of root appear. In the namespaces of `aye exec --patch`, which are entered only after
+/// this check has passed outside of them, root has no separate ID.
 #[cfg(unix)]
 fn root_here() -> u32 {
     let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

@@ -72,7 +72,7 @@ pub(crate) fn clipboard(place: &AppContext) -> Clipped {
         },
         ClipboardContent::Text(text) if !text.is_empty() => Clipped::Text { text },
         ClipboardContent::Text(_) | ClipboardContent::Nothing => {
-            Clipped::Nothing { why: format!("there is no image in the clipboard ({by})") }
+            Clipped::Nothing { why: format!("no image in the clipboard ({by})") }
         }
     }
 }

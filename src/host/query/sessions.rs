@@ -30,7 +30,7 @@ const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// Reports matches in titles at once, and then what takes longer: matches in conversations, and costs.
+/// Reports matches in titles at once, and then matches in conversations and costs, which take longer.
 pub(crate) fn list(
     store: &Store,
     place: &AppContext,
@@ -141,7 +141,7 @@ pub(super) fn age(seconds: i64) -> String {
     }
 }
 
-/// Returns the preview of a session: the end of its conversation, and its figures.
+/// Returns the preview of a session: the end of its conversation, and its totals.
 pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Result<SessionLook, CliError> {
     let summary = store.find(id.as_str())?;
     let piece = store.piece(&summary.session_id, None, PIECE)?;

@@ -1,4 +1,4 @@
-//! Reviews that run beside the session of a screen, one at a time, each in its own ephemeral session.
+//! Reviews that run alongside the session on screen, one at a time, each in its own ephemeral session.
 
 use super::{SCHEMA, SCHEMA_NAME, collect, prompt, read};
 use crate::agent::{self, Account};
@@ -51,7 +51,7 @@ impl ReviewService {
         Self { inner: Arc::new(Inner { common, place, running: Mutex::default() }) }
     }
 
-    /// Starts or stops a review, and tells its progress and its end. `account` pays for it.
+    /// Starts or stops a review, and reports its progress and its end. `account` is charged for it.
     pub(crate) fn answer(&self, asked: ReviewAsked, account: Account, tell: impl Fn(ReviewTold) + Send + Sync + 'static) {
         let Inner { common, place, running } = &*self.inner;
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,7 @@ impl ReviewService {
         match asked {
             ReviewAsked::Stop => open.into_iter().for_each(|open| open.stop.cancel()),
             ReviewAsked::Start { .. } if open.is_some() => {
-                tell(ReviewTold::Failed(Problem::new("a review is running").hint("wait for its end, or stop it")));
+                tell(ReviewTold::Failed(Problem::new("a review is running").hint("wait until it ends, or stop it")));
             }
             ReviewAsked::Start { subject, model, effort } => {
                 let stop = CancellationToken::new();
@@ -79,7 +79,7 @@ impl ReviewService {
         }
     }
 
-    /// Stops the review that runs, and waits until its data is removed.
+    /// Stops the running review, and waits until its data is removed.
     pub(crate) async fn end(&self) {
         let running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Running { stop, task }) = running {
@@ -186,7 +186,7 @@ impl ReviewRun {
         Ok(Some(read(&value, changes).map_err(CliError::failed)?))
     }
 
-    /// Tells the step of an event, and counts its usage. Returns why no further request may be sent.
+    /// Reports the step of an event, and counts its usage. Returns why no further request may be sent.
     async fn follow(&self, kind: &EventKind) -> Option<Failure> {
         match kind {
             EventKind::ToolRequested { summary, .. } => (self.tell)(ReviewTold::Step(summary.clone())),
@@ -200,7 +200,7 @@ impl ReviewRun {
         None
     }
 
-    /// Waits for some work. Returns nothing if the review is stopped first.
+    /// Waits for a future. Returns nothing if the review is stopped first.
     async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             done = work => Some(done),
@@ -212,7 +212,7 @@ impl ReviewRun {
 /// The end of the task of a review.
 struct ReviewOutcome {
     schema: OutputSchema,
-    /// How often the model may still correct its response.
+    /// Number of remaining corrections of the response.
     repairs: usize,
     /// The provider of the model, for its errors.
     provider: String,
@@ -229,7 +229,7 @@ impl ReviewOutcome {
                     return Command::Prompt { text };
                 }
                 self.schema.value_in(&text).map_err(|mismatch| {
-                    let problem = Problem::new("the response of the model does not match the format of findings");
+                    let problem = Problem::new("the model's response does not match the format for findings");
                     CliError::failed(problem.because(mismatch).hint("run /review again, or choose another model with /model"))
                 })
             }

@@ -17,7 +17,7 @@ const DEFAULT_BRANCHES: [&str; 5] = ["origin/HEAD", "origin/main", "origin/maste
 const DIFF: &str = "git diff --no-color --no-ext-diff --no-textconv --relative";
 /// Fails before the first commit.
 const HEAD: &str = "git log -1 --format=%H";
-/// Rows around the output of a command that succeeded.
+/// Text before the output of a successful command.
 const PRINTED: &str = "Exit code: 0\n--- stdout ---\n";
 const ERRORS: &str = "--- stderr ---";
 /// Labels of the errors of git.
@@ -65,7 +65,7 @@ impl Git<'_> {
         self.changes(&format!("changes since {base}"), &format!("{DIFF} --merge-base {}", quoted(base)), &[]).await
     }
 
-    /// Reads the differences that a line prints, file by file, so that a large one does not hide the others.
+    /// Reads the differences file by file, so that a large one does not displace the others.
     async fn changes(&self, title: &str, line: &str, untracked: &[String]) -> Result<ReviewedChanges, CliError> {
         let mut changes = ReviewedChanges { title: title.to_owned(), diffs: FileDiffs::default(), left_out: Vec::new() };
         let mut bytes = 0;
@@ -94,7 +94,7 @@ impl Git<'_> {
         FileDiffs::read(&text).into_iter().find(|diff| diff.name.as_deref() == Some(path))
     }
 
-    /// Returns the difference of a file that git does not know.
+    /// Returns the difference of an untracked file.
     async fn new_file(&self, path: &str) -> Option<FileDiff> {
         let text = self.run(&format!("cat -- {}", quoted(path))).await.ok().filter(|text| !text.contains('\0'))?;
         Some(FileDiff::titled(path, path).created("100644").with_hunks("/dev/null", &format!("b/{path}"), line_hunks("", &text)))

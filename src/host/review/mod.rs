@@ -1,4 +1,4 @@
-//! Reviews of changes in a clean, read-only session: for `aye review`, and beside the session of a screen.
+//! Reviews of changes in a clean, read-only session: for `aye review`, and alongside the session on screen.
 
 mod background;
 mod changes;
@@ -16,7 +16,7 @@ const PROMPT: &str = include_str!("../../../assets/review.md");
 pub(crate) fn prompt(changes: &ReviewedChanges) -> String {
     let names = changes.left_out_names();
     let notes = names
-        .map(|names| format!("The diff leaves out these changed files; read them if you need them: {names}.\n"))
+        .map(|names| format!("The diff omits these changed files; read them if you need them: {names}.\n"))
         .unwrap_or_default();
     PROMPT.replace("{title}", &changes.title).replace("{notes}", &notes).replace("{diff}", &changes.diffs.to_string())
 }

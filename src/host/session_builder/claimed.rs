@@ -157,7 +157,7 @@ impl ClaimedSession {
         self.notices.add_all(notice);
     }
 
-    /// Returns a function that probes the sandbox of this system, to be called on another thread. It takes some milliseconds.
+    /// Returns a function that probes the sandbox of this system, to be called on another thread. It takes a few milliseconds.
     pub(crate) fn sandbox_probe(&self) -> impl FnOnce() -> SandboxHost + Send + 'static {
         let (place, trust) = (self.place.clone(), self.project.trust());
         move || SandboxHost::find(&place, trust)
@@ -234,7 +234,7 @@ impl ClaimedSession {
         self.notices.add_all(std::mem::take(&mut self.session.notices));
     }
 
-    /// Returns the setup of a run that is not saved, to see the effects of a command. The session stays as it is.
+    /// Returns the setup of a run that is not saved, to preview the effects of a command. The session is unchanged.
     pub(crate) fn dry_run(&mut self) -> agent::Setup {
         let (records, tails) = (self.session.records.clone(), self.session.tails.clone());
         let model_before = self.session.model_before.clone();

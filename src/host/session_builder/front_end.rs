@@ -4,7 +4,7 @@ use crate::agent::{Approver, Unfinished};
 use crate::host::nesting::Nesting;
 use crate::host::session::LoadScope;
 
-/// The decisions of a front end about the sessions that it opens. Everything else is the same for all of them.
+/// The decisions of a front end about the sessions that it opens. Everything else is the same for all front ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrontEnd {
     pub approver: Approver,
@@ -138,7 +138,7 @@ impl FrontEnd {
         }
     }
 
-    /// `/review`, beside the session of a screen.
+    /// `/review`, alongside the session on screen.
     pub(crate) fn review() -> Self {
         Self {
             notices: NoticeTarget::FrontEnd,

@@ -1,4 +1,4 @@
-//! The setup question about what needs approval, with its three answers.
+//! The setup choice about what needs approval, with its three answers.
 
 use crate::config::{Approval, Settings};
 use crate::protocol::{ApprovalsChoice, Mode};

@@ -191,14 +191,14 @@ fn seconds(count: f64) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(count).unwrap_or(MAX_DURATION).min(MAX_DURATION))
 }
 
-/// Parses a text that is only a duration.
+/// Parses text that is only a duration.
 fn span(text: &str) -> Option<Duration> {
     let text = text.trim().to_ascii_lowercase();
     let (wait, used) = leading_span(&text)?;
     (used == text.len()).then_some(wait)
 }
 
-/// Parses a duration at the start of a text, and returns its length; a plain number counts as seconds.
+/// Parses a duration at the start of text, and returns its length; a plain number counts as seconds.
 fn leading_span(text: &str) -> Option<(Duration, usize)> {
     let mut total = 0.0;
     let mut used = 0;

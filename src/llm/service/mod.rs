@@ -75,7 +75,7 @@ impl Service {
         }
     }
 
-    /// Returns whether the header for beta features belongs into the body.
+    /// Returns whether the header for beta features belongs in the body.
     pub(super) fn takes_beta_in_body(&self) -> bool {
         *self == Self::Bedrock
     }
@@ -89,7 +89,7 @@ impl Service {
     }
 }
 
-/// Returns a JSON object without some members and with others. Values stay as they are written.
+/// Returns a JSON object without some members and with others. Values are copied unchanged.
 fn rewritten(body: &[u8], without: &[&str], with: &[(&str, &str)], beta: Option<&str>) -> Vec<u8> {
     let Ok(mut members) = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(body) else { return body.to_vec() };
     members.retain(|name, _| !without.contains(&name.as_str()));

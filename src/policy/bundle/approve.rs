@@ -20,10 +20,10 @@ pub(crate) const UNSANDBOXED: &[(&str, Unsandboxed)] = &[("deny", Unsandboxed::D
 /// Where a command that runs in a copy writes build output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum BuildOutputMode {
-    /// To the copy, and from there to the workspace once nothing else is to be decided.
+    /// To the copy, and from there to the workspace once all other effects are decided.
     #[default]
     Layer,
-    /// To build directories that existed before, at once.
+    /// Directly to build directories that existed before.
     Direct,
 }
 

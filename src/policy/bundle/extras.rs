@@ -68,7 +68,7 @@ pub(crate) fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, Appr
     Ok(rules)
 }
 
-/// Reads how long an approval waits for an answer over a connection, in seconds.
+/// Reads the time in seconds that an approval waits for an answer over a connection.
 pub(crate) fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, BundleError> {
     let Some(section) = root.section("approval")? else { return Ok(None) };
     section.only(&["timeout_seconds", "guard"])?;

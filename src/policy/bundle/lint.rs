@@ -121,7 +121,7 @@ fn of_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
             continue;
         }
         if let Some(earlier) = shell.rules[..at].iter().find(|earlier| same(earlier, rule)) {
-            warn(format!("the rule duplicates the rule in line {}", earlier.line));
+            warn(format!("the rule duplicates the rule on line {}", earlier.line));
         } else if let Some(stricter) = stricter(shell, rule) {
             warn(format!("the rule never applies: {stricter}"));
         } else if rule.decision == Decision::Allow && !rule.any_args && !rule.message && !rule.sandboxed {
@@ -143,7 +143,7 @@ fn same(one: &Rule, other: &Rule) -> bool {
 /// Returns the entry that always decides before the rule: blocked and deny come first, then ask, then allow.
 fn stricter(shell: &Shell, rule: &Rule) -> Option<String> {
     if let Some(entry) = shell.blocked.iter().find(|entry| blocks(entry, rule)) {
-        return Some(format!("`blocked_commands` contains `{}` in line {}", entry.text, entry.line));
+        return Some(format!("`blocked_commands` contains `{}` on line {}", entry.text, entry.line));
     }
     let before = |other: &&Rule| match (other.decision, rule.decision) {
         (Decision::Deny, Decision::Allow | Decision::Ask) | (Decision::Ask, Decision::Allow) => true,
@@ -156,7 +156,7 @@ fn stricter(shell: &Shell, rule: &Rule) -> Option<String> {
         .find(|other| other.expires_at.is_none() && !other.exact && covers(&other.elements, &rule.elements));
     covering.map(|other| {
         let verb = if other.decision == Decision::Deny { "denies" } else { "asks about" };
-        format!("the rule in line {} {verb} everything it matches", other.line)
+        format!("the rule on line {} {verb} everything it matches", other.line)
     })
 }
 

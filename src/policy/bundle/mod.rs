@@ -80,7 +80,7 @@ pub struct Bundle {
     pub mcp: Option<Tools>,
     /// Rules about custom tools, by name.
     pub custom: Vec<ToolRule>,
-    /// Tools that are disabled, whatever is granted.
+    /// Tools that are disabled, even if a capability grants them.
     pub disabled: Vec<ToolPattern>,
     /// Commands that are offered as separate tools.
     pub named: Vec<NamedCommand>,

@@ -167,7 +167,7 @@ impl Rule {
         !program.contains('/') || (self.sandboxed && self.programs().any(|name| name == program))
     }
 
-    /// Returns whether an ask or deny rule matches the words, also if options come before them.
+    /// Returns whether an ask or deny rule matches the words, even if options come before them.
     pub fn strikes(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
         if self.exact {
@@ -205,7 +205,7 @@ fn hosts(section: &Section<'_>, sandboxed: bool, elements: &[Vec<Text>]) -> Resu
     texts.into_iter().map(host).collect()
 }
 
-/// Returns whether a name is that of a program in the workspace, without a way out of it: `./gradlew`.
+/// Returns whether a name refers to a program in the workspace and cannot leave it: `./gradlew`.
 fn is_local(name: &str) -> bool {
     name.strip_prefix("./").is_some_and(|rest| rest.split('/').all(|part| !matches!(part, "" | "." | "..")))
 }
@@ -225,7 +225,7 @@ fn one_matches(element: &[String], text: &str) -> bool {
         .any(|alternative| alternative == text || (alternative.contains(['*', '?']) && pattern::matches(alternative, text)))
 }
 
-/// Returns whether the words start with the elements if options and their values are left out.
+/// Returns whether the words start with the elements, ignoring options and their values.
 fn leads(elements: &[Vec<String>], words: &[Arg]) -> bool {
     // All possible readings at once: the number of elements found, and whether the word before was an option.
     let mut ways = vec![(0, false)];

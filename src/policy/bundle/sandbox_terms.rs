@@ -59,7 +59,7 @@ pub struct Limits {
     pub memory_mb: Option<u64>,
     pub file_mb: Option<u64>,
     pub cpu_seconds: Option<u64>,
-    /// Everything that a command writes to its layers.
+    /// Total size of everything that a command writes to its layers.
     pub layer_mb: Option<u64>,
 }
 

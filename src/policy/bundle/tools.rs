@@ -22,7 +22,7 @@ impl ToolPattern {
         pattern::matches(&self.text, name)
     }
 
-    /// Returns whether the pattern matches a name in any case; a deny rule must not be avoidable by other capitals.
+    /// Returns whether the pattern matches a name in any case; a deny rule must not be avoidable by different capitalization.
     pub fn hits(&self, name: &str) -> bool {
         pattern::matches(&self.text.to_lowercase(), &name.to_lowercase())
     }

@@ -60,7 +60,7 @@ fn phrase(verb: &str, object: &str) -> String {
     if verb == TRASHES { format!("moves {object} to the trash") } else { format!("{verb} {object}") }
 }
 
-/// Returns the object of a verb if the targets are known only when the command runs.
+/// Returns the object of a verb if the targets are known only at run time.
 fn unnamed(verb: &str) -> &'static str {
     if verb.ends_with(" in") {
         "directories whose names are known only at run time"

@@ -35,7 +35,7 @@ pub(crate) struct Effect {
     pub sentence: String,
     pub risk: Risk,
     pub is_critical: bool,
-    /// Part that a sandbox leaves of it in which only the workspace can be written.
+    /// The part of the effect that remains in a sandbox where only the workspace is writable.
     pub containment: Option<Containment>,
 }
 
@@ -248,7 +248,7 @@ fn listed(names: &[String]) -> Option<String> {
     }
 }
 
-/// Returns the paths that `find` is given, between its own options and the first test.
+/// Returns the paths in the arguments of `find`, between its own options and the first test.
 pub(crate) fn find_places(words: &[Arg]) -> Vec<&Arg> {
     let mut rest = words.iter().peekable();
     while let Some(option) =

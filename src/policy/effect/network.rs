@@ -6,7 +6,7 @@ use crate::policy::shell::Invocation;
 use crate::policy::url::parse;
 use crate::protocol::Risk;
 
-/// Programs that download from the addresses they are given.
+/// Programs that download from the addresses in their arguments.
 const DOWNLOADERS: &[&str] = &["curl", "wget", "aria2c", "http", "xh", "fetch", "ftp", "lynx", "w3m"];
 /// Long options with which a downloader sends data.
 const SENDS: &[&str] = &[
@@ -36,7 +36,7 @@ pub(crate) fn downloads(program: &str) -> bool {
     DOWNLOADERS.contains(&program)
 }
 
-/// Returns the hosts of the addresses that a program is given.
+/// Returns the hosts of the addresses in a program's arguments.
 pub(crate) fn hosts(invocation: &Invocation) -> Vec<String> {
     hosts_of(&invocation.argv[1..])
 }

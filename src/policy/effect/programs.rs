@@ -133,7 +133,7 @@ fn of_signal(program: &str, words: &[Arg]) -> Effect {
     Effect::new(Risk::Medium, sentence)
 }
 
-/// Returns the effect of writing outside the workspace with a program whose operands say where it writes.
+/// Returns the effect of writing outside the workspace with a program whose operands are its output paths.
 pub(crate) fn of_written(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
     let plain = plain_words(words, &["-t", "--target-directory", "-m", "--mode", "-o", "-g", "-S", "--suffix", "-d", "-r"]);
     let given = |word: &Arg, at: usize| match word.text.as_str() {

@@ -8,7 +8,7 @@ struct Service {
     program: &'static str,
     /// Name of the service, after "acts on".
     name: &'static str,
-    /// Position of the subcommand that tells whether the command only reads. After an option a word may be the value of that
+    /// Position of the subcommand that decides whether the command only reads. After an option a word may be the value of that
     /// option, so only this position counts.
     at: usize,
     reading: &'static [&'static str],
@@ -157,7 +157,7 @@ fn of_database(program: &str, words: &[Arg]) -> Option<Effect> {
     })
 }
 
-/// Returns the statements that a client is given on the line; nothing that only a file or the input contains.
+/// Returns the statements that the line passes to a client, except those that are only in a file or the input.
 fn statement_texts<'a>(words: &'a [Arg], options: &[&str]) -> Vec<&'a str> {
     let mut texts = Vec::new();
     for (at, word) in words.iter().enumerate() {

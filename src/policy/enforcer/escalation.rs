@@ -1,4 +1,4 @@
-//! Escalation: paths that an approval may open to a command that the sandbox blocked.
+//! Escalation: paths to which an approval may allow access after the sandbox blocked a command.
 
 use crate::policy::layer::Ready;
 use crate::policy::paths::{Context, is_in_other_home, of_the_machine, protected};

@@ -111,7 +111,7 @@ impl Enforcer {
         let Some((exec @ Action::Exec { command, cwd }, true)) =
             actions.first().zip(Some(hosts.iter().all(|host| matches!(host, Outside::Host { .. }))))
         else {
-            return never("only access to named hosts of one command can be saved".to_owned());
+            return never("only access of one command to specific hosts can be saved".to_owned());
         };
         let mut argv = None;
         command::only_command(command, cwd, &self.scene(cwd, now), |_, part, _| argv = Some(part.invocations[0].argv.clone()));

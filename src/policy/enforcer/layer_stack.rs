@@ -1,4 +1,4 @@
-//! Layers in effect: as they were given, compiled for the context, and the terms that follow from them.
+//! Layers in effect: as given, compiled for the context, and the resulting terms.
 
 use crate::policy::bundle::{Approve, Rule, Terms};
 use crate::policy::excluded::ExcludedPaths;

@@ -61,7 +61,7 @@ pub struct Enforcer {
     grants: Vec<Grant>,
     /// Grants of the approved plan of the running task.
     mandate: Vec<Grant>,
-    /// Limits on tools, whatever the layers say.
+    /// Limits on tools, regardless of the layers.
     limits: Vec<ToolLimit>,
     /// Shell that runs the commands, if it is not `bash`.
     other_shell: Option<&'static str>,
@@ -118,7 +118,7 @@ impl Explanation {
         Self::denied(Denial { rule: "built-in".to_owned(), reason, parts: Vec::new() })
     }
 
-    /// Returns the denial of a call that is refused before its targets are looked at.
+    /// Returns the denial of a call that is rejected before its targets are examined.
     pub fn denied(denial: Denial) -> Self {
         Self {
             verdict: VerdictKind::Deny,
@@ -466,7 +466,8 @@ impl Enforcer {
         unsandboxed::question(self, tool_name, actions, now)
     }
 
-    /// Returns the directory in which a command line runs its commands: its own, or one of the workspace that it changes to first.
+    /// Returns the directory in which a command line runs its commands: its own, or a directory of the workspace that it changes
+    /// to first.
     pub fn directory_of(&self, line: &str, cwd: &Target) -> PathBuf {
         command::directory_of(line, &self.scene(cwd, Timestamp::UNIX_EPOCH))
     }
@@ -476,7 +477,7 @@ impl Enforcer {
         Scene { layers: self.stack.compiled(), context: &self.context, cwd: &cwd.real, now, grants, mandate }
     }
 
-    /// Without a sandbox, a command that is allowed asks, unless the user chose to do without one, and every risk is one level
+    /// Without a sandbox, an allowed command needs approval, unless the user turned the sandbox off, and every risk is one level
     /// higher.
     fn held(&self, mut finding: Finding) -> Finding {
         let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.stack.is_by_person(&part.rule));
@@ -587,8 +588,8 @@ impl Enforcer {
         finding
     }
 
-    /// Returns whether the mode applies these effects of a command without approval. A deletion counts as a change: what cannot be
-    /// restored is not among them.
+    /// Returns whether the mode applies these effects of a command without approval. A deletion counts as a change; deletions
+    /// that cannot be restored are excluded beforehand.
     pub fn applies_effects(&self, actions: &[Action], now: Timestamp) -> bool {
         let applies = |action: &Action| {
             let is_allowed = |action: &Action| self.explain(slice::from_ref(action), now).verdict == VerdictKind::Allow;
@@ -700,7 +701,8 @@ impl Enforcer {
         self
     }
 
-    /// Sets what is approved of commands in this session. A policy with `approve = "command"` stays stricter.
+    /// Sets whether commands are approved before they run or by their effects in this session. A policy with `approve =
+    /// "command"` takes precedence.
     pub fn set_approve(&mut self, approve: Approve) {
         self.approve.session = Some(approve);
     }

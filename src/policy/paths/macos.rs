@@ -68,7 +68,7 @@ pub(crate) fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged 
     Judged::Inside
 }
 
-/// Returns a name for comparison: normalized, and without case where case does not count. Invisible characters are kept,
+/// Returns a name for comparison: normalized, and without case where the file system ignores case. Invisible characters are kept,
 /// because not every file system ignores them.
 fn compared(name: &str, case: Case) -> String {
     let name = DecomposingNormalizerBorrowed::new_nfd().normalize(name);

@@ -59,7 +59,7 @@ impl Context {
         self.roots.iter().any(|root| plainly(root)) || self.roots.iter().any(|root| path.starts_with(root))
     }
 
-    /// Returns the credentials that a path is or is below: a command that names them asks, whatever allows it.
+    /// Returns the entry for credentials that contains a path: a command that names it needs approval, regardless of rules.
     pub fn credential_place(&self, path: &Path) -> Option<&'static str> {
         credentials(path, self).map(|found| found.name)
     }
@@ -136,7 +136,7 @@ pub(crate) enum Use {
 pub(crate) enum Judged {
     Inside,
     Outside,
-    /// Denied whatever a bundle says, with the reason.
+    /// Denied regardless of any bundle, with the reason.
     Blocked(&'static str),
 }
 
@@ -200,7 +200,7 @@ impl Places {
         self.globs_within.iter().map(|(start, glob)| (start.as_path(), glob.glob().glob()))
     }
 
-    /// Returns whether a glob matches exactly this path, whatever it says about its parents.
+    /// Returns whether a glob matches exactly this path, regardless of its parents.
     pub(crate) fn means(&self, path: &Path) -> bool {
         let path = &self.fold(path);
         match &self.globs {

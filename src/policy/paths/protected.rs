@@ -1,4 +1,4 @@
-//! Paths that control what other programs run, and paths with credentials: closed whatever a bundle allows.
+//! Paths that control what other programs run, and paths with credentials: protected regardless of what a bundle allows.
 
 use super::Context;
 use super::credentials::CREDENTIALS;
@@ -107,7 +107,7 @@ impl Credentials {
     }
 }
 
-/// Returns the protected path that a path is or is below. Above the workspace, only `.git` counts.
+/// Returns the protected entry that contains a path. Above the workspace, only `.git` counts.
 pub(crate) fn protected(path: &Path, context: &Context) -> Option<Protected> {
     let root = context.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
     let below = root.and_then(|root| path.strip_prefix(root).ok());
@@ -123,7 +123,7 @@ pub(crate) fn protected(path: &Path, context: &Context) -> Option<Protected> {
     find(START_UP, path, context).map(|(name, _)| Protected::runs(name, true))
 }
 
-/// Returns the credentials that a path is or is below.
+/// Returns the entry for credentials that contains a path.
 pub(crate) fn credentials(path: &Path, context: &Context) -> Option<Credentials> {
     find(CREDENTIALS, path, context).map(|(name, place)| Credentials { name, place })
 }
@@ -189,7 +189,7 @@ const DEEPEST_CREDENTIALS: usize = {
 /// Number of names in the longest entry of any list.
 const MAX_ENTRY_LEN: usize = 8;
 
-/// Returns the entry of a list that a path is or is below, in the user's home directory or, outside the workspace, in another
+/// Returns the entry of a list that contains a path, in the user's home directory or, outside the workspace, in another
 /// one.
 fn find(list: &[&'static str], path: &Path, context: &Context) -> Option<(&'static str, PathBuf)> {
     let homes = std::iter::once(context.home.clone()).chain(home_of(path).filter(|_| !context.in_workspace(path)));

@@ -231,7 +231,7 @@ impl CodeReader {
         }
     }
 
-    /// Returns the path of the entry that the path is or is below.
+    /// Returns the path of the entry that contains the path.
     pub fn place<'a>(&self, path: &'a Path) -> &'a Path {
         path.ancestors().nth(self.below).unwrap_or(path)
     }
@@ -250,7 +250,7 @@ fn names_above(path: &Path, roots: &[PathBuf]) -> usize {
     root.map_or(0, |root| folded(root).len())
 }
 
-/// Returns the entry that counts for these names, and the number of names up to its own. `whole`: whether they are the names of a
+/// Returns the entry that applies to these names, and the number of names up to its own. `whole`: whether they are the names of a
 /// whole path, not of a directory on the way.
 fn found_from(above: usize, names: &[String], whole: bool) -> Option<(&'static Entry, usize)> {
     let found = (above + 1..=names.len()).flat_map(|end| {
@@ -264,7 +264,7 @@ fn reader_of(entry: &Entry, below: usize) -> CodeReader {
     CodeReader { when: entry.when, readers: entry.kind.readers, below }
 }
 
-/// The table for many paths: remembers what the names of the last directory mean.
+/// The table for many paths, with a cache for the names of the last directory.
 #[derive(Debug)]
 pub struct CodeReaders {
     roots: Vec<PathBuf>,

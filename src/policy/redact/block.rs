@@ -158,7 +158,7 @@ pub fn opens_or_closes(line: &str) -> Option<bool> {
     line.contains("-----END ").then_some(false)
 }
 
-/// Returns the end of a block in a text that begins inside it.
+/// Returns the end of a block in text that begins inside it.
 pub(super) fn rest(text: &str) -> usize {
     let mut at = 0;
     for line in text.split_inclusive('\n') {

@@ -33,7 +33,7 @@ pub struct RedactionCount {
     pub count: usize,
 }
 
-/// A text without its secrets.
+/// Text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'a> {
     pub text: Cow<'a, str>,
@@ -136,7 +136,7 @@ impl Redactor {
         self.replace(text, |_, _, _| ())
     }
 
-    /// Redacts a text that begins inside a private key: the rest of that key is removed.
+    /// Redacts text that begins inside a private key: the rest of that key is removed.
     pub fn hide_rest_of_key(&self, text: &str) -> String {
         let end = block::rest(text);
         if end == 0 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Length in bytes above which a line is passed on in pieces.
 const LINE_BYTES: usize = 16 * 1024;
-/// Bytes that are held back of such a line: longer than any token.
+/// Number of bytes held back from a long line; longer than any token.
 const TOKEN_BYTES: usize = 4 * 1024;
 /// Maximum distance in bytes between a name and the secret it announces.
 const NAME_BYTES: usize = 128;
@@ -15,7 +15,7 @@ const MAX_BEGINNINGS: usize = 64;
 /// Bytes after which an unterminated private key is no longer tracked.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// Redacts secrets in a text that arrives in pieces, across every cut.
+/// Redacts secrets in text that arrives in pieces, across every cut.
 pub struct Stream {
     redactor: Arc<Redactor>,
     held: String,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A text to search, and the original positions of its characters.
+/// Text to search, and the original positions of its characters.
 pub(super) struct Plain<'a> {
     pub text: Cow<'a, str>,
     /// Positions in the plain text where bytes were removed, with the number of bytes removed up to there.

@@ -77,7 +77,7 @@ impl Make {
     }
 }
 
-/// Returns whether a text looks random.
+/// Returns whether a string looks random.
 pub(super) fn is_random(text: &str, least: usize) -> bool {
     let make = Make::measure(text);
     if make.length < least || make.distinct < 6.min(least) {
@@ -89,7 +89,7 @@ pub(super) fn is_random(text: &str, least: usize) -> bool {
     make.lower > 0 && make.upper > 0 && make.length >= 12 && !make.reads_like_words()
 }
 
-/// Returns whether a text is not just a pattern of a few characters.
+/// Returns whether a string is not just a pattern of a few characters.
 pub(super) fn has_many_letters(text: &str) -> bool {
     Make::measure(text).distinct >= 5
 }
@@ -223,7 +223,7 @@ const REFERENCES: &[&str] = &[
     "mock",
 ];
 
-/// Returns whether a text is a placeholder and not a secret.
+/// Returns whether a string is a placeholder and not a secret.
 pub(super) fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
@@ -242,7 +242,7 @@ pub(super) fn is_placeholder(text: &str) -> bool {
     wrapped || variable || template || is_one_letter(text) || is_path(text)
 }
 
-/// Returns whether a text repeats few characters: `xxxxxx`, `--------`, `ababab`.
+/// Returns whether a string repeats few characters: `xxxxxx`, `--------`, `ababab`.
 fn is_one_letter(text: &str) -> bool {
     let mut seen = Vec::new();
     for letter in text.chars() {
@@ -262,7 +262,7 @@ fn is_path(text: &str) -> bool {
     drive || (starts && Make::measure(text).reads_like_words()) || (text.starts_with("/run/") || text.starts_with("/etc/"))
 }
 
-/// Returns whether a text is program code: `a.b_c`, `Foo::bar`, `next_token()`.
+/// Returns whether a string is program code: `a.b_c`, `Foo::bar`, `next_token()`.
 pub(super) fn is_code(text: &str) -> bool {
     if text.contains(['(', ')', '[', ']', '{', '}', '<', '>']) || text.contains("::") || text.contains("->") {
         return true;

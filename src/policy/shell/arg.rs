@@ -1,6 +1,6 @@
 //! Argument of a program: the text of a word after expansion, with its unknown parts.
 
-/// Placeholder in a text for a part that is unknown before it runs.
+/// Placeholder in text for a part that is unknown before it runs.
 pub(crate) const UNKNOWN: char = '\0';
 
 /// One argument of a program.

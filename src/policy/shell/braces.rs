@@ -28,7 +28,7 @@ pub(crate) fn braces(word: &Word) -> Option<Vec<Word>> {
     Some(texts.iter().map(|text| read_again(text)).collect())
 }
 
-/// Parses a text from braces as a word.
+/// Parses text from braces as a word.
 fn read_again(text: &str) -> Word {
     let mut reader = Reader::of_expanded(text);
     let word = reader.word();

@@ -24,7 +24,7 @@ const DEPTH: usize = 12;
 const STEPS: usize = 20_000;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Everything the line says about its variables, in whatever order it runs.
+/// All assignments of the line, regardless of the order in which they run.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     variables: HashMap<String, Vec<Vec<Word>>>,
@@ -37,7 +37,7 @@ pub(crate) struct Values {
     pub shifts: bool,
     /// Whether some command has more readings than the limit.
     pub overflow: bool,
-    /// Whether some combination of values was left out since this was last reset.
+    /// Whether a combination of values was skipped since the last reset.
     pub narrowed: bool,
     /// Number of new facts learned.
     pub learnt: usize,

@@ -112,7 +112,7 @@ pub(crate) fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
     (!same).then_some(TWO_READINGS)
 }
 
-/// Returns the text of all simple commands that the grammar finds, even in a text with errors.
+/// Returns the text of all simple commands that the grammar finds, even in text with errors.
 pub(crate) fn commands(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(tree) = parse(line) {

@@ -84,7 +84,7 @@ struct Scanner<'t> {
     inside: bool,
 }
 
-/// Scans a text. Never fails: unreadable text becomes an oddity, and the commands in it are still found.
+/// Scans text. Never fails: unreadable text becomes an oddity, and the commands in it are still found.
 pub(crate) fn scan(text: &str) -> Scan {
     let mut scanner = Scanner::new(Reader::new(text));
     while !scanner.reader.ended() {

@@ -1,4 +1,4 @@
-//! Forms of a word: the name of an assignment, a descriptor, a text that arithmetic would execute.
+//! Forms of a word: the name of an assignment, a descriptor, a string that arithmetic would execute.
 
 /// Returns whether a word is `{name}` before a redirect.
 pub(crate) fn names_descriptor(raw: &str) -> bool {
@@ -6,7 +6,7 @@ pub(crate) fn names_descriptor(raw: &str) -> bool {
     assigned(&format!("{name}=")).is_some()
 }
 
-/// Returns whether a text runs a command if it is evaluated as arithmetic: `a[$(…)]`.
+/// Returns whether a string runs a command if it is evaluated as arithmetic: `a[$(…)]`.
 pub(crate) fn evaluates(text: &str) -> bool {
     text.contains('[') && (text.contains("$(") || text.contains('`'))
 }

@@ -301,7 +301,7 @@ impl Engine {
         }
     }
 
-    /// Handles words that a shell joins and runs as a text.
+    /// Handles words that a shell joins and runs as code.
     fn evaluated(&mut self, args: &[Arg], simple: &mut Simple, depth: usize) {
         floor(simple, WRAPPED);
         let args = if args.first().is_some_and(|arg| arg.text == "--") { &args[1..] } else { args };
@@ -314,7 +314,7 @@ impl Engine {
         self.nested(&text, simple, depth);
     }
 
-    /// Judges a text as part of the command that would run it.
+    /// Judges code as part of the command that would run it.
     pub(super) fn nested(&mut self, text: &str, simple: &mut Simple, depth: usize) {
         for inner in self.text(text, depth + 1) {
             simple.invocations.extend(inner.invocations.into_iter().map(|invocation| Invocation { wrapped: true, ..invocation }));
@@ -350,7 +350,7 @@ impl Engine {
         }
     }
 
-    /// Handles programs that take a shell text as the value of an option.
+    /// Handles programs that take shell code as the value of an option.
     fn text_option(&mut self, argv: &[Arg], names: &[&str], simple: &mut Simple, depth: usize) {
         for (index, arg) in argv.iter().enumerate().skip(1) {
             let cluster =
@@ -418,7 +418,7 @@ impl Engine {
     }
 }
 
-/// Returns the substitutions in a text that is expanded as if in double quotes.
+/// Returns the substitutions in text that is expanded as if in double quotes.
 pub(super) fn substitutions_in(text: &str) -> Vec<String> {
     let mut reader = Reader::new(text);
     reader.inside(text);

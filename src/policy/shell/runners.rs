@@ -247,7 +247,7 @@ pub(crate) const TEXT_OPTIONS: &[(&str, &[&str])] = &[
     ("zip", &["-TT", "--unzip-command"]),
 ];
 
-/// Programs whose operands are a text that a shell executes.
+/// Programs whose operands are shell code.
 pub(crate) const TEXT_OPERANDS: &[&str] =
     &["watch", "parallel", "sem", "hyperfine", "entr", "tmux", "watchexec", "concurrently", "pee", "nodemon", "cross-env-shell"];
 

@@ -33,7 +33,7 @@ pub(crate) struct Parameter {
     pub indirect: bool,
     /// Whether the parameter means all elements of an array, each a separate word.
     pub all: bool,
-    /// Whether it is `$*` or `${x[*]}`: in quotes, one word of all elements.
+    /// Whether the parameter is `$*` or `${x[*]}`: in quotes, one word of all elements.
     pub star: bool,
     /// Operator after the name: `:-word`, `#prefix`, `,,`.
     pub operator: String,

@@ -1,4 +1,4 @@
-//! Host names: those that can be public, and those that are not what they look like.
+//! Host names: which ones can be public, and which ones are deceptive.
 
 /// Maximum length of a name and of a label in DNS, in bytes (RFC 1035).
 const NAME_BYTES: usize = 253;
@@ -49,7 +49,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns why a name is not public, whatever a resolver says.
+/// Returns why a name is not public, regardless of DNS.
 pub(crate) fn local(name: &str) -> Option<String> {
     let ends = |end: &&(&str, &str)| name.strip_suffix(end.0).is_some_and(|front| front.is_empty() || front.ends_with('.'));
     if let Some((_, why)) = LOCAL_ENDS.iter().find(ends) {

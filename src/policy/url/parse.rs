@@ -63,7 +63,7 @@ impl Destination {
         self.url.scheme() == "https"
     }
 
-    /// Returns why the URL is not what it seems to be, although it can be interpreted in only one way.
+    /// Returns why the URL is deceptive, although it can be interpreted in only one way.
     pub fn doubt(&self) -> Option<&str> {
         self.doubt.as_deref()
     }

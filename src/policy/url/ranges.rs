@@ -66,7 +66,7 @@ const fn v6(head: [u16; 4], bits: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(head[0], head[1], head[2], head[3], 0, 0, 0, 0), bits)
 }
 
-/// The first range that contains the address counts.
+/// The first range that contains the address applies.
 const V4: &[(Ipv4Net, Kind)] = &[
     (v4(0, 0, 0, 0, 8), Kind::Unspecified),         // RFC 791, "this network"
     (v4(10, 0, 0, 0, 8), Kind::Private),            // RFC 1918

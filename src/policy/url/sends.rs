@@ -67,7 +67,7 @@ pub(crate) fn carries(destination: &Destination) -> Option<String> {
     (holds_key(path) || holds_key(query)).then(|| "the URL contains text that looks like a key".to_owned())
 }
 
-/// Returns whether a text contains an unbroken run of characters that looks like a key.
+/// Returns whether a string contains an unbroken run of characters that looks like a key.
 pub(crate) fn holds_key(text: &str) -> bool {
     let run = |run: &str| run.len() >= LONG_RUN || (run.len() >= KEY_LENGTH && KEYS.iter().any(|key| run.starts_with(key)));
     let between = |letter: char| !letter.is_ascii_alphanumeric() && !"_-%+".contains(letter);

@@ -1,4 +1,4 @@
-//! Pending responses: whom they go to, and what they wait for.
+//! Pending responses: their recipients, and the conditions they wait for.
 
 use crate::serve::message::{Answer, Id};
 

@@ -29,7 +29,7 @@ pub(super) struct Live {
     pub ready: Option<Slot>,
     /// The number of marks: queries whose response shows that all earlier events have arrived.
     pub marks: u32,
-    /// True if a client told an open task to continue.
+    /// True if a client asked an open task to continue.
     pub went_on: bool,
     /// The reason why the session would fail if it ended now: the cause of the pause, or a failure to save.
     pub failed_by: Option<String>,
@@ -37,7 +37,7 @@ pub(super) struct Live {
     pub cancelled: bool,
     /// True while the task is being cancelled: it cannot be resumed.
     pub cancels_task: bool,
-    /// True if a client told the session to end.
+    /// True if a client asked the session to end.
     pub quits: bool,
 }
 
@@ -160,7 +160,7 @@ impl Live {
         acts.push(Act::Do(Command::ShowBudget));
     }
 
-    /// Tells the session to end. Does nothing the second time, because that would not wait for running tools.
+    /// Asks the session to end. A second call does nothing, because it would not wait for running tools.
     pub(super) fn quit(&mut self, acts: &mut Vec<Act>) {
         if !std::mem::replace(&mut self.quits, true) {
             acts.push(Act::Do(Command::Quit));

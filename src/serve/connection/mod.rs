@@ -30,7 +30,7 @@ pub(crate) enum Act {
     Do(Command),
     DoInHost(HostCommand),
     Ask(SessionQuery),
-    /// The client is done with this process, which ends after its session.
+    /// The client no longer needs this process, which ends after its session.
     End,
 }
 

@@ -164,7 +164,7 @@ impl ClientConnection {
     }
 }
 
-/// Returns the decision that an answer means, if the approval can get this answer.
+/// Returns the decision of an answer, if the approval accepts this answer.
 fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, String> {
     let effects = approval.effects.as_deref();
     if let Some(digest) = &asked.digest

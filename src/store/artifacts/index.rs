@@ -139,7 +139,7 @@ impl Index {
             gone(given)
         } else {
             IndexError::Other(format!(
-                "there is no {given}; copy the URI exactly from the tool result, or run that tool call again"
+                "unknown artifact {given}; copy the URI exactly from the tool result, or run that tool call again"
             ))
         })
     }

@@ -22,7 +22,7 @@ const SCRIPT: &str = "the clipboard as «class PNGf»";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClipboardContent {
     Image(Vec<u8>),
-    /// A text, or the paths of files, one per line.
+    /// Text, or the paths of files, one per line.
     Text(String),
     Nothing,
 }

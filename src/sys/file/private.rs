@@ -29,7 +29,7 @@ pub(crate) enum PrivateError {
 }
 
 impl PrivateError {
-    /// Returns what makes the file usable.
+    /// Returns a hint how to make the file usable.
     pub(crate) fn remedy(&self) -> Option<String> {
         match self {
             Self::Link => Some("replace it with the file itself".to_owned()),

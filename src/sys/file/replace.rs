@@ -207,7 +207,7 @@ pub(super) fn stat_entry(directory: &OwnedFd, name: &OsStr) -> nix::Result<Optio
     }
 }
 
-/// Returns whether it is the same file with the same content, according to its metadata. A rename changes only its
+/// Returns whether the file is the same and has the same content, according to its metadata. A rename changes only its
 /// `ctime`.
 pub(super) fn is_same(old: &FileStat, now: &FileStat) -> bool {
     let known = |stat: &FileStat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);

@@ -96,7 +96,7 @@ pub(crate) fn set_mode(real: &Path, mode: u32) -> io::Result<()> {
     }
 }
 
-/// Removes a directory if it is empty; returns whether it did.
+/// Removes a directory if it is empty; returns whether it was removed.
 pub(crate) fn remove_empty_directory(real: &Path) -> io::Result<bool> {
     let (directory, name) = open_parent(real)?;
     match unlinkat(&directory, name, UnlinkatFlags::RemoveDir) {

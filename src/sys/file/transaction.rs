@@ -111,7 +111,7 @@ fn opened(real: &Path) -> Result<Place<'_>, WriteError> {
     open_parent(real).map_err(|error| parent_error(real, error))
 }
 
-/// Removes only empty directories, so that nothing of others is lost.
+/// Removes only empty directories, so that no files of other programs are lost.
 fn remove_directories(made: &[PathBuf]) {
     for path in made.iter().rev() {
         if let Ok((directory, name)) = open_parent(path) {
@@ -268,7 +268,7 @@ impl<'a> Ready<'a> {
 
 /// The owner, mode and attributes of new content.
 struct Dress<'a> {
-    /// The file whose attributes it gets, instead of the one that it replaces.
+    /// The file whose attributes are used, instead of those of the replaced file.
     like: Option<&'a Path>,
     old: Option<&'a FileStat>,
     executable: Option<bool>,

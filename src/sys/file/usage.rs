@@ -70,7 +70,7 @@ pub(crate) struct Usage {
     pub other_file_systems: Vec<PathBuf>,
     /// Directories that could not be read, with the reason.
     pub unread: Vec<(PathBuf, String)>,
-    /// Whether there is more than was counted.
+    /// Whether there are more entries than were counted.
     pub is_cut: bool,
 }
 

@@ -11,7 +11,7 @@ const MAX_CHUNK_BYTES: usize = 32 << 20;
 const MAX_ENCODINGS: usize = 3;
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Output that has not been taken yet.
+/// Output that has not been read yet.
 #[derive(Debug)]
 struct Output {
     bytes: Vec<u8>,
@@ -65,7 +65,7 @@ impl fmt::Debug for Unpacker {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UnpackError {
     TooLarge,
-    /// The reason, as a phrase about the body.
+    /// The reason, such as `unsupported encoding x`.
     Packed(String),
 }
 

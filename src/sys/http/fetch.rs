@@ -352,7 +352,7 @@ fn headers(given: &[(String, String)]) -> Result<HeaderMap, FetchError> {
         let known = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| FetchError::Invalid(format!("`{}` is not a valid header name", name.escape_debug())))?;
         if OWN.contains(&known.as_str()) {
-            return Err(FetchError::Invalid(format!("the header `{name}` is set by aye; leave it out")));
+            return Err(FetchError::Invalid(format!("the header `{name}` is set by aye; remove it")));
         }
         let value = HeaderValue::from_str(value).map_err(|_| {
             FetchError::Invalid(format!(

@@ -1,4 +1,4 @@
-//! Certificate authorities that are trusted besides those of the system: the PEM file of `http.ca_bundle`.
+//! Certificate authorities that are trusted in addition to the system's: the PEM file of `http.ca_bundle`.
 
 use super::HttpError;
 use crate::sys::file;

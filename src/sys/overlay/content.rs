@@ -17,8 +17,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files that are read only to note their content, and of the bytes of all contents. For the others, size and times
-/// decide.
+/// Maximum number of files that are read only to record their content, and maximum total size in bytes. Other files are compared
+/// by size and times.
 const MAX_FILES: usize = 20_000;
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 const READING: OFlag = OFlag::O_RDONLY.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_CLOEXEC);
@@ -60,7 +60,7 @@ fn digest(mut file: &File, expected: u64) -> io::Result<[u8; 32]> {
     }
 }
 
-/// Contents of one change to note.
+/// Contents of one change to record.
 #[derive(Debug, Clone, Copy)]
 struct ContentChoice {
     old: bool,
@@ -79,7 +79,7 @@ pub(super) fn compare(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd) 
     compared.into_iter().collect()
 }
 
-/// Chooses the contents to note. The choice depends only on the changes, so that it is the same if they are collected again.
+/// Chooses the contents to record. The choice depends only on the changes, so that it is the same if they are collected again.
 fn noted(entries: &[Change]) -> Vec<ContentChoice> {
     let (mut files, mut old_bytes, mut new_bytes) = (MAX_FILES, MAX_BYTES, MAX_BYTES);
     let fits = |bytes: u64, left: &mut u64| {
@@ -159,7 +159,7 @@ impl Parent {
         Ok(())
     }
 
-    /// Notes content that is not compared with a new one.
+    /// Records content that is not compared with new content.
     fn note_old(&self, name: &OsStr, change: &mut Change, noted: ContentChoice) -> io::Result<()> {
         if let (true, Some(lower), Some(before)) = (noted.old, &self.lower, change.before) {
             change.content = ContentDigest::read(lower, name, &before)?;

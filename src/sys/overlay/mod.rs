@@ -61,7 +61,7 @@ pub(crate) struct Changes {
     entries: Vec<Change>,
     /// Changes that are never kept.
     unkept: Vec<RefusedChange>,
-    /// Unchanged directories on the way to changes.
+    /// Unchanged parent directories of changed entries.
     passed: Vec<VisitedDirectory>,
 }
 
@@ -120,7 +120,7 @@ struct VisitedDirectory {
     node: Node,
     /// Whether the command saw none of its entries.
     emptied: bool,
-    /// Whether it is not the directory that the command had.
+    /// Whether the entry is a different directory than the one that the command had.
     replaced: bool,
 }
 
@@ -154,7 +154,7 @@ impl Changes {
         replaced.chain(passed).all(|node| node.changed <= self.began)
     }
 
-    /// Notes that an earlier process found the changes settled: what they replace may have been touched since, but not while the
+    /// Records that an earlier process found the changes final: what they replace may have been touched since, but not while the
     /// command ran.
     pub(crate) fn settle(&mut self) {
         self.surveyed = self.began;

@@ -70,7 +70,8 @@ impl Node {
         }
     }
 
-    /// Returns whether it is the same file, unchanged since. Entries added to or removed from a directory do not count.
+    /// Returns whether the entry is the same file, unchanged since then. Entries added to or removed from a directory do not
+    /// count.
     pub(super) fn is_still(&self, now: &Self) -> bool {
         let same = (self.kind, self.inode) == (now.kind, now.inode);
         same && (self.kind == Kind::Directory

@@ -92,7 +92,7 @@ impl Changes {
         &self.entries[start..start + count]
     }
 
-    /// If the first name of a file is left out, another name becomes the file, and the other names link to it.
+    /// If the first name of a file is excluded, another name becomes the file, and the other names link to it.
     fn keep_links_whole(&mut self, out: &BTreeMap<PathBuf, PathBuf>) {
         let mut instead: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
         for change in &mut self.entries {

@@ -49,7 +49,7 @@ fn touch(directory: &OwnedFd, path: &Path) -> io::Result<Option<Node>> {
     Ok(Node::at(&parent, name)?)
 }
 
-/// Returns whether anything in a directory changed after this time, or may have: at most `left` entries are looked at.
+/// Returns whether anything in a directory changed after this time, or may have: at most `left` entries are examined.
 pub(crate) fn changed_after(directory: &Path, time: Time, left: &mut usize) -> bool {
     let Ok(root) = open_directory(directory) else { return false };
     let mut open = vec![PathBuf::from(".")];

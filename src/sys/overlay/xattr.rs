@@ -114,7 +114,7 @@ pub(super) fn differ(upper: (&OwnedFd, &OsStr), before: Option<(&OwnedFd, &OsStr
     own(upper.0, upper.1) != before.map_or_else(Own::new, |(directory, name)| own(directory, name))
 }
 
-/// Returns the same for open files.
+/// Returns whether an open file has different attributes from the old one; without an old one, whether it has any.
 pub(super) fn files_differ(new: &File, before: Option<&File>) -> bool {
     own_of(new) != before.map_or_else(Own::new, own_of)
 }

@@ -130,12 +130,12 @@ impl WithoutLinks {
     }
 }
 
-/// Returns whether this process could write there, according to the system, without trying.
+/// Returns whether this process could write to the path, according to the system, without trying.
 pub(crate) fn may_write(real: &Path) -> bool {
     nix::unistd::access(real, nix::unistd::AccessFlags::W_OK).is_ok()
 }
 
-/// Returns whether this process could read it.
+/// Returns whether this process could read the path.
 pub(crate) fn may_read(real: &Path) -> bool {
     nix::unistd::access(real, nix::unistd::AccessFlags::R_OK).is_ok()
 }

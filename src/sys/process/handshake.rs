@@ -21,7 +21,7 @@ const MAX_DESCRIPTORS: usize = 3;
 /// not fit would stay open unnoticed.
 const KERNEL_DESCRIPTORS: usize = 253;
 
-/// The descriptors as the helper has them.
+/// Descriptors on the side of the helper.
 pub(super) struct HelperDescriptors {
     listener: Option<TcpListener>,
     terminal: Option<Pair>,

@@ -39,7 +39,7 @@ pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
 }
 
 impl Fence {
-    /// Gives the command a temporary directory of its own, because it cannot write to the shared `/tmp`.
+    /// Gives the command its own temporary directory, because it cannot write to the shared `/tmp`.
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     fn with_temporary(
         command: &mut Command,

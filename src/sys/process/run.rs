@@ -169,13 +169,13 @@ pub(crate) struct OutputChunk {
     pub bytes: Vec<u8>,
 }
 
-/// Receivers that stay with a command when nobody waits for it any more.
+/// Receivers of a command's output that remain after the caller stops waiting.
 pub(crate) struct OutputReceivers {
     /// Gets all of the output in pieces of whole characters.
     pub tap: Tap,
     /// Also gets all of the output; the command waits if this receiver is slow.
     pub whole: Option<mpsc::Sender<OutputChunk>>,
-    /// Fires when the time limit no longer applies.
+    /// Signals that the time limit no longer applies.
     pub unhurried: CancellationToken,
     /// Fires when the user interrupts the command: it gets `SIGINT`, and is killed if it has not ended 2 s later.
     pub interrupt: CancellationToken,
@@ -194,7 +194,7 @@ pub(crate) async fn run(spec: Spec, live: mpsc::Sender<String>, kill: Cancellati
     run_with_receivers(spec, live, kill, OutputReceivers::default()).await
 }
 
-/// Runs the line to its end, with receivers that stay with it.
+/// Runs the line to its end, with receivers that remain after the caller stops waiting.
 pub(crate) async fn run_with_receivers(
     spec: Spec,
     live: mpsc::Sender<String>,
@@ -246,7 +246,7 @@ pub(crate) async fn run_with_receivers(
     Ok(Finished { end: end?, stdout, stderr, denied_hosts: way_out.denied.list() })
 }
 
-/// Streams of a command that aye has.
+/// aye's ends of the streams of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
     /// The output of the command.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Prefix of a link in `/proc/PID/fd` to an unnamed file in memory.
 const NAMELESS: &str = "/memfd:";
-/// A check is followed by a pause of at least this many times its duration.
+/// Minimum pause after a check, as a multiple of its duration.
 const REST: u32 = 50;
 const BLOCK_BYTES: u64 = 512;
 const KILOBYTE: u64 = 1024;

@@ -1,4 +1,4 @@
-//! A command on a terminal of its own, for a caller that reads its screen and types.
+//! A command on its own terminal, for a caller that reads its screen and types.
 
 use super::handshake::winsize;
 use super::messages::TerminalSize;

@@ -58,7 +58,7 @@ impl Tree {
     }
 }
 
-/// Sends a signal to the process group of a command that has not been waited for. The command leads it: it has a session of its own.
+/// Sends a signal to the process group of a command that has not been waited for. The command leads it: it has its own session.
 pub(super) fn signal_group(leader: Pid, signal: Signal) {
     let _ = killpg(leader, signal);
 }

@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 /// Interval between checks while a command runs.
 pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Space that must stay free, in bytes, or a twentieth of the disk if that is less.
+/// Space in bytes that must remain free, or a twentieth of the disk if that is less.
 const KEPT_FREE_BYTES: u64 = 256 * 1024 * 1024;
-/// Divisor of the disk: no layer uses the last part of that size.
+/// Fraction of the disk, as a divisor, that layers never use.
 const KEPT_FREE_SHARE: u64 = 20;
-/// A measurement is followed by a pause of at least this many times its duration.
+/// Minimum pause after a measurement, as a multiple of its duration.
 const REST: u32 = 10;
 const BLOCK_BYTES: u64 = 512;
 
@@ -28,7 +28,7 @@ pub(in crate::sys) struct Room {
     quota: Option<Quota>,
 }
 
-/// Limit of everything that one command writes to its layers.
+/// Limit on the total size that one command writes to its layers.
 struct Quota {
     most_bytes: u64,
     /// Reason to report if the limit is exceeded.
@@ -36,7 +36,7 @@ struct Quota {
     next: Instant,
 }
 
-/// Reason why a command may write no more.
+/// Reason why a command must not write any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sys) enum Excess {
     /// The disk is nearly full.
@@ -46,7 +46,7 @@ pub(in crate::sys) enum Excess {
 }
 
 impl Room {
-    /// Returns the room of the layers of a command. Only new layers, which are discarded or applied, have a limit.
+    /// Creates the quota for the layers of a command. Only new layers, which are discarded or applied, have a limit.
     pub(super) fn new(layers: Vec<File>, confinement: &Confinement) -> io::Result<Self> {
         let limit = match confinement.view {
             View::CopyOnWrite(_) => confinement.limits.layer_bytes,
@@ -97,7 +97,7 @@ pub(super) fn is_too_little(all: u64, free: u64) -> bool {
     free < KEPT_FREE_BYTES.min(all / KEPT_FREE_SHARE)
 }
 
-/// Adds the bytes of all files below a directory. Links are not followed, and entries that the command is removing are left out.
+/// Adds the bytes of all files below a directory. Links are not followed, and entries that the command is removing are skipped.
 fn add_written(directory: &impl AsFd, written: &mut u64) {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let Ok(opened) = nix::fcntl::openat(directory, ".", flags, Mode::empty()) else { return };

@@ -30,7 +30,7 @@ pub(super) enum PathView {
 }
 
 impl PathView {
-    /// Returns whether nothing of the real content is visible.
+    /// Returns whether none of the real content is visible.
     pub(super) fn is_blank(self) -> bool {
         matches!(self, Self::Own | Self::Empty)
     }
@@ -39,7 +39,7 @@ impl PathView {
 /// Seats by path: a covering path comes after the covered one.
 pub(super) type Layout = BTreeMap<PathBuf, PathView>;
 
-/// Paths that every command has of its own, if they exist.
+/// Private paths of every command, if they exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct BuiltIn {
     pub own: Vec<PathBuf>,
@@ -56,7 +56,7 @@ pub(super) fn around<'a>(layout: &'a Layout, path: &Path) -> Option<(&'a Path, P
     path.ancestors().skip(1).find_map(|above| layout.get_key_value(above)).map(|(path, seat)| (path.as_path(), *seat))
 }
 
-/// Combines everything into a layout. If there are two settings for one path, the stricter one counts.
+/// Combines everything into a layout. If there are two settings for one path, the stricter one applies.
 pub(super) fn lay_out(confinement: &Confinement, built_in: &BuiltIn) -> Result<Layout, String> {
     let mut wishes = PathRequests::default();
     wishes.add(&built_in.own, |wish| wish.own = true);

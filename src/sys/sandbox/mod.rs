@@ -61,7 +61,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Probe {
     pub tier: Tier,
-    /// Reasons why there is no more support, with remedies.
+    /// Reasons why support is limited, with remedies.
     pub missing: Vec<String>,
     /// An existing private directory for the writes of layers; present with `Tier::Layers`.
     pub upper_base: Option<PathBuf>,
@@ -173,6 +173,6 @@ pub(crate) struct ResourceLimits {
     pub memory_bytes: Option<u64>,
     pub file_bytes: Option<u64>,
     pub cpu_seconds: Option<u64>,
-    /// Everything that is written to new layers.
+    /// Total size of the data written to new layers.
     pub layer_bytes: Option<u64>,
 }

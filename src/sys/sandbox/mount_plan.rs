@@ -32,7 +32,7 @@ struct PlannedMount {
     mode: u32,
     /// Mount of existing content, already created.
     mount: Option<OwnedFd>,
-    /// Whether it is an empty directory with entries mounted in it.
+    /// Whether the entry is an empty directory with entries mounted in it.
     furnished: bool,
 }
 

@@ -34,7 +34,7 @@ struct Question {
     bases: Vec<PathBuf>,
 }
 
-/// Probes the sandbox for these roots. Layers go below `data_directory`, or else to memory. Blocks for some milliseconds.
+/// Probes the sandbox for these roots. Layers go below `data_directory`, or else to memory. Blocks for a few milliseconds.
 pub(crate) fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe {
     ask(program, roots, data_directory).unwrap_or_else(|error| Probe {
         tier: Tier::Bare,

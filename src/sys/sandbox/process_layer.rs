@@ -16,17 +16,17 @@ use rustix::mount::{UnmountFlags, unmount};
 use std::io;
 use std::path::Path;
 
-/// A layer that is in place until it is taken off.
+/// A layer that is mounted until it is removed.
 #[derive(Debug)]
 pub(crate) struct ProcessLayer {
     layered: Layered,
-    /// Time when the layer was put in place, by the clock of file times.
+    /// Time when the layer was mounted, by the clock of file times.
     began: Time,
 }
 
 impl ProcessLayer {
-    /// Puts a layer over a directory, in namespaces of this process. `base` is an existing private directory, which receives the
-    /// changes. This process must have one thread.
+    /// Mounts a layer over a directory, in the namespaces of this process. `base` is an existing private directory, which
+    /// receives the changes. This process must have one thread.
     ///
     /// # Errors
     /// Describes what this system lacks, and how to get it. The directory is unchanged.
@@ -61,7 +61,7 @@ impl ProcessLayer {
         Ok(layer)
     }
 
-    /// Takes the layer off, so that the directory is visible again, and returns what changed in the layer.
+    /// Unmounts the layer, so that the directory is visible again, and returns the changes in the layer.
     pub(crate) fn take_off(self) -> io::Result<Changes> {
         let here = std::env::current_dir();
         unmount(&self.layered.directory, UnmountFlags::DETACH)?;

@@ -1,4 +1,4 @@
-//! Sockets in the file system: a process that may write to one can talk to its server, whatever namespaces separate them.
+//! Sockets in the file system: a process that may write to one can talk to its server, regardless of the namespaces between them.
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, openat};

@@ -72,7 +72,7 @@ pub(in crate::sys) fn enter(_confinement: &Confinement) -> Result<Side, String> 
     Err(NO_NAMESPACES.to_owned())
 }
 
-/// Reason why a command may write no more.
+/// Reason why a command must not write any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sys) enum Excess {
     Disk,

@@ -17,7 +17,7 @@ pub(crate) struct Screen {
     parser: Parser<Scrolled>,
     /// The rows of the screen at the last read.
     seen: Vec<String>,
-    /// Number of the first of them, counted over all rows.
+    /// Number of the first stored row, counted over all rows.
     seen_from: u64,
     total: u64,
 }
@@ -36,7 +36,7 @@ struct Scrolled {
 
 struct Row {
     text: String,
-    /// Whether it continues a line that did not fit in one row.
+    /// Whether the row continues a line that did not fit in one row.
     goes_on: bool,
 }
 

@@ -175,7 +175,7 @@ pub(in crate::tools) mod tests {
         let first = written.command(false);
         assert!(!first.overlaps_others());
         let own = written.mark();
-        assert!(!first.overlaps_others(), "a mark of aye itself is not a command");
+        assert!(!first.overlaps_others(), "aye's own marker is not a command");
         drop(own);
         let after = first.again();
         let second = written.command(false);

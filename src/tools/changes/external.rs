@@ -1,4 +1,4 @@
-//! Changes by other programs in the workspace: the files at the start of the first task, and those touched since.
+//! Changes by other programs in the workspace: the files at the start of the first task, and files modified since.
 
 use super::{Settings, workspace_files};
 use crate::ports::{CheckpointError, KnownPath, StoredState};
@@ -86,7 +86,7 @@ pub(super) async fn note(
     log.baselines().note(log.owner(), by, noted).await
 }
 
-/// Records changes from while no aye process ran this session, based on its first snapshots.
+/// Records changes made while no aye process had this session open, based on its first snapshots.
 async fn catch_up(log: &ChangeLog, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
     for since in log.baselines().first(log.session().clone()).await? {
         let files = workspace_files::files(settings, &since.root, &CancellationToken::new()).await;

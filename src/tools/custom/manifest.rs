@@ -209,10 +209,10 @@ impl Reader<'_> {
             (Some(_), None) => Body::Program(self.program(&raw, &input)?),
             (None, Some(steps)) => Body::Steps(self.steps(&raw, steps, &input)?),
             (None, None) => {
-                return Err(self.error(&raw.name.span(), "missing `command` or `steps`; give one of them"));
+                return Err(self.error(&raw.name.span(), "missing `command` or `steps`; set one of them"));
             }
             (Some(_), Some(steps)) => {
-                return Err(self.error(&steps.span(), "`steps` cannot be combined with `command`; give one of them"));
+                return Err(self.error(&steps.span(), "`steps` cannot be combined with `command`; remove one of them"));
             }
         };
         Ok((name, description, input, body))
@@ -246,7 +246,7 @@ impl Reader<'_> {
         let (value, span) = match (inline, file) {
             (None, None) => return Ok(None),
             (Some(_), Some(file)) => {
-                return Err(self.error(&file.span(), format!("`{key}_file` cannot be combined with `{key}`; give one of them")));
+                return Err(self.error(&file.span(), format!("`{key}_file` cannot be combined with `{key}`; remove one of them")));
             }
             (Some(table), None) => (serde_json::to_value(table.get_ref()).map_err(|error| error.to_string()), table.span()),
             (None, Some(file)) => (self.file(file.get_ref()), file.span()),

@@ -65,7 +65,7 @@ pub(super) struct Program {
     pub root: Option<PathBuf>,
     pub by_words: bool,
     pub timeout_seconds: u64,
-    /// Whether it prints JSON.
+    /// Whether the program prints JSON.
     pub json: bool,
     pub output: Option<Arc<Schema>>,
     pub reads_only: bool,

@@ -128,7 +128,7 @@ fn short(name: &str) -> String {
     }
 }
 
-/// A text and the positions of the lines shown in a diff.
+/// Text and the positions of the lines shown in a diff.
 struct Side<'a> {
     text: &'a str,
     /// Byte offsets of the starts of the shown lines, and the end of the last one.

@@ -19,8 +19,8 @@ const DIFF_LIMIT: Duration = Duration::from_millis(500);
 /// Number of context lines.
 const AROUND: usize = 3;
 
-/// Prepares a text for a diff: LF endings (also for lone CR) and redaction of the whole text, so that no single line of a key
-/// is shown.
+/// Prepares text for a diff: LF endings (also for lone CR) and redaction of the whole text, so that no single line of a key is
+/// shown.
 pub(in crate::tools) fn plain(text: &str, settings: &Settings) -> String {
     settings.redactor.hide(&shown_lines(text)).into_owned()
 }

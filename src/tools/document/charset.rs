@@ -1,4 +1,4 @@
-//! Detection of the encoding of a text: its own declaration, then UTF-8, then the user's locale, then Latin-1.
+//! Detection of the encoding of text: its own declaration, then UTF-8, then the user's locale, then Latin-1.
 
 use super::content::{Form, NotText};
 use crate::policy::redact::Redactor;
@@ -9,13 +9,13 @@ use memchr::memrchr;
 use std::io::{self, Cursor, Read};
 use std::ops::Range;
 
-/// Number of bytes that decide the encoding of a file larger than `HELD_BYTES` or than the limit for whole files.
+/// Number of bytes used to detect the encoding of a file that is larger than `HELD_BYTES` or the limit for whole files.
 pub(in crate::tools) const SNIFFED_BYTES: u64 = 64 * 1024;
 /// Maximum number of bytes of a file held in memory, regardless of the policy.
 pub(in crate::tools) const HELD_BYTES: u64 = 64 * 1024 * 1024;
 /// Number of bytes decoded at once.
 pub(in crate::tools) const CHUNK_BYTES: usize = 64 * 1024;
-/// Length of a character run that occurs in much text by chance.
+/// Length of a character run that often occurs in text by chance.
 const SHORT_RUN: usize = 4;
 
 /// The encodings that a tool tries.
@@ -58,7 +58,7 @@ fn find(label: &str) -> Option<&'static Encoding> {
     })
 }
 
-/// Detects the encoding of a text that starts with `sample`; `charset` is the locale's encoding.
+/// Detects the encoding of text that starts with `sample`; `charset` is the locale's encoding.
 pub(in crate::tools) fn detect(sample: &[u8], charset: Option<&str>, read_as: ReadAs) -> Result<&'static Encoding, NotText> {
     let form = Form::detect(sample)?;
     match (form, read_as) {
@@ -97,7 +97,7 @@ pub(in crate::tools) fn hides(text: &str, encoding: &'static Encoding, redactor:
     is_secret(&String::from_utf8_lossy(&bytes))
 }
 
-/// Decodes the next piece of a text; an empty piece marks its end.
+/// Decodes the next piece of text; an empty piece marks its end.
 pub(in crate::tools) fn decode(decoder: &mut Decoder, bytes: &[u8]) -> String {
     let mut decoded = String::with_capacity(decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(CHUNK_BYTES * 3));
     let _ = decoder.decode_to_string(bytes, &mut decoded, bytes.is_empty());

@@ -18,7 +18,7 @@ pub(in crate::tools) enum Form {
     Latin1,
 }
 
-/// A text and its encoding, with the line endings of the file.
+/// Text and its encoding, with the line endings of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct Document {
     pub text: String,

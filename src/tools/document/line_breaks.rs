@@ -1,4 +1,4 @@
-//! Line endings of a text: LF and CRLF, and lone CR in files that use it.
+//! Line endings of text: LF and CRLF, and lone CR in files that use it.
 
 use super::replacement::{ending_of, with_lf};
 
@@ -12,7 +12,7 @@ pub(in crate::tools) enum Breaks {
 }
 
 impl Breaks {
-    /// Splits a text into lines with their endings.
+    /// Splits text into lines with their endings.
     pub(in crate::tools) fn lines(self, text: &str) -> Vec<&str> {
         if self == Self::Lf || !text.contains('\r') {
             return text.split_inclusive('\n').collect();

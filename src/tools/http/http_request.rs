@@ -100,7 +100,7 @@ impl Tool for HttpRequest {
         let to = parse(&arguments.url).map_err(|reason| invalid(format!("`url`: {reason}")))?;
         let body = arguments.body.unwrap_or_default();
         if !body.is_empty() && only_asks(&method) {
-            return Err(invalid(format!("a {method} request has no `body`; leave it out, or use POST")));
+            return Err(invalid(format!("a {method} request has no `body`; remove it, or use POST")));
         }
         if body.len() > BODY_BYTES {
             return Err(invalid(format!("`body` is {} bytes; the limit is {BODY_BYTES}", body.len())));

@@ -36,7 +36,7 @@ pub(super) fn convert_result(result: RemoteResult, offer: &Offer, settings: &Set
         parts.take(part);
     }
     if more > 0 {
-        parts.text.push(format!("[{more} more parts left out]"));
+        parts.text.push(format!("[{more} more parts omitted]"));
     }
     if let Some(value) = structured.as_ref().filter(|_| !said) {
         parts.text.push(clean(&value.to_string()).into_owned());
@@ -134,7 +134,7 @@ impl Parts<'_> {
     }
 }
 
-/// Shortens a text to one line.
+/// Shortens text to one line.
 pub(in crate::tools) fn short(text: &str, most_chars: usize) -> String {
     let line = clean(text).replace(['\n', '\t'], " ");
     let mut short: String = line.chars().take(most_chars).collect();

@@ -63,7 +63,7 @@ impl Pins {
         let file = self.file(&tool.server, &tool.name);
         let unreadable = |why: String| {
             PinState::Changed(format!(
-                "the approved definition cannot be read: `{}`: {why}; approve to save the current one",
+                "the approved definition cannot be read: `{}`: {why}; approve the call to save the current one",
                 file.display()
             ))
         };

@@ -183,12 +183,12 @@ impl FindTools {
         };
         let searched: Vec<&Tool> = self.tools.iter().filter(of_server).collect();
         if let (true, Some(server)) = (searched.is_empty(), &arguments.server) {
-            return Err(invalid(format!("no MCP server `{}` has tools to load; leave `server` out", short(server, LINE_CHARS))));
+            return Err(invalid(format!("no MCP server `{}` has tools to load; omit `server`", short(server, LINE_CHARS))));
         }
         let mut wanted = split_words(&query);
         wanted.retain(|word| !FILLERS.contains(&word.as_str()));
         if wanted.is_empty() && arguments.server.is_none() {
-            return Err(invalid("`query` has no words; give tool names, or words that describe what they should do"));
+            return Err(invalid("`query` has no words; use tool names, or words that describe what the tools should do"));
         }
         let mut scored: Vec<(usize, &dyn AnyTool)> = searched.into_iter().map(|tool| (tool.score(&wanted), tool.any())).collect();
         scored.sort_by(|(one, first), (other, second)| {
@@ -263,7 +263,7 @@ fn work(found: &[&dyn AnyTool], more: usize) -> Work {
     Work { lines, names: found.iter().map(|tool| tool.name().to_owned()).collect() }
 }
 
-/// Splits a text into lower-case words, also `searchDocs_v2`.
+/// Splits text into lower-case words, also `searchDocs_v2`.
 fn split_words(text: &str) -> Vec<String> {
     let (mut all, mut word, mut was_small) = (Vec::new(), String::new(), false);
     for letter in text.chars() {

@@ -64,7 +64,7 @@ pub(in crate::tools) fn draft(way: OpenMode, path: &str, settings: &Settings) ->
     let target = Paths::on_disk(settings).target("path", path, ExpectedKind::File)?;
     match target.place {
         Place::Missing if path.contains("://") => {
-            let message = format!("`{path}` is a URL, but only files and directories can be opened; give the user the address");
+            let message = format!("`{path}` is a URL, but only files and directories can be opened; tell the user the address");
             return Err(ToolError::new(ErrorCode::InvalidRequest, message));
         }
         Place::Missing => return Err(not_found(&target, settings)),

@@ -12,7 +12,7 @@ const DIGITS: &[u8; 85] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 /// Maximum bytes in a row.
 const ROW_BYTES: usize = 52;
 
-/// Returns the rows of a content, which end with an empty one.
+/// Returns the rows for some content, which end with an empty row.
 pub(super) fn encode(content: &[u8]) -> std::io::Result<String> {
     let mut packed = Vec::new();
     ZlibEncoder::new(content, Compression::default()).read_to_end(&mut packed)?;
@@ -37,7 +37,7 @@ pub(super) fn encode(content: &[u8]) -> std::io::Result<String> {
     Ok(rows)
 }
 
-/// Returns the content of the rows after the first one, of at most `limit` bytes.
+/// Decodes the rows after the first one to at most `limit` bytes.
 ///
 /// # Errors
 /// Describes the first invalid row.
@@ -58,7 +58,7 @@ pub(super) fn decode<'a>(mut rows: impl Iterator<Item = &'a str>, limit: u64) ->
     let read = ZlibDecoder::new(packed.as_slice()).take(size + 1).read_to_end(&mut content);
     read.map_err(|error| format!("its binary content cannot be unpacked: {error}"))?;
     if content.len() as u64 != size {
-        return Err("its binary content does not have the size that it names".to_owned());
+        return Err("its binary content does not have the size given in its header".to_owned());
     }
     Ok(content)
 }

@@ -99,7 +99,7 @@ pub(super) fn apply(diff: &FileDiff, base: &[u8]) -> Result<Vec<u8>, String> {
     Ok(result.into_bytes())
 }
 
-/// Returns a content as text, if git would show its lines.
+/// Returns content as text, if git would show its lines.
 fn text(content: &[u8]) -> Option<&str> {
     std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'))
 }

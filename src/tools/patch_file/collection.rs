@@ -7,7 +7,7 @@ use crate::sys::overlay::{Change, Changes, Kind, RefusalReason};
 use crate::tools::ignored::Ignored;
 use std::path::Path;
 
-/// The changes of a task that a patch file contains, and those that it leaves out.
+/// The changes of a task that a patch file contains, and those that it omits.
 #[derive(Debug, Default)]
 pub(crate) struct CollectedChanges {
     pub files: Vec<FileEntry>,
@@ -19,7 +19,7 @@ pub(crate) struct CollectedChanges {
 type Side = (Option<FileState>, Vec<u8>);
 
 impl CollectedChanges {
-    /// Reads the changes. Directories are left out without a note, because git has none.
+    /// Reads the changes. Directories are omitted without a note, because git does not store them.
     ///
     /// # Errors
     /// The directory was changed by others during the task, the changes exceed a limit, or a file cannot be read.

@@ -14,14 +14,14 @@ const EXECUTABLE: &str = "100755";
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Header {
     pub version: u32,
-    /// Version of the aye that wrote the file.
+    /// Version of aye that wrote the file.
     pub aye: String,
     pub policy: PolicyStamp,
     /// Changed files, ordered by path.
     pub files: Vec<FileEntry>,
     /// Changes that the patch does not contain.
     pub left_out: Vec<LeftOutPath>,
-    /// Number of further ones.
+    /// Number of further omitted changes.
     pub more_left_out: usize,
     /// Decisions about the calls of the task, for readers. They grant nothing.
     pub verdicts: Vec<LoggedVerdict>,

@@ -1,4 +1,4 @@
-//! Patch files: the changes of a task as a header in JSON and a patch in git's format. Who reads one treats it as untrusted data.
+//! Patch files: the changes of a task as a header in JSON and a patch in git's format. Readers treat them as untrusted data.
 
 mod binary;
 mod body;
@@ -23,12 +23,12 @@ pub(crate) const MAX_BYTES: u64 = 64 << 20;
 const MAX_FILE_BYTES: u64 = 10 << 20;
 /// Maximum number of changed files.
 const MAX_FILES: usize = 2_000;
-/// Maximum number of paths that are left out and of verdicts, which are listed; the others are counted.
+/// Maximum number of listed omitted paths and of listed verdicts; the others are counted.
 const MAX_LISTED: usize = 500;
 /// Maximum bytes of a path.
 const MAX_PATH_BYTES: usize = 1_024;
 
-/// A file as it was read. Its claims about paths and contents are checked when it is applied.
+/// A parsed file. Its claims about paths and contents are checked when it is applied.
 #[derive(Debug)]
 pub(crate) struct PatchFile {
     header: Header,
@@ -46,7 +46,7 @@ impl PatchFile {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         if first != FIRST_LINE {
             return Err(match first.strip_prefix("aye patch ") {
-                Some(version) => format!("it has version {version}, and this aye reads version {VERSION}"),
+                Some(version) => format!("it has version {version}, but this version of aye reads version {VERSION}"),
                 None => format!("its first line is not `{FIRST_LINE}`"),
             });
         }
@@ -126,7 +126,7 @@ impl FilePart<'_> {
         let content = body::apply(self.diff, base)?;
         match &self.entry.result {
             Some(result) if FileState::digest(&content) != result.sha256 => {
-                Err("its patch does not produce the content that its header names".to_owned())
+                Err("its patch does not produce the content recorded in its header".to_owned())
             }
             None if !content.is_empty() => Err("its patch does not remove all of its content".to_owned()),
             _ => Ok(content),
@@ -137,7 +137,7 @@ impl FilePart<'_> {
 /// Checks that a path is relative, names no parent and nothing of git, and can be written in a patch.
 fn check_path(path: &str) -> Result<(), String> {
     if path.is_empty() || path.len() > MAX_PATH_BYTES || !is_writable_name(path) {
-        return Err(format!("`{path}` is not a path that a patch can name"));
+        return Err(format!("`{path}` is a path that a patch cannot contain"));
     }
     let plain = path.split('/').all(|name| !matches!(name, "" | "." | ".."));
     if !plain || !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {

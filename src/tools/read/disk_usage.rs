@@ -59,7 +59,7 @@ impl Tool for DiskUsage {
         let depth = arguments.depth.unwrap_or(1);
         if depth > MAX_DEPTH {
             return Err(invalid(format!(
-                "`depth` is {depth}; at most {MAX_DEPTH} levels are listed, give a subdirectory as `path` instead"
+                "`depth` is {depth}; at most {MAX_DEPTH} levels are listed; use a subdirectory as `path` instead"
             )));
         }
         Ok(CallDraft::reads(format!("Disk usage of {}", target.given), target.clone(), Work { target, depth: depth as usize }))
@@ -112,7 +112,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
     }
     if seen > MAX_SHOWN as u64 {
         lines.push(format!(
-            "[the {MAX_SHOWN} largest of {seen} entries shown; give a subdirectory as `path`, or a smaller `depth`]"
+            "[the {MAX_SHOWN} largest of {seen} entries shown; use a subdirectory as `path`, or a smaller `depth`]"
         ));
     }
     lines.extend(notes(&usage, settings));

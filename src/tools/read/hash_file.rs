@@ -176,7 +176,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     }
     if look.finds_secret() {
         let message = format!(
-            "`{}` contains a redacted secret, and the hash would help to guess it; read it with ReadFile, or ask the user for \
+            "`{}` contains a redacted secret, and the hash could help to guess it; read it with ReadFile, or ask the user for \
              the hash",
             target.given
         );

@@ -158,8 +158,8 @@ fn range(arguments: &Arguments) -> Result<Range, ToolError> {
         first => first.unwrap_or(1),
     };
     let count = match (arguments.limit, arguments.end_line) {
-        (Some(_), Some(_)) => return Err(invalid(format!("`limit` and `{last_line}` are both given; leave one out"))),
-        (Some(0), None) => return Err(invalid("`limit` is 0; give the number of lines, at least 1")),
+        (Some(_), Some(_)) => return Err(invalid(format!("`limit` and `{last_line}` are both set; remove one"))),
+        (Some(0), None) => return Err(invalid("`limit` is 0; it must be at least 1 line")),
         (None, Some(0)) => return zero(last_line),
         (None, Some(last)) if last < first => {
             return Err(invalid(format!("`{last_line}` {last} is before `{first_line}` {first}; both lines are included")));

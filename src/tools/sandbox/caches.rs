@@ -1,4 +1,4 @@
-//! Caches of package managers: the existing directories, and a layer over each that takes the writes of commands.
+//! Caches of package managers: the existing directories, and a layer over each that receives the writes of commands.
 
 use crate::sys::overlay;
 use crate::sys::overlay::Layered;
@@ -35,7 +35,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 /// Cache directory of all programs. Caches of browsers and mail in it are hidden: commands get their own directory, in which
 /// only build caches are visible.
 const CACHE_HOME: (&str, &str) = ("XDG_CACHE_HOME", ".cache");
-/// Subdirectories of build tools in it, which commands can see.
+/// Subdirectories of build tools in the common cache directory, which commands can see.
 const IN_CACHE_HOME: &[&str] = &[
     "Cypress",
     "Homebrew",

@@ -11,7 +11,7 @@ const SHUT: &[&str] = &["config", "config.worktree", "hooks", "info"];
 const SHUT_OF_WORK_TREE: &[&str] = &["config.worktree"];
 /// Pointer to the configuration. If it is missing, a neutral one is mounted while a command runs.
 const POINTER: &str = "commondir";
-/// Pointer to a work tree. If it is missing, nothing may take its place, or git would consider the work tree lost.
+/// Pointer to a work tree. If it is missing, nothing may be created in its place, or git would consider the work tree lost.
 const BACK: &str = "gitdir";
 /// Directories of nested git directories, and their protected entries.
 const NESTED: [(&str, &[&str]); 2] = [("modules", SHUT), ("worktrees", SHUT_OF_WORK_TREE)];

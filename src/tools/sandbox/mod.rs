@@ -1,5 +1,5 @@
-//! The rules of the sandbox, and what the system and the workspace contain that matters to it: caches, repositories, files to
-//! protect, and the visible parts of the system.
+//! The rules of the sandbox, and the relevant parts of the system and the workspace: caches, repositories, files to protect, and
+//! visible system directories.
 
 mod cache_budget;
 mod caches;

@@ -54,7 +54,7 @@ pub(crate) struct SandboxPolicy {
     pub(in crate::tools) unasked: Option<Unasked>,
     /// Whether the command runs in a layer without approval.
     pub(in crate::tools) layered: bool,
-    /// Whether the command is read-only only because a rule allowed it as a reading command; with approval it may write.
+    /// Whether the command is read-only only because a rule allowed it as a read-only command; with approval, it may write.
     pub(in crate::tools) narrowed: bool,
     /// Sandbox setting of the policy.
     pub(in crate::tools) setting: SandboxSetting,
@@ -118,7 +118,7 @@ impl SandboxPolicy {
         }
     }
 
-    /// Returns the settings of a command that the user lets run outside the sandbox.
+    /// Returns the settings of a command that the user allows to run outside the sandbox.
     #[must_use]
     pub(in crate::tools) fn outside(&self) -> Self {
         Self { roots: self.roots.clone(), trust: self.trust, repositories: self.repositories.clone(), ..Self::nothing() }

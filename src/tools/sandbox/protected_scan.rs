@@ -1,5 +1,5 @@
-//! Scan of the workspace for paths to protect that are not named: nested repositories, nested `.vscode` directories, and matches
-//! of policy globs. The walk is bounded, and repeated in the background.
+//! Scan of the workspace for paths to protect that the policy does not name: nested repositories, nested `.vscode` directories,
+//! and matches of policy globs. The walk is bounded, and repeated in the background.
 
 use crate::policy::{EntryProtection, Marks, is_secret_name};
 use crate::sys::file::FileStamp;
@@ -123,7 +123,7 @@ impl ProtectedScan {
         Arc::new(Self { roots, marks, outside, latest: RwLock::default(), walking: Mutex::default() })
     }
 
-    /// Returns the last result, and waits only for the first scan. An old result is renewed in the background.
+    /// Returns the last result, and waits only for the first scan. An old result is refreshed in the background.
     pub(in crate::tools) fn now(self: &Arc<Self>) -> Arc<ScanResult> {
         if let Some((at, found)) = self.known() {
             if at.elapsed() > STALE {

@@ -38,7 +38,7 @@ impl FileFilter {
     }
 }
 
-/// Splits a text with several globs at commas outside braces.
+/// Splits text with several globs at commas outside braces.
 fn apart(globs: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     let split = move |letter: char| {

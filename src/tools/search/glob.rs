@@ -127,7 +127,7 @@ impl Tool for Glob {
 fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     let pattern = &arguments.pattern;
     if pattern.trim().is_empty() {
-        return Err(invalid("`pattern` is empty; give one like `src/**/*.rs`"));
+        return Err(invalid("`pattern` is empty; specify one, such as `src/**/*.rs`"));
     }
     let whole = match &arguments.path {
         Some(path) if !pattern.starts_with(['/', '~']) => format!("{}/{pattern}", path.trim_end_matches('/')),
@@ -138,7 +138,7 @@ fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     let first = names.iter().position(wild).unwrap_or(names.len() - 1);
     let (base, rest) = (names[..first].join("/"), names[first..].join("/"));
     if whole.contains('\0') {
-        return Err(invalid("`pattern` contains a NUL character, which no file name has; leave it out"));
+        return Err(invalid("`pattern` contains a NUL character, which no file name has; remove it"));
     }
     // Also inside an alternative: `{..,src}/*`.
     if names[first..].iter().any(|name| name.split(['{', '}', ',']).any(|part| part == "..")) {

@@ -192,7 +192,7 @@ impl Request {
 pub(super) fn limit(field: &str, asked: Option<u32>, most: u32) -> Result<usize, ToolError> {
     match asked {
         Some(asked) if asked == 0 || asked > most => {
-            Err(invalid(format!("`{field}` is {asked}; give 1 to {most}, or leave it out")))
+            Err(invalid(format!("`{field}` is {asked}; it must be 1 to {most}, or omitted")))
         }
         asked => Ok(asked.unwrap_or(most) as usize),
     }

@@ -104,7 +104,9 @@ impl Request {
         let deep =
             globs.iter().any(|glob| glob.trim_start_matches('!').trim_start_matches("./").trim_end_matches('/').contains('/'));
         let depth = match (arguments.depth, arguments.recursive) {
-            (Some(0), _) => return Err(invalid("`depth` is 0; 1 lists the directory itself, leave it out for all levels")),
+            (Some(0), _) => {
+                return Err(invalid("`depth` is 0; 1 lists the directory itself, and without it all levels are listed"));
+            }
             (Some(1), _) | (None, Some(false) | None) if !deep => None,
             (Some(levels), _) => Some(Depth::Levels(levels as usize)),
             (None, _) => Some(Depth::All),

@@ -37,7 +37,7 @@ const FOREIGN: &[(&str, &str)] = &[
 
 pub(in crate::tools) fn expression(pattern: &str, meaning: Meaning) -> Result<RegexMatcher, ToolError> {
     if pattern.is_empty() {
-        return Err(invalid("`pattern` is empty; give the text or expression to search for"));
+        return Err(invalid("`pattern` is empty; specify the text or expression to search for"));
     }
     let mut builder = RegexMatcherBuilder::new();
     builder

@@ -67,7 +67,7 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     let may_read = settings.paths.may_read_in(&target.real);
     let above = if reach.ignored { None } else { trap_above(&target.real, &*settings.paths.may_read) };
     if let Some(trap) = &above {
-        unread.add(trap, "not opened, so nothing was excluded by it".to_owned());
+        unread.add(trap, "not opened, so its rules were not applied".to_owned());
     }
     let rules = above.is_none() && !reach.ignored;
     let (shut, traps) = (Arc::new(Mutex::new(Vec::new())), settings.paths.may_read.clone());

@@ -108,7 +108,7 @@ impl Input {
             enter = true;
         }
         if text.is_empty() && keys.is_empty() && !enter {
-            return Err(invalid("nothing to type; give `text` or `keys`"));
+            return Err(invalid("nothing to type; set `text` or `keys`"));
         }
         Ok(Self { text, keys, enter })
     }

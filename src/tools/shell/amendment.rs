@@ -65,7 +65,7 @@ pub(in crate::tools) fn amended(
     }
 }
 
-/// Returns the redacted command on one line, however many it has.
+/// Returns the redacted command on one line, even if it has several.
 fn on_one_line(line: &str, settings: &Settings) -> String {
     let line = settings.redactor.redact(line).text;
     if line.contains(char::is_control) { serde_json::Value::from(line.as_ref()).to_string() } else { line.into_owned() }
@@ -104,12 +104,13 @@ fn offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     (plan, "[The user allowed this without network access.]".to_owned())
 }
 
-/// Plans the command to run in the background. That has no end at which its effects could be shown, so it runs in the workspace.
+/// Plans the command to run in the background. A background command has no end at which its effects could be shown, so it runs in
+/// the workspace.
 fn in_background(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     (work.background, work.timeout_seconds) = (true, 0);
     let mut amends = plan.amends;
     offered(&work, &mut amends.offer, LINES, settings);
-    let told = "[The user let this run in the background, from its start.]".to_owned();
+    let told = "[The user allowed this to run in the background, from the start.]".to_owned();
     let plan = Plan {
         summary: format!("{} (in the background)", plan.summary),
         preview: preview::offer(&work, settings),
@@ -133,7 +134,7 @@ fn unsandboxed(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String
     if let Some(proposal) = &mut proposal {
         proposal.notes.retain(|note| !note.ends_with(FOR_THIS_RUN));
     }
-    let told = "[The user let this run outside the sandbox.]".to_owned();
+    let told = "[The user allowed this to run outside the sandbox.]".to_owned();
     let plan = Plan {
         summary: format!("{}{OUTSIDE_SANDBOX}", plan.summary.split(", allowing ").next().unwrap_or_default()),
         proposal,

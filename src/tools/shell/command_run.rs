@@ -30,7 +30,7 @@ const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// A planned command line.
 pub(in crate::tools) struct Work {
     pub line: String,
-    /// The shell that reads it.
+    /// Shell that runs the command.
     pub shell: Shell,
     pub cwd: Target,
     pub timeout_seconds: u64,
@@ -41,9 +41,9 @@ pub(in crate::tools) struct Work {
     pub opens: Vec<Outside>,
     /// Whether the command runs in the background.
     pub background: bool,
-    /// Whether stderr is left out of the result.
+    /// Whether stderr is omitted from the result.
     pub without_stderr: bool,
-    /// Function that builds a result other than the usual one of a command.
+    /// Function that builds a custom result instead of the usual one of a command.
     pub answer: Option<Answer>,
     /// Tighter restrictions than those of other commands.
     pub narrow: Narrow,
@@ -59,7 +59,7 @@ pub(in crate::tools) struct Narrow {
     pub no_network: bool,
     /// Whether the command runs outside the sandbox, instead of with more restrictions.
     pub unsandboxed: bool,
-    /// Locations of its files, which must be visible even if they are not for other commands.
+    /// Locations of its files, which must be visible even if other commands cannot see them.
     pub sees: Vec<PathBuf>,
 }
 
@@ -320,7 +320,7 @@ pub(in crate::tools) fn failed(error: &ProcessError) -> ToolError {
     ToolError::new(code, error.to_string())
 }
 
-/// Builds the result. A command that ran is a successful call whatever its exit code, which the model interprets.
+/// Builds the result. A command that ran is a successful call regardless of its exit code, which the model interprets.
 pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) -> CallResult {
     let (printed, gaps) = printed(&finished.stdout, &finished.stderr, max_output_bytes);
     let left_out = LeftOut::from_gaps(gaps, None);
@@ -343,7 +343,7 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
             failed(ErrorCode::ToolExecutionTimeout, message)
         }
         End::Killed => {
-            let message = "stopped before it finished, with all its processes; its output so far follows";
+            let message = "stopped with all its processes before it finished; its output so far follows";
             failed(ErrorCode::Cancelled, message.to_owned())
         }
         End::Interrupted => {
@@ -377,7 +377,7 @@ fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> (String, Vec<u
 
 const STDERR: &str = "--- stderr ---\n";
 
-/// Formats the outputs: each may use half of the limit, plus what the other does not need.
+/// Formats the outputs: each may use half of the limit, plus the part that the other does not need.
 fn sections(stdout: &Captured, stderr: &Captured, limit: usize) -> [(String, Option<u64>); 2] {
     let need = |captured: &Captured| usize::try_from(captured.total()).unwrap_or(usize::MAX);
     let half = limit / 2;
@@ -401,7 +401,7 @@ pub(in crate::tools) fn unheard(told: CallResult, finished: &Finished, limit: us
     let section = section.trim_end_matches('\n');
     let without = |text: String| match (finished.stderr.total(), text.rfind(section)) {
         (1.., Some(at)) => {
-            let note = format!("[{} bytes left out: captureStderr is false]", finished.stderr.total());
+            let note = format!("[{} bytes omitted: captureStderr is false]", finished.stderr.total());
             format!("{}{STDERR}{note}{}", &text[..at], &text[at + section.len()..])
         }
         _ => text,
@@ -415,7 +415,7 @@ pub(in crate::tools) fn unheard(told: CallResult, finished: &Finished, limit: us
 /// Maximum timeout.
 pub(in crate::tools) const MAX_TIMEOUT_SECONDS: u64 = 600;
 
-/// Builds the line as judged and shown, which includes its input.
+/// Builds the line as judged and shown, including its input.
 pub(in crate::tools) fn with_input(command: &str, input: Option<&str>) -> String {
     let Some(input) = input.filter(|input| !input.is_empty()) else { return command.to_owned() };
     let mut end = "STDIN".to_owned();

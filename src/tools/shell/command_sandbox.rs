@@ -29,7 +29,7 @@ impl ExtraAccess {
         })
     }
 
-    /// Returns the needs of a line that may run.
+    /// Returns the needs of an allowed line.
     pub(in crate::tools) fn by(line: &str, opens: Vec<Outside>) -> Self {
         Self { opens, git: git_writes(line), reads: changes_nothing(line) && !line.contains("git") }
     }
@@ -181,7 +181,7 @@ enum Missing {
     LeftOut,
 }
 
-/// Resolves these paths. Symlinks are followed; a dangling one protects nothing.
+/// Resolves these paths. Symlinks are followed; a dangling symlink protects nothing.
 fn real(places: &[PathBuf], missing: Missing) -> Vec<PathBuf> {
     let one = |place: &PathBuf| match place.symlink_metadata() {
         Ok(_) => place.canonicalize().ok(),

@@ -14,7 +14,7 @@ const MAX_NAMED: usize = 3;
 struct Count {
     files: u64,
     bytes: u64,
-    /// Whether there is more than was counted.
+    /// Whether there are more entries than were counted.
     more: bool,
 }
 
@@ -46,7 +46,7 @@ fn describe_count(count: &Count) -> String {
     format!("{over}{}, {}", counted(*files, "file", "files"), size(*bytes))
 }
 
-/// Counts a path; `None` if nothing is there.
+/// Counts a path; `None` if it does not exist.
 fn counted_at(path: &Path, left: &mut usize) -> Option<Count> {
     let form = path.symlink_metadata().ok()?;
     let mut count = Count::default();

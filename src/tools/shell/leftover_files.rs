@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The sandbox of a command, and everything that must live until its end.
+/// The sandbox of a command, and all resources that must live until the command ends.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct CommandSandbox {
     /// `None` without a sandbox.
@@ -58,7 +58,7 @@ impl CommandSandbox {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Describes new files deep in the workspace that would have been protected if they had existed before.
+    /// Describes new files below the top level of the workspace that would have been protected if they had existed before.
     fn appeared(&self) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
         let new: Vec<PathBuf> = survey.appeared(before).into_iter().filter(|place| !self.is_shut(place)).collect();

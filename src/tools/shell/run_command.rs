@@ -35,7 +35,7 @@ pub(in crate::tools) struct Arguments {
     timeout: Option<u64>,
     stdin: Option<String>,
     background: Option<bool>,
-    /// Whether stderr is left out of the result.
+    /// Whether stderr is omitted from the result.
     #[serde(skip)]
     without_stderr: bool,
 }
@@ -127,10 +127,10 @@ impl Tool for RunCommand {
     fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let command = &arguments.command;
         if command.trim().is_empty() {
-            return Err(invalid("`command` is empty; give the line to run"));
+            return Err(invalid("`command` is empty; specify the line to run"));
         }
         if command.contains('\0') {
-            return Err(invalid("`command` contains a NUL byte; leave it out"));
+            return Err(invalid("`command` contains a NUL byte; remove it"));
         }
         let timeout_seconds = arguments.timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS);
         if !(1..=MAX_TIMEOUT_SECONDS).contains(&timeout_seconds) {
@@ -139,9 +139,7 @@ impl Tool for RunCommand {
         let cwd = directory(arguments.cwd.as_deref(), settings)?;
         let background = arguments.background.unwrap_or(false);
         if background && arguments.timeout.is_some() {
-            return Err(invalid(
-                "a background command has no time limit; leave out `timeout`, and stop the command with CliStop",
-            ));
+            return Err(invalid("a background command has no time limit; omit `timeout`, and stop the command with CliStop"));
         }
         let line = with_input(command, arguments.stdin.as_deref());
         let pinned = PinnedFiles::for_line(&line, &cwd, settings);
@@ -225,10 +223,10 @@ pub(in crate::tools) fn directory(given: Option<&str>, settings: &Settings) -> R
     match cwd.place {
         Place::Directory => Ok(cwd),
         Place::Missing => {
-            Err(invalid(format!("`cwd`: `{}` does not exist; create it with CreateDirectory, or leave `cwd` out", cwd.given)))
+            Err(invalid(format!("`cwd`: `{}` does not exist; create it with CreateDirectory, or omit `cwd`", cwd.given)))
         }
         Place::File { .. } | Place::Special => {
-            Err(invalid(format!("`cwd`: `{}` is not a directory; give a directory, or leave `cwd` out", cwd.given)))
+            Err(invalid(format!("`cwd`: `{}` is not a directory; specify a directory, or omit `cwd`", cwd.given)))
         }
     }
 }

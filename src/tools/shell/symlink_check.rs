@@ -18,8 +18,8 @@ const MAX_ENTRIES: usize = 50_000;
 /// Variable for an options file of `rg`, which may contain `--follow`.
 const RG_OPTIONS: &str = "RIPGREP_CONFIG_PATH";
 
-/// Returns why a line allowed by a rule needs approval: a symlink leads one of its programs, or the directory that it changes to,
-/// outside the workspace, or this is unknown. If there is a sandbox, only the directory is checked. Performs blocking I/O.
+/// Returns why a line allowed by a rule needs approval: one of its programs, or the directory that it changes to, may be outside
+/// the workspace through a symlink. If there is a sandbox, only the directory is checked. Performs blocking I/O.
 pub(in crate::tools) fn lead_out(line: &str, cwd: &Path, settings: &Settings) -> Option<String> {
     let Some(entered) = entered(line) else { return operands_lead_out(line, cwd, settings) };
     let name = &entered.directory.text;

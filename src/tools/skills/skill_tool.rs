@@ -1,4 +1,4 @@
-//! Skill: returns the instructions of a skill, and where its files are.
+//! Skill: returns the instructions of a skill, and the location of its files.
 
 use super::description::describe;
 use super::{ALIASES, SKILL};
@@ -35,7 +35,7 @@ struct Arguments {
     arguments: Option<String>,
 }
 
-/// The tool, for the skills of one time.
+/// The tool, for a fixed set of skills.
 pub(in crate::tools) struct SkillTool {
     set: Arc<SkillSet>,
     description: String,
@@ -75,7 +75,7 @@ impl SkillTool {
             skill.name().contains(&word) || description.contains(&word) || distance <= 1 + skill.name().len() / 4
         };
         let near: Vec<&Skill> = self.set.for_model().filter(is_near).collect();
-        let mut message = format!("there is no skill `{}`", name.escape_debug());
+        let mut message = format!("unknown skill `{}`", name.escape_debug());
         if near.is_empty() {
             let names: Vec<&str> = self.set.for_model().take(MAX_SUGGESTED).map(Skill::name).collect();
             // Writing to a string cannot fail.
@@ -156,7 +156,8 @@ impl AnyTool for SkillTool {
     }
 }
 
-/// Returns the skill with its current instructions. A skill of a project must be unchanged, because the user trusted it as it was.
+/// Returns the skill with its current instructions. A skill of a project must be unchanged, because the user trusted exactly that
+/// content.
 fn current(skill: &Skill) -> Result<Skill, ToolError> {
     if let Some(change) = skill.change() {
         let message = format!(
@@ -192,7 +193,7 @@ fn result(skill: &Skill, arguments: &str, most_bytes: usize) -> String {
     let _ = write!(text, "\n{}", &body[..end]);
     if end < body.len() {
         let left = size((body.len() - end) as u64);
-        let _ = write!(text, "\n[cut: {left} left out; read {directory}/{SKILL_FILE} for the rest]");
+        let _ = write!(text, "\n[truncated: {left} omitted; read {directory}/{SKILL_FILE} for the rest]");
     }
     text + &files
 }

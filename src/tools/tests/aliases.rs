@@ -59,12 +59,12 @@ fn stderr_can_be_omitted_and_the_omission_is_reported() {
     let without = bench.output("CliRun", json!({"command": line, "captureStderr": false}));
     assert_eq!(
         without,
-        "Exit code: 0\n--- stdout ---\nout\n--- stderr ---\n--- stderr ---\n[6 bytes left out: captureStderr is false]"
+        "Exit code: 0\n--- stdout ---\nout\n--- stderr ---\n--- stderr ---\n[6 bytes omitted: captureStderr is false]"
     );
     let nothing = bench.output("CliRun", json!({"command": "echo out", "capture_stderr": "false"}));
     assert_eq!(nothing, "Exit code: 0\n--- stdout ---\nout\n--- stderr ---");
     let failed = bench.call("CliRun", json!({"command": "echo wrong >&2; sleep 9", "timeout": 1, "captureStderr": false}));
-    assert!(failed.output_text.contains("6 bytes left out") && !failed.output_text.contains("wrong"), "{failed:?}");
+    assert!(failed.output_text.contains("6 bytes omitted") && !failed.output_text.contains("wrong"), "{failed:?}");
 }
 
 #[test]

@@ -314,7 +314,7 @@ fn ambiguous_edits_are_rejected() {
     let cases = [
         (json!({"path": "f", "oldText": "one", "newText": "x", "edits": [{"oldText": "a", "newText": "b"}]}), "next to `edits`"),
         (json!({"path": "f", "replaceAll": true, "edits": [{"oldText": "a", "newText": "b"}]}), "`replaceAll` next to"),
-        (json!({"path": "f", "oldText": "one", "old_string": "one", "newText": "x"}), "`oldText` is given twice"),
+        (json!({"path": "f", "oldText": "one", "old_string": "one", "newText": "x"}), "`oldText` is set twice"),
         (json!({"path": "f", "oldText": "one"}), "missing field `newText`"),
         (json!({"path": "f", "edits": "[{\"oldText\": \"one"}), "`edits` is a string that is not valid JSON"),
         (json!({"path": "f", "edits": "one"}), "`edits` is a string that is not valid JSON"),

@@ -67,7 +67,7 @@ fn line_ranges_are_given_by_first_and_last_line() {
     assert_eq!(four(json!({"start_line": 0})), "`start_line` is 0; lines and columns are counted from 1");
     assert_eq!(four(json!({"end_line": 0})), "`end_line` is 0; lines and columns are counted from 1");
     assert!(four(json!({"start_line": -1})).starts_with("`start_line` is -1; expected a whole number"));
-    assert!(four(json!({"end_line": 2, "limit": 2})).contains("`limit` and `end_line` are both given"));
+    assert!(four(json!({"end_line": 2, "limit": 2})).contains("`limit` and `end_line` are both set"));
     assert_eq!(
         bench.output("ReadFile", json!({"path": "f", "start_line": 2, "end_line": 2})),
         "2\n[lines 2 to 2; more follow from `offset` 3]"

@@ -83,7 +83,7 @@ fn invalid_argument_combinations_are_reported() {
         (json!({"path": "guide.md", "mode": "section"}), "`section` is missing"),
         (json!({"path": "guide.md", "mode": "structure", "query": "x"}), "`query` is for"),
         (json!({"path": "guide.md", "mode": "structure", "section": "x"}), "`section` is for"),
-        (json!({"path": "guide.md", "query": "(", "regex": true}), "leave out `regex`"),
+        (json!({"path": "guide.md", "query": "(", "regex": true}), "omit `regex`"),
         (json!({"path": "guide.md", "query": "x", "context": 21}), "at most 20"),
         (json!({"path": "guide.md", "section": "Usag"}), "did you mean `Guide > Usage` (line 13)?"),
         (
@@ -225,7 +225,7 @@ fn a_failing_text_patch_gives_the_reason_and_changes_nothing() {
         (one(json!({"operation": "delete", "startLine": 1, "content": "x"})), "takes no `content`"),
         (one(json!({"operation": "insertAfter", "startLine": 1, "content": ""})), "is empty"),
         (one(json!({"operation": "delete"})), "has no position"),
-        (one(json!({"operation": "delete", "section": "Usage", "startLine": 1})), "give one of them"),
+        (one(json!({"operation": "delete", "section": "Usage", "startLine": 1})), "use only one of them"),
         (one(json!({"operation": "delete", "startLine": 0})), "at least 1"),
         (one(json!({"operation": "delete", "startLine": 3, "endLine": 2})), "not before it"),
         (one(json!({"operation": "delete", "startLine": 22})), "has 21 lines"),
@@ -233,7 +233,7 @@ fn a_failing_text_patch_gives_the_reason_and_changes_nothing() {
         (one(json!({"operation": "delete", "section": "Linux"})), "add the parent headings"),
         (one(json!({"operation": "delete", "startLine": 1, "expected": "Guide"})), "lines are now:\n# Guide"),
         (one(json!({"operation": "replace", "startLine": 1, "content": "# Guide"})), "change nothing"),
-        (json!({"path": "data.json", "operation": "delete", "section": "a (number)"}), "give `startLine`"),
+        (json!({"path": "data.json", "operation": "delete", "section": "a (number)"}), "use `startLine`"),
     ];
     for (arguments, part) in cases {
         let (code, message) = bench.error("TextPatch", arguments);
@@ -297,7 +297,7 @@ fn redacted_text_is_preserved_and_restored() {
     for (operation, part) in [
         (json!({"operation": "delete", "startLine": 5}), "cut through"),
         (json!({"operation": "delete", "startLine": 6, "endLine": 8}), "cut through"),
-        (json!({"operation": "delete", "startLine": 11}), "give `expected` too"),
+        (json!({"operation": "delete", "startLine": 11}), "also set `expected`"),
         (json!({"operation": "replace", "startLine": 1, "content": "[redacted:github-token:00000000]"}), "replaces a secret"),
     ] {
         let bench = Bench::new();

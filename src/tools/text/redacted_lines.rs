@@ -1,4 +1,4 @@
-//! Redacted lines of a text, each with its own number even if a secret spans several lines.
+//! Redacted lines of text, each with its own number even if a secret spans several lines.
 
 use super::outline::{line_at, line_starts};
 use crate::policy::redact::Redactor;
@@ -27,7 +27,7 @@ pub(super) fn lines(text: &str, redactor: &Redactor) -> Option<Vec<String>> {
     shown.next().is_none().then_some(lines)
 }
 
-/// Joins the lines to a text.
+/// Joins the lines to a string.
 pub(super) fn whole(lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { lines.join("\n") + "\n" }
 }

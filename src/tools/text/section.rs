@@ -15,10 +15,10 @@ const MAX_NAMED: usize = 20;
 pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<usize, ToolError> {
     let given = wanted.trim();
     if given.is_empty() {
-        return Err(invalid(format!("`{argument}` is empty; give a heading, such as `Usage > Install`")));
+        return Err(invalid(format!("`{argument}` is empty; specify a heading, such as `Usage > Install`")));
     }
     if outline.parts.is_empty() {
-        return Err(invalid(format!("`{argument}`: this file has no sections; give `startLine` and `endLine` instead")));
+        return Err(invalid(format!("`{argument}`: this file has no sections; use `startLine` and `endLine` instead")));
     }
     let words: Vec<Heading> = given.split('>').map(Heading::parse).collect();
     let whole = [Heading::parse(given)];
@@ -27,7 +27,7 @@ pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<us
     match found.as_deref() {
         Some([one]) => Ok(*one),
         Some(several) => Err(invalid(format!(
-            "`{argument}`: `{given}` matches {} sections: {}; add the parent headings, as `A > B`, or give line numbers",
+            "`{argument}`: `{given}` matches {} sections: {}; add the parent headings, as in `A > B`, or use line numbers",
             several.len(),
             named(outline, several)
         ))),

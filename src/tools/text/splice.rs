@@ -1,4 +1,4 @@
-//! Replacing lines in a text with the line endings in use there.
+//! Replacing lines in text with the line endings in use there.
 
 use super::outline::Part;
 use crate::tools::document::replacement::{ending_near, relined};

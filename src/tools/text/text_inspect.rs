@@ -109,15 +109,15 @@ fn mode(arguments: &Arguments) -> Result<Mode, ToolError> {
     };
     let mode = given.as_deref().unwrap_or(absent);
     if mode != "search" && arguments.query.is_some() {
-        return Err(invalid(format!("`query` is for `mode` `search`, but `mode` is `{mode}`; leave one of them out")));
+        return Err(invalid(format!("`query` is for `mode` `search`, but `mode` is `{mode}`; remove one of them")));
     }
     match mode {
         "structure" if arguments.section.is_some() => {
-            Err(invalid("`section` is for `mode` `section` or `search`; leave `mode` or `section` out"))
+            Err(invalid("`section` is for `mode` `section` or `search`; remove `mode` or `section`"))
         }
         "structure" => Ok(Mode::Structure),
         "section" if arguments.section.is_none() => {
-            Err(invalid("`section` is missing: give the heading, such as `Usage > Install`; `structure` lists them"))
+            Err(invalid("`section` is missing: specify the heading, such as `Usage > Install`; `structure` lists them"))
         }
         "section" => Ok(Mode::Section),
         "search" => search_mode(arguments),
@@ -128,7 +128,7 @@ fn mode(arguments: &Arguments) -> Result<Mode, ToolError> {
 fn search_mode(arguments: &Arguments) -> Result<Mode, ToolError> {
     let words = arguments.query.clone().unwrap_or_default();
     if words.is_empty() {
-        return Err(invalid("`query` is missing or empty; give the text to search for"));
+        return Err(invalid("`query` is missing or empty; specify the text to search for"));
     }
     let context = arguments.context.unwrap_or(0);
     if context > MAX_CONTEXT {
@@ -140,7 +140,7 @@ fn search_mode(arguments: &Arguments) -> Result<Mode, ToolError> {
         .size_limit(MAX_EXPRESSION_BYTES)
         .build()
         .map_err(|error| {
-            invalid(format!("invalid regular expression in `query`: {error}; leave out `regex` to search for plain text"))
+            invalid(format!("invalid regular expression in `query`: {error}; omit `regex` to search for plain text"))
         })?;
     Ok(Mode::Search { query, words, context: context as usize })
 }
@@ -232,7 +232,7 @@ fn structure(seen: &Seen) -> ToolOutput {
         lines.push(format!("[the first {MAX_PARTS} of {count} shown; find others with `query`]"));
     }
     if count == 0 && outline.facts.len() == usize::from(outline.kind == "text") {
-        lines.push("[no headings or keys; read it with ReadFile, or give a `query`]".to_owned());
+        lines.push("[no headings or keys; read it with ReadFile, or set `query`]".to_owned());
     }
     list(&lines, "find others with `query`")
 }

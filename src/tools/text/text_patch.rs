@@ -1,4 +1,4 @@
-//! TextPatch: replaces, inserts or deletes sections or lines of a text. The rest keeps its bytes.
+//! TextPatch: replaces, inserts or deletes sections or lines of text. The rest keeps its bytes.
 
 use super::format;
 use super::outline::{Outline, line_starts};
@@ -54,7 +54,7 @@ pub(super) struct Operation {
 
 pub(in crate::tools) enum Work {
     Apply(Change),
-    /// The operations do not match. The reason reveals file content, so it needs permission to read.
+    /// The operations do not match. The reason reveals file content, so showing it requires permission to read.
     Explain(ToolError),
 }
 
@@ -74,7 +74,7 @@ impl Tool for TextPatch {
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         if arguments.operations.is_empty() {
-            return Err(invalid("`operations` is empty; give at least one, such as `{operation, section, content}`"));
+            return Err(invalid("`operations` is empty; add at least one, such as `{operation, section, content}`"));
         }
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         let before = CurrentFile::read(&target, settings)?;
@@ -150,8 +150,7 @@ fn patched(operations: &[Operation], target: &Target, before: &CurrentFile, sett
     }
     let text = splice::apply(&document.text, changes).map_err(|(first, second)| {
         invalid(format!(
-            "`operations[{first}]` and `operations[{second}]` overlap; nothing was changed. Leave one out, or \
-             combine them"
+            "`operations[{first}]` and `operations[{second}]` overlap; nothing was changed. Remove one, or combine them"
         ))
     })?;
     let written: Vec<&str> = operations.iter().filter_map(|operation| operation.content.as_deref()).collect();
@@ -187,23 +186,23 @@ impl Place<'_> {
         let kind = kind(&operation.operation, &at)?;
         let content = match (&operation.content, kind) {
             (Some(_), Kind::Delete) => {
-                return Err(invalid(format!("`{at}`: `delete` takes no `content`; leave it out, or use `replace`")));
+                return Err(invalid(format!("`{at}`: `delete` takes no `content`; remove it, or use `replace`")));
             }
             (None, Kind::Delete) => String::new(),
             (Some(content), _) => with_lf(&restored(restorer, content, &format!("`{at}.content`"), self.target)?),
-            (None, _) => return Err(invalid(format!("`{at}.content` is missing; give the new text"))),
+            (None, _) => return Err(invalid(format!("`{at}.content` is missing; specify the new text"))),
         };
         if content.is_empty() && matches!(kind, Kind::Before | Kind::After) {
-            return Err(invalid(format!("`{at}.content` is empty, so nothing would be inserted; give the text")));
+            return Err(invalid(format!("`{at}.content` is empty, so nothing would be inserted; specify the text")));
         }
         let (meant, change) = match (&operation.section, operation.start_line, operation.end_line) {
             (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
-                return Err(invalid(format!("`{at}` has both a `section` and line numbers; give one of them")));
+                return Err(invalid(format!("`{at}` has both a `section` and line numbers; use only one of them")));
             }
             (Some(wanted), None, None) => self.of_section(wanted, kind, &content, &at)?,
             (None, Some(start), end) => self.of_lines(start, end.unwrap_or(start), kind, content, &at)?,
             (None, None, _) => {
-                return Err(invalid(format!("`{at}` has no position; give `section`, or `startLine` and `endLine`")));
+                return Err(invalid(format!("`{at}` has no position; set `section`, or `startLine` and `endLine`")));
             }
         };
         self.is_expected(operation, &meant, restorer, &at)?;
@@ -241,8 +240,8 @@ impl Place<'_> {
         let found = section::find(&self.outline, wanted, &argument)?;
         if !self.outline.is_patchable {
             return Err(invalid(format!(
-                "`{argument}`: a section of a {} file cannot be changed by its name; give `startLine` and `endLine` \
-                 (TextInspect lists them), or use EditFile",
+                "`{argument}`: a section of a {} file cannot be changed by its name; use `startLine` and `endLine` (TextInspect \
+                 lists them), or EditFile",
                 self.outline.kind
             )));
         }
@@ -287,7 +286,7 @@ impl Place<'_> {
             if operation.start_line.is_some() && operation.expected.is_none() && last < start {
                 return Err(invalid(format!(
                     "`{at}`: line {first} of `{}` hides {} redacted lines that ReadFile shows as one, so {start} may be the \
-                     wrong line; give `expected` too, or the line numbers of TextInspect",
+                     wrong line; also set `expected`, or use the line numbers of TextInspect",
                     self.target.given,
                     last - first + 1
                 )));

@@ -13,16 +13,16 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum bytes of a response with results.
 const RESPONSE_BYTES: usize = 2 << 20;
-/// Maximum bytes that are read of an error response.
+/// Maximum bytes read from an error response.
 const ERROR_BYTES: usize = 4 << 10;
-/// Maximum characters of an error response that are shown.
+/// Maximum characters shown from an error response.
 const SHOWN_CHARS: usize = 200;
 /// Minimum bytes of a key that is hidden in errors; a shorter one would match by chance.
 const KEY_BYTES: usize = 8;
 
 /// API key of a service.
 pub(crate) trait SearchKey: Send + Sync {
-    /// Returns how to add a key if there is certainly none. Does not wait for the keyring.
+    /// Returns how to add a key if it is certainly missing. Does not wait for the keyring.
     fn missing(&self) -> Option<String>;
     /// Returns the key; `None` if there is none. May wait for the keyring.
     fn reveal(&self) -> Result<Option<String>, String>;
@@ -68,7 +68,7 @@ impl Endpoint {
         Ok(SearchAnswer { pages, ..SearchAnswer::default() })
     }
 
-    /// Returns the key, which the keyring may have to be asked for.
+    /// Returns the key, possibly from the keyring.
     async fn key(&self) -> Result<String, ToolError> {
         let key = Arc::clone(&self.key);
         let revealed = tokio::task::spawn_blocking(move || key.reveal()).await;

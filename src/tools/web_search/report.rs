@@ -44,7 +44,7 @@ pub(super) fn text(service: &str, request: &SearchRequest, answer: &SearchAnswer
     }
     let left_out = answer.pages.iter().filter(|page| !is_web_address(&page.url)).count();
     if left_out > 0 {
-        let _ = writeln!(text, "\n[{left_out} left out: the address is not a web address]");
+        let _ = writeln!(text, "\n[{left_out} omitted: the address is not a web address]");
     }
     truncated_with_gap(text.trim_end(), most_bytes).0.into_owned()
 }
@@ -53,7 +53,7 @@ fn is_web_address(url: &str) -> bool {
     url.len() <= URL_BYTES && url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
-/// Returns a text in one line of limited length.
+/// Returns a string in one line of limited length.
 fn line(text: &str, most_chars: usize) -> String {
     let text = clean(text);
     let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -45,7 +45,7 @@ impl ServiceKind {
         }
     }
 
-    /// Returns the likely cause of a refusal, if the service has one of its own.
+    /// Returns the likely cause of a refusal, if the service defines one.
     pub(super) fn cause(self, status: u16) -> Option<&'static str> {
         match (self, status) {
             (Self::Searxng, 403) => Some("add `json` to `search.formats` in the settings of SearXNG"),

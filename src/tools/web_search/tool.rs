@@ -78,7 +78,7 @@ impl Tool for WebSearch {
         let summary = format!("Search the web for “{}”{within} with {name} ({host})", request.query);
         let mut notes = Vec::new();
         if engine.rewords() {
-            notes.push(format!("{name} may word the query differently; the result lists what it searched for"));
+            notes.push(format!("{name} may reword the query; the result lists the queries it used"));
         }
         Ok(CallDraft {
             summary: summary.clone(),
@@ -124,10 +124,10 @@ fn not_set_up() -> ToolError {
 fn request(arguments: &Arguments) -> Result<SearchRequest, ToolError> {
     let query = arguments.query.split_whitespace().collect::<Vec<_>>().join(" ");
     if query.is_empty() {
-        return Err(invalid("`query` is empty; give the words to search for"));
+        return Err(invalid("`query` is empty; specify the words to search for"));
     }
     if query.chars().any(char::is_control) {
-        return Err(invalid("`query` contains control characters; leave them out"));
+        return Err(invalid("`query` contains control characters; remove them"));
     }
     let length = query.chars().count();
     if length > QUERY_CHARS {

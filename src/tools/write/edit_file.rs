@@ -58,7 +58,7 @@ impl Tool for EditFile {
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         if arguments.edits.is_empty() {
-            return Err(invalid("`edits` is empty; give at least one `{oldText, newText}`"));
+            return Err(invalid("`edits` is empty; add at least one `{oldText, newText}`"));
         }
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         if let Some(large) = Large::inspect(&target, settings)? {
@@ -179,7 +179,7 @@ impl One<'_> {
             if text.is_empty() {
                 return Ok((edit.new_text.clone(), None));
             }
-            return Err(invalid(format!("{at} is empty, and `{given_path}` is not; give the text to replace")));
+            return Err(invalid(format!("{at} is empty, and `{given_path}` is not; specify the text to replace")));
         }
         let same = |why: &str| Err(invalid(format!("no change in `edits[{}]`: {why}", self.index)));
         if edit.old_text == edit.new_text {
@@ -228,7 +228,7 @@ impl One<'_> {
             ),
             Missed::Elided => format!(
                 "not found: {at} uses `...` for omitted lines, but `newText` does not in the same places; nothing was changed. \
-                 Give the full lines"
+                 Write the full lines"
             ),
         })
     }

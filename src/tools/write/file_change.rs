@@ -74,7 +74,7 @@ impl CurrentFile {
         match target.place {
             Place::Missing => return Ok(Self::Absent),
             Place::Directory => {
-                return Err(invalid(format!("`{}` is a directory, not a file; give the path of a file", target.given)));
+                return Err(invalid(format!("`{}` is a directory, not a file; specify the path of a file", target.given)));
             }
             Place::Special => return Err(special(target)),
             Place::File { .. } => {}

@@ -111,7 +111,7 @@ pub(in crate::tools) fn must_be_free(source: &Target, destination: &Target) -> R
         Place::Directory => {
             let name = source.real.file_name().unwrap_or_default().to_string_lossy();
             let inside = format!("{}/{name}", to.trim_end_matches('/'));
-            return Err(invalid(format!("`{to}` exists and is a directory; to put it inside, give `{inside}` as `destination`")));
+            return Err(invalid(format!("`{to}` exists and is a directory; to put it inside, use `{inside}` as `destination`")));
         }
         Place::File { .. } | Place::Special => {
             return Err(invalid(format!("`{to}` exists and is not replaced; choose another `destination`, or delete it first")));

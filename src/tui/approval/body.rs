@@ -38,11 +38,11 @@ pub(crate) enum Body {
     },
 }
 
-/// Size class of a change: whether all of it has to be shown before approval.
+/// Size class of a change, which decides whether all of it must be shown before approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     Readable,
-    /// Only its files and their line counts have to be shown.
+    /// Only the files and their line counts must be shown.
     Large,
 }
 

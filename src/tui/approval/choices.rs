@@ -127,11 +127,11 @@ pub(crate) struct Choice {
     pub words: String,
     /// Label when all choices share one row: `apply`.
     pub short: Cow<'static, str>,
-    /// Whether it can be chosen; if not, it is grey and the label gives the reason.
+    /// Whether the choice is available; if not, it is grey and the label gives the reason.
     pub enabled: bool,
-    /// Whether it can be chosen by its word in line mode.
+    /// Whether the choice has a word in line mode.
     pub listed: bool,
-    /// Whether it is shown in the dialog; if not, the `?` page lists its key.
+    /// Whether the choice is shown in the dialog; if not, the `?` page lists its key.
     pub is_shown: bool,
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn shows_changed(panel: &Dialog) -> bool {
     panel.changed_on_disk || matches!(panel.disk, Staleness::Outdated { .. } | Staleness::Awaited)
 }
 
-/// Returns whether it waits for the updated proposal.
+/// Returns whether the dialog waits for the updated proposal.
 pub(crate) fn is_awaited(panel: &Dialog) -> bool {
     matches!(panel.disk, Staleness::Awaited)
 }

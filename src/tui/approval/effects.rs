@@ -11,7 +11,7 @@ use crate::tui::transcript::take_exit;
 const EXCERPT: usize = 8;
 /// Width of the column with the change of a path, in cells.
 const VERB: usize = 9;
-/// Word in that column for a path that is left out.
+/// Word shown instead of the kind of change for a path that the user left out.
 const DISCARD: &str = "discard";
 
 /// Returns the index of the note about a listed path.

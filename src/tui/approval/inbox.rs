@@ -115,8 +115,8 @@ impl Inbox {
         }
     }
 
-    /// Returns why a dialog must be decided individually, which includes a command that the list truncates and that was
-    /// not opened.
+    /// Returns the reason why a dialog must be decided individually, such as a command that the list truncates and that was not
+    /// opened.
     fn alone(&self, panel: &Dialog) -> Option<String> {
         let is_hidden = self.cut.contains(&panel.number) && panel.unseen() > 0;
         let hidden = is_hidden.then(|| "this command is not fully shown here; enter opens it".to_owned());

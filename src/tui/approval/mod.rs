@@ -83,7 +83,7 @@ pub(crate) enum Question {
     Approval(Box<Approval>),
     /// Choice of the rule to save; shown in front of its approval prompt.
     Keep(Box<RuleChoice>),
-    /// Text to read; shown in front of its dialog, without a decision.
+    /// Text to read, shown in front of its dialog; it requires no decision.
     Reading(Pager),
     /// Interrupted call without an outcome.
     Interrupted {
@@ -127,7 +127,7 @@ pub(crate) struct Dialog {
     /// Unique number on this screen, and time of arrival; both set when it starts waiting.
     pub number: u64,
     pub came: Option<u64>,
-    /// Time at which a missing answer counts as a denial, if there is one.
+    /// Time at which a missing answer counts as a denial, if there is a limit.
     ends: Option<u64>,
     pub question: Question,
     /// Title: `Edit src/main.rs`.
@@ -152,7 +152,7 @@ pub(crate) struct Dialog {
     pub hunks: Option<Box<Hunks>>,
     /// Field with the edited hunk or command, while it is open.
     pub writing: Option<AmendField>,
-    /// Recent hunk keys that may turn out to be the beginning of a text.
+    /// Recent hunk keys that may turn out to be the beginning of typed text.
     pub marked: Option<RecentMarks>,
     /// Side-by-side layout, if the user chose it or the other one.
     beside: Option<bool>,
@@ -380,7 +380,7 @@ impl Dialog {
         self.marked = None;
     }
 
-    /// Returns whether one of its fields has the keyboard.
+    /// Returns whether a field of the dialog has the keyboard.
     pub(crate) fn has_field(&self) -> bool {
         self.words.is_some() || self.writing.is_some()
     }
@@ -398,7 +398,7 @@ impl Dialog {
         !is_told && (!(approval.is_uncovered && is_named) || approval.description.is_some())
     }
 
-    /// Returns whether it is about a call, which is shown as a card.
+    /// Returns whether the dialog is about a call, which is shown as a card.
     pub(crate) fn is_card(&self) -> bool {
         matches!(self.question, Question::Approval(_))
     }

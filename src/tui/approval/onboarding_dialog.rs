@@ -52,7 +52,7 @@ impl Onboarding {
                 None => format!("Use {}?", text::reveal_line(&reach.model)),
             },
             Page::Approvals => "What should aye ask about?".to_owned(),
-            Page::ModelList => "Look daily for a new list of models?".to_owned(),
+            Page::ModelList => "Check daily for a new list of models?".to_owned(),
         }
     }
 
@@ -106,7 +106,7 @@ impl Onboarding {
                 choices.chain([pick('s', Pick::Skip, "skip: keep the current setting".to_owned(), "skip")]).collect()
             }
             Page::ModelList => {
-                let words = "yes: look once a day, and tell me about changes".to_owned();
+                let words = "yes: check once a day, and notify me of changes".to_owned();
                 let yes = choice('y', Confirm::LetterThenEnter, ChoiceAction::Setup(Pick::LookDaily), words, "yes");
                 vec![yes, pick('n', Pick::Skip, "no: use the built-in list".to_owned(), "no")]
             }
@@ -192,8 +192,9 @@ impl Onboarding {
     fn model_list_words(&self) -> String {
         let list = self.found.public_list.as_deref().map(text::reveal_line).unwrap_or_default();
         let words = format!(
-            "aye has a built-in list of models with their context windows and prices. It can look once a day whether the public list \
-             {list} has changes, and tell you. Nothing is changed without you: `aye models update` shows the changes and asks."
+            "aye has a built-in list of models with their context windows and prices. It can check once a day whether the public \
+             list {list} has changed, and notify you. Nothing is updated without your approval: `aye models update` shows the \
+             changes and asks."
         );
         if self.waits { format!("{words}\n\nSaving…") } else { words }
     }

@@ -41,7 +41,7 @@ pub(super) fn open_rule(panel: &mut Dialog) -> bool {
 }
 
 impl Body {
-    /// Returns whether it is a command with parts to select.
+    /// Returns whether the dialog is about a command with parts to select.
     pub(crate) fn has_parts(&self) -> bool {
         matches!(self, Self::Command { command, .. } if !command.parts.is_empty())
     }

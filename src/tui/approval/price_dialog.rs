@@ -1,4 +1,4 @@
-//! Dialog that asks for the price of a model, so that a budget in dollars can be kept.
+//! Dialog that asks for the price of a model, so that a budget in dollars can be enforced.
 
 use super::{Body, Dialog, Note, Question, Verb};
 use crate::protocol::{AssumedPrice, ModelFacts};
@@ -33,8 +33,8 @@ impl PriceForm {
     pub(crate) fn panel(self) -> Dialog {
         let title = format!("The price of {} is unknown", text::reveal_line(&self.model));
         let reason = match &self.budget {
-            Some(amount) => format!("aye needs one to keep the budget of {amount}"),
-            None => "aye needs one to keep the budget in dollars".to_owned(),
+            Some(amount) => format!("aye needs it to enforce the budget of {amount}"),
+            None => "aye needs it to enforce the budget in dollars".to_owned(),
         };
         let (body, field) = (self.body(), self.field());
         let mut panel = Dialog::new(Question::Price(Box::new(self)), title, reason, Vec::new(), body);
@@ -63,7 +63,7 @@ impl PriceForm {
         Body::notes(notes, VERB, String::new())
     }
 
-    /// Reads the input; `None` if it is not a price, which the dialog then says.
+    /// Parses the input; `None` if it is not a price, which the dialog then reports.
     pub(crate) fn read(&mut self, input: &str) -> Option<AssumedPrice> {
         let price = AssumedPrice::parse(input.trim());
         self.problem = price.is_none().then(|| match input.trim() {

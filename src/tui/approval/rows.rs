@@ -39,7 +39,7 @@ pub(crate) enum Choices {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rows {
-    /// Whether the reason is shown, and a horizontal line above the body.
+    /// Whether the reason and a horizontal line above the body are shown.
     pub rules: bool,
     /// Whether there is a horizontal line below the body.
     pub ends_with_rule: bool,
@@ -140,7 +140,7 @@ impl Rows {
     }
 }
 
-/// Splits the choices into those with a row of their own and those that share rows. In a rule dialog, each scope has a
+/// Splits the choices into those with their own row and those that share rows. In a rule dialog, each scope has a
 /// row.
 pub(crate) fn split_choices(panel: &Dialog, choices: Choices) -> (Range<usize>, Range<usize>) {
     let all = panel.shown_choices();
@@ -159,7 +159,7 @@ pub(crate) fn has_ready_words(panel: &Dialog) -> bool {
     panel.words.is_some() && matches!(panel.question, Question::Approval(_))
 }
 
-/// Returns the height of a choice, whatever text replaces its label now.
+/// Returns the height of a choice, regardless of any text that currently replaces its label.
 pub(crate) fn choice_height(panel: &Dialog, at: usize, width: u16) -> u16 {
     let choice = &panel.choices[at];
     let tail = if choice.enabled && choice.key.confirm == Confirm::LetterThenEnter { THEN_ENTER } else { "" };

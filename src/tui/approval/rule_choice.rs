@@ -27,7 +27,7 @@ pub(crate) struct RuleChoice {
     body: RuleView,
     /// Index of the first offer that the user wrote.
     own: usize,
-    /// Why the last of them was not accepted.
+    /// Reason why the last of them was rejected.
     refused: Option<String>,
     /// Commands an offer would have allowed: its index, the number of commands examined, and the commands.
     reach: Option<(usize, usize, Vec<String>)>,
@@ -338,7 +338,7 @@ fn add_end(hunk: &mut DiffHunk, row: &str) {
     }
 }
 
-/// Returns what rules allow, in one line.
+/// Returns a one-line description of what the rules allow.
 fn sentences(rules: &[GrantRule]) -> String {
     text::reveal_rows(&rules.iter().map(sentence).collect::<Vec<_>>().join("; "))
 }

@@ -32,7 +32,7 @@ pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
     Dialog::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
 }
 
-/// Returns what a mode allows.
+/// Returns a description of what a mode allows.
 pub(crate) fn mode_words(mode: Mode) -> &'static str {
     match mode {
         Mode::Plan => "Tools write nothing, and commands only read.",
@@ -81,7 +81,7 @@ impl Question {
         matches!(self, Question::Forget(_))
     }
 
-    /// Returns whether it is about this session.
+    /// Returns whether the dialog is about this session.
     pub(crate) fn deletes(&self, session: &SessionId) -> bool {
         matches!(self, Question::Forget(id) if id == session)
     }
@@ -114,7 +114,7 @@ fn trust_words(trust: &TrustQuestion) -> String {
     }
     if let Some(why) = &trust.broken {
         let why = why.replace('\n', "\n  ");
-        words += &["\nThe project cannot be trusted as it is:\n  ", &why, "\nFix this and start aye again.\n"].concat();
+        words += &["\nThe project cannot be trusted yet:\n  ", &why, "\nFix this and start aye again.\n"].concat();
     }
     words.push('\n');
     if trust.has_items() {

@@ -73,7 +73,7 @@ fn fit_disk(panel: &mut Dialog) -> bool {
 }
 
 impl DialogStack {
-    /// Records that the file of an approval has changed on disk, or is the shown one again.
+    /// Records that the file of an approval has changed on disk, or matches the shown one again.
     pub(crate) fn outdated(&mut self, id: &ApprovalId, outdated: bool) {
         if let Some(panel) = self.list.iter_mut().find(|panel| is_of(panel, id)) {
             panel.changed_on_disk = outdated;

@@ -13,7 +13,7 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    /// Returns the text in rows if the head has no room for it.
+    /// Returns the text in rows if it does not fit into the head.
     pub(crate) fn rows(&self, width: u16) -> Vec<String> {
         if text::width(&self.words) + self.beside <= width.into() {
             Vec::new()
@@ -108,7 +108,7 @@ fn blocked(approval: &Approval) -> String {
     format!("{what}. Run again with access?")
 }
 
-/// Returns what approval of one more run means, after the blocked access if the title does not name it.
+/// Returns what approving another run means, preceded by the blocked access if the title does not name it.
 pub(super) fn opens(approval: &Approval) -> Option<String> {
     let next = approval.next_run()?;
     let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();

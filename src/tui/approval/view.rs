@@ -38,7 +38,7 @@ pub(crate) struct Frame<'a> {
     pub place: (usize, usize),
     /// First line of the unsent draft.
     pub draft: &'a str,
-    /// Whether it has the keyboard.
+    /// Whether the dialog has the keyboard.
     pub is_focused: bool,
 }
 

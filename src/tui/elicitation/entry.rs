@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 /// Maximum length of a text, in bytes.
 const TEXT_BYTES: usize = 16 << 10;
-/// Words that indicate a secret, which nobody should send in a form.
+/// Words that indicate a secret, which must not be sent in a form.
 const SECRETS: [&str; 15] = [
     "password",
     "passwd",
@@ -99,7 +99,7 @@ impl Entry {
         matches!(self.held, EntryValue::Text(_))
     }
 
-    /// Returns whether it looks like a secret, which a server must not ask for in a form.
+    /// Returns whether the field looks like a secret, which a server must not ask for in a form.
     pub(crate) fn looks_secret(&self) -> bool {
         let FormField { name, title, description, .. } = &self.field;
         let words = [Some(name), title.as_ref(), description.as_ref()].into_iter().flatten();
@@ -212,7 +212,7 @@ impl Entry {
         }
     }
 
-    /// Returns the value for the server, `None` if it is left out, or why it is invalid.
+    /// Returns the value for the server, `None` if the field is empty, or the reason why it is invalid.
     pub(crate) fn value(&self) -> Result<Option<Value>, String> {
         match (&self.held, &self.field.takes) {
             (EntryValue::Text(text), FieldKind::Number { whole, minimum, maximum }) => match text.trim() {

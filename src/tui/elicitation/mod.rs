@@ -13,7 +13,7 @@ use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind
 use crate::text;
 use serde_json::Map;
 
-/// Input request of a server, and how much of it is answered.
+/// Input request of a server, and its answers so far.
 #[derive(Debug)]
 pub(crate) struct ElicitationForm {
     pub id: String,

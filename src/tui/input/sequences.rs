@@ -21,7 +21,7 @@ pub(crate) enum InputSequence {
 pub(crate) struct Sequences {
     held: Vec<u8>,
     pasting: bool,
-    /// Start of a sequence that was taken as a key after a pause.
+    /// Start of a sequence that was treated as a key after a pause.
     orphan: Vec<u8>,
 }
 
@@ -129,7 +129,7 @@ impl Sequences {
     }
 }
 
-/// Reports whether bytes of one read, joined to the byte before a pause, start like a report and like nothing that is typed.
+/// Reports whether bytes of one read, joined to the byte before a pause, start like a report that no user could type.
 fn begins_with_report(bytes: &[u8]) -> bool {
     match bytes {
         [0x1b, b'[', b'?' | b'<' | b'>' | b'=', b'0'..=b'9', ..] => true,

@@ -99,15 +99,15 @@ impl Chord {
         Self { code, modifiers }
     }
 
-    /// Returns whether it has more modifiers than handlers check: ctrl+alt+t is not ctrl+t. Shift does not count for
-    /// symbols, which may need it.
+    /// Returns whether the key has more modifiers than handlers check: ctrl+alt+t is not ctrl+t. For symbols, shift is ignored,
+    /// because typing them may require it.
     pub(crate) fn has_much_held(self) -> bool {
         let is_letter = matches!(self.code, KeyCode::Char(letter) if letter.is_alphabetic());
         let second = if is_letter { KeyModifiers::ALT | KeyModifiers::SHIFT } else { KeyModifiers::ALT };
         self.modifiers.contains(KeyModifiers::CONTROL) && self.modifiers.intersects(second)
     }
 
-    /// Returns whether it inserts text into a draft unless a key binding takes it.
+    /// Returns whether the key inserts text into a draft if no binding uses it.
     pub(crate) fn is_text(self) -> bool {
         matches!(self.code, KeyCode::Char(_)) && !self.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
     }

@@ -134,7 +134,7 @@ impl Reading<'_> {
         Some(at)
     }
 
-    /// Parses a key and rejects text keys where text is typed, decision keys and the ways out.
+    /// Parses a key; rejects keys that type text where text is typed, keys that decide, and the exit keys.
     fn allowed(&mut self, actions: &[Action], at: usize, word: &str, place: usize) -> Result<Chord, String> {
         let Action { focus, entry, .. } = &actions[at];
         let focus = *focus;

@@ -1,7 +1,7 @@
 //! Key bindings: the built-in map with the user's `keymap.toml` applied.
 //!
 //! The screen is written with the built-in keys. A key that the user assigned to an action is translated to the first
-//! built-in key of that action before it is handled, and a removed built-in key becomes a key without meaning.
+//! built-in key of that action before it is handled, and a removed built-in key has no effect.
 
 mod chord;
 mod file;
@@ -83,7 +83,7 @@ impl Focus {
         }
     }
 
-    /// Returns whether letters are text or decisions there, so that no action can have one.
+    /// Returns whether letters are text or choices in this part, so that no action can be bound to a letter.
     pub(crate) fn takes_text(self) -> bool {
         !matches!(self, Self::Browse | Self::Reader)
     }
@@ -96,10 +96,10 @@ struct Entry {
     action: String,
     #[serde(default)]
     keys: Vec<String>,
-    /// Text that is typed instead of a key that is pressed.
+    /// Keys described as typed text instead of a key name.
     typed: Option<String>,
     does: String,
-    /// Whether a file cannot reassign it.
+    /// Whether key files cannot reassign the action.
     #[serde(default)]
     fixed: bool,
 }
@@ -115,7 +115,7 @@ pub(crate) struct Row {
 
 #[cfg(test)]
 impl Row {
-    /// Returns whether it is typed text and not a key.
+    /// Returns whether the input is typed text rather than a key.
     pub(crate) fn is_typed(&self) -> bool {
         let is_it = |action: &Action| (action.focus, &action.entry.action) == (self.focus, &self.action);
         built_in().iter().any(|action| is_it(action) && action.entry.typed.is_some())

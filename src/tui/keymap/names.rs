@@ -4,8 +4,7 @@ use super::{Chord, Focus, Keymap, NO_KEY};
 use std::borrow::Cow;
 
 impl Keymap {
-    /// Returns the new name of a built-in key, or `None` if it is unchanged; the name is missing if there is no key
-    /// left.
+    /// Returns the new name of a built-in key, or `None` if it is unchanged; the new name is missing if no key is left.
     fn name(&self, focus: Focus, chord: Chord) -> Option<&Option<String>> {
         focus.layers().iter().find_map(|focus| self.names.get(&(*focus, chord)))
     }

@@ -11,7 +11,7 @@ pub(crate) use recognise::provider_of as provider_of_key;
 
 use crate::protocol::{KeyText, Mode, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
 
-/// Maximum length of the typed text, in bytes; longer text is a file taken for a key.
+/// Maximum length of the typed text, in bytes; longer text is probably a file pasted by mistake.
 const TYPED_BYTES: usize = 8 << 10;
 
 /// Current page and known facts.
@@ -42,7 +42,7 @@ pub(crate) enum Page {
     Model(Reach),
     /// Question about approvals, and the theme.
     Approvals,
-    /// Question whether to look daily for a new list of models.
+    /// Choice whether to check daily for a new list of models.
     ModelList,
 }
 
@@ -51,11 +51,11 @@ pub(crate) enum Page {
 pub(crate) struct Typing {
     pub what: Typed,
     pub text: KeyText,
-    /// Index of the provider that the key is for.
+    /// Index of the provider of the key.
     pub provider: Option<usize>,
     /// Whether the user chose the provider.
     pub is_said: bool,
-    /// Server that the key is for.
+    /// Server of the key.
     pub reach: Reach,
 }
 

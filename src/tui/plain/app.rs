@@ -1,7 +1,7 @@
 //! The line-based session without a terminal: takes messages and typed lines, and produces output lines and effects.
 //!
 //! Uses the same model as the full-screen UI and changes it in the same way, so all commands and messages are identical. Only the
-//! presentation differs: the user answers a question with a word typed after the question was shown.
+//! presentation differs: the user answers a dialog with a word typed after the dialog was shown.
 
 mod history;
 mod lists;
@@ -23,12 +23,12 @@ use std::io::{self, Write};
 /// Maximum time between two ctrl+c presses that quit, in milliseconds.
 const QUIT_MS: u64 = 3000;
 
-/// State of the question that is being asked; the string is its key.
+/// State of the current dialog; the string is its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PromptState {
-    /// Printed; incoming input may still be older than the question.
+    /// Printed; incoming input may still be older than the dialog.
     Written(String),
-    /// Ready for an answer: input that arrives now was typed after the question.
+    /// Ready for an answer: input that arrives now was typed after the dialog was printed.
     Open(String),
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct LineApp<W> {
     fences: usize,
     /// Number of transcript entries already printed.
     told: usize,
-    /// Number of open questions already announced.
+    /// Number of open dialogs already announced.
     known: usize,
     /// Lines that the terminal echoed, not yet seen again as a prompt.
     typed: Vec<String>,
@@ -392,7 +392,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Leaves for the first-run setup, unless a task is running, which would be lost.
+    /// Switches to the first-run setup, unless a running task would be lost.
     fn setup(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
         if self.model.is_running() || !self.model.dialogs.is_empty() {
             return self
@@ -421,7 +421,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Prints new entries, asks the current question and shows the input prompt.
+    /// Prints new entries and the current dialog, and shows the input prompt.
     fn settle(&mut self, now: u64) -> io::Result<()> {
         self.tell_entries()?;
         if let Some((words, _)) = self.model.toast.take() {
@@ -444,7 +444,7 @@ impl<W: Write> LineApp<W> {
         self.paper.flush()
     }
 
-    /// Prints the current question if it has not been printed yet.
+    /// Prints the current dialog if it has not been printed yet.
     fn question(&mut self, now: u64) -> io::Result<()> {
         let count = self.model.dialogs.len();
         let new = count > std::mem::replace(&mut self.known, count);

@@ -221,7 +221,7 @@ fn allowed_by(rule: &str) -> String {
     }
 }
 
-/// Returns a line each about what a command changes without an approval, and about why it does not ask.
+/// Returns one line about the changes that a command makes without an approval, and one about the reason.
 fn unasked(effects: Option<&Effects>, note: Option<&str>) -> impl Iterator<Item = String> {
     let applied = effects.map(Effects::brief).filter(|applied| !applied.is_empty());
     let applied = applied.map(|applied| format!("Changed without an approval: {}", text::reveal_line(&applied)));

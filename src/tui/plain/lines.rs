@@ -1,4 +1,4 @@
-//! Thread that reads input lines from the terminal's line editing and separates input typed before a question from later input.
+//! Thread that reads input lines from the terminal's line editing and separates input typed before a dialog from later input.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -31,7 +31,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Starts the thread. `shown` is the terminal where questions are printed, if there is one; a question counts as seen once
+    /// Starts the thread. `shown` is the terminal where dialogs are printed, if there is one; a dialog counts as seen once
     /// the output has drained.
     pub(crate) fn start(input: OwnedFd, shown: Option<OwnedFd>) -> io::Result<(Self, mpsc::UnboundedReceiver<LineInput>)> {
         let (woken, wake) = io::pipe()?;
@@ -42,7 +42,7 @@ impl Lines {
         Ok((Self { wake, thread: Some(thread) }, receiver))
     }
 
-    /// Requests `LineInput::Fence`; call it after printing the question. At the end of input no fence arrives.
+    /// Requests `LineInput::Fence`; call it after printing the dialog. At the end of input no fence arrives.
     pub(crate) fn fence(&mut self) {
         // A failed write means that the thread has ended and has delivered everything.
         let _ = self.wake.write_all(b"f");

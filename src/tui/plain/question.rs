@@ -1,4 +1,4 @@
-//! Questions as lines of text, and parsing of the words that answer them.
+//! Dialogs as lines of text, and parsing of the words that answer them.
 
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
@@ -6,9 +6,9 @@ use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, Question
 use crate::tui::elicitation::FormAction;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 
-/// Word that leaves any question undecided.
+/// Word that leaves any dialog undecided.
 pub(crate) const LATER: &str = "later";
-/// Word that returns from a rule choice or an explanation to the question.
+/// Word that returns from a rule choice or an explanation to the dialog.
 const BACK: &str = "back";
 
 /// Meaning of a line typed as an answer.
@@ -21,13 +21,13 @@ pub(crate) enum Reply {
     /// A denial without its reason.
     NoReason,
     Later,
-    /// Request to return to the question.
+    /// Request to return to the dialog.
     Back,
     /// A line that is not a valid answer.
     Other,
 }
 
-/// Returns a key that identifies a question and changes when its content changes.
+/// Returns a key that identifies a dialog and changes when its content changes.
 pub(crate) fn key(panel: &Dialog) -> String {
     let id = match &panel.question {
         Question::Approval(approval) => approval.approval_id.to_string(),
@@ -40,7 +40,7 @@ pub(crate) fn key(panel: &Dialog) -> String {
     format!("{id}\n{}\n{}\n{}", panel.title, panel.reason, words.join("\n"))
 }
 
-/// Returns the full text of a question, from its head to its choices. `place` is its number and the total.
+/// Returns the full text of a dialog, from its head to its choices. `place` is its number and the total.
 pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     if let Question::Asking(asking) = &panel.question
         && asking.is_filling()
@@ -116,13 +116,13 @@ fn offered(panel: &Dialog) -> impl Iterator<Item = &Choice> {
     panel.choices.iter().filter(|choice| choice.listed)
 }
 
-/// Reports whether the panel covers a question and has no choice that returns to it.
+/// Reports whether the panel covers a dialog and has no choice that returns to it.
 fn stands_in_front(panel: &Dialog) -> bool {
     matches!(panel.question, Question::Keep(_) | Question::Reading(_))
         && panel.choices.iter().all(|choice| choice.act != ChoiceAction::Back)
 }
 
-/// Returns the input prompt shown after a question.
+/// Returns the input prompt shown after a dialog.
 pub(crate) fn prompt(panel: &Dialog) -> String {
     if let Question::Asking(asking) = &panel.question
         && asking.is_filling()

@@ -78,7 +78,7 @@ pub(crate) struct Card {
     pub is_preview: bool,
     /// Whether the preview is a run in a copy before any approval.
     pub is_layer: bool,
-    /// Whether the question about this call is shown below and repeats the card's title.
+    /// Whether the approval of this call is shown below and repeats the card's title.
     pub has_question_below: bool,
     /// Exit code of a command, from the first line of its output: `3`.
     exit: Option<String>,
@@ -95,11 +95,11 @@ pub(crate) struct Card {
     pub by_person: Option<&'static str>,
     /// Whether the command runs in the background.
     pub is_in_background: bool,
-    /// Changes of the command without an approval, and whether they are build output alone.
+    /// Changes that the command made without an approval, and whether they are only build output.
     applied: Option<(String, bool)>,
     /// Reason why it did not ask.
     note: Option<String>,
-    /// Kind of what the call reads, if it changes nothing.
+    /// Kind of content that the call reads, if it changes nothing.
     pub reads: Option<ReadKind>,
     /// Row that this call shares with its neighbours, and whether it is the first of them.
     pub group: Option<Rc<ReadGroup>>,
@@ -160,7 +160,7 @@ impl Card {
         self.state = CardState::Running { since: now };
     }
 
-    /// Adds the changes of the command without an approval, and why it does not ask.
+    /// Adds the changes that the command made without an approval, and the reason why none was needed.
     pub(crate) fn applies(&mut self, effects: Option<&Effects>, note: Option<&str>) {
         let applied = effects.filter(|effects| !effects.is_empty());
         self.applied =
@@ -197,7 +197,7 @@ impl Card {
         self.hidden = hidden_words(redactions);
     }
 
-    /// Returns whether content was hidden from the model, which the card says.
+    /// Returns whether content was hidden from the model; the card says so.
     pub(crate) fn hides_something(&self) -> bool {
         self.hidden.is_some()
     }
@@ -440,7 +440,7 @@ impl Card {
         rows
     }
 
-    /// Returns a row each about what the command changed without an approval, and about why it did not ask.
+    /// Returns one row about the changes that the command made without an approval, and one about the reason.
     fn unasked_rows(&self, is_open: bool, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let style = look.theme.style(Token::Muted);
         let applied = self.applied.as_ref().filter(|(_, is_build)| is_open || !is_build).map(|(words, _)| words);
@@ -532,7 +532,7 @@ impl Card {
 /// Part of a diff, in order.
 enum DiffPart {
     Rows(Range<usize>),
-    /// Number of rows that are left out.
+    /// Number of omitted rows.
     Omitted(usize),
 }
 

@@ -89,7 +89,7 @@ pub(crate) struct Entry {
     pub undone: Option<u32>,
     /// Fold state of this entry alone, and the global fold round it belongs to.
     fold: Option<(Fold, u32)>,
-    /// Whether it changed since the user scrolled up and its rows were last counted.
+    /// Whether the entry changed since the user scrolled up and its rows were last counted.
     pub is_touched: bool,
     /// Whether the entry has cached rows.
     pub is_warm: bool,
@@ -377,7 +377,7 @@ impl Entry {
     }
 }
 
-/// Returns whether a response is shown only by the row that says why it was discarded.
+/// Returns whether a response is shown only as the row that says why it was discarded.
 fn is_folded(state: &AnswerState, look: RenderContext<'_>) -> bool {
     matches!(state, AnswerState::Discarded(_)) && look.fold == Fold::Quiet
 }

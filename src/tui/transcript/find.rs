@@ -22,7 +22,7 @@ impl Query {
         Some(Self { words: words.to_owned(), pattern, has_marks: words.contains(['*', '`']) })
     }
 
-    /// Returns the ranges in a text that match.
+    /// Returns the ranges of the text that match.
     pub(crate) fn places<'t>(&self, text: &'t str) -> impl Iterator<Item = std::ops::Range<usize>> + use<'_, 't> {
         self.pattern.find_iter(text).map(|found| found.range())
     }

@@ -119,7 +119,7 @@ pub(crate) struct Transcript {
     step: Option<StepId>,
     /// Number of rewinds so far.
     rewinds: u32,
-    /// Call whose question is shown below.
+    /// Call whose approval is shown below.
     asked: Option<CallId>,
 }
 
@@ -229,7 +229,7 @@ impl Transcript {
         }
     }
 
-    /// Sets the call whose question is shown below, so that its card does not repeat the text.
+    /// Sets the call whose approval is shown below, so that its card does not repeat the text.
     pub(crate) fn set_question_below(&mut self, id: Option<&CallId>) {
         if self.asked.as_ref() == id {
             return;

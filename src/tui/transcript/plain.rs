@@ -76,7 +76,7 @@ fn fenced_word(text: &str) -> String {
     if fence.len() > 1 { format!("{fence} {text} {fence}") } else { format!("{fence}{text}{fence}") }
 }
 
-/// Returns the code blocks of a text, in order.
+/// Returns the code blocks of text, in order.
 pub(crate) fn code_blocks(source: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut open: Option<String> = None;

@@ -8,7 +8,7 @@ use crate::tui::styled_text::Row;
 use crate::tui::theme::Token;
 use std::cell::Cell;
 
-/// Kind of what a call looks at.
+/// Kind of content that a call reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadKind {
     File,
@@ -45,7 +45,7 @@ impl ReadGroup {
         Self { leader, files: none(), directories: none(), searches: none(), is_open: Cell::new(is_open) }
     }
 
-    /// Counts another call.
+    /// Adds another call to the count.
     pub(crate) fn add(&self, kind: ReadKind) {
         let count = match kind {
             ReadKind::File => &self.files,

@@ -1,4 +1,4 @@
-//! Work that was unfinished when the previous process ended, and its outcome: one entry at the end of the transcript.
+//! Work that the previous process left unfinished, and its outcome: one entry at the end of the transcript.
 
 use super::RenderContext;
 use super::text_rows::cut;
@@ -23,7 +23,7 @@ pub(crate) enum RecoveryState {
     Ran,
     /// The outcome is unknown; the user will be asked.
     Unknown,
-    /// The call waits for the user's answer again.
+    /// The call is waiting for the user's answer again.
     Asked,
     /// The call runs now, or again.
     Runs,
@@ -31,7 +31,7 @@ pub(crate) enum RecoveryState {
     Answered,
     /// Recovery found that the call was complete.
     Done,
-    /// Recovery or the session found that it did not happen.
+    /// Recovery or the session found that the call did not happen.
     NotDone,
 }
 
@@ -49,7 +49,7 @@ impl RecoveryState {
         }
     }
 
-    /// Returns the place of a call in a list without room for all: first what needs an answer.
+    /// Returns the rank of a call when the list has no room for all; calls that need an answer come first.
     fn rank(self) -> u8 {
         match self {
             Self::Unknown | Self::Asked => 0,
@@ -107,7 +107,7 @@ impl Recovery {
         lines
     }
 
-    /// Returns at most `most` lines about the calls; the last line counts those that have none.
+    /// Returns at most `most` lines about the calls; the last line gives the number of omitted calls.
     fn call_lines(&self, most: usize) -> Vec<String> {
         let line = |(_, summary, fate): &(CallId, String, RecoveryState)| format!("{summary}: {}", fate.description());
         let count = self.calls.len();

@@ -13,7 +13,7 @@ pub(crate) fn tag_new_entries(transcript: &mut Transcript, task: Option<&TaskId>
     }
 }
 
-/// Marks everything from this task or step to the end as undone; without a task, from the last one not undone.
+/// Marks everything from this task or step to the end as undone; without a task, starts at the last task that is not undone.
 pub(crate) fn undo_from(transcript: &mut Transcript, task: Option<&TaskId>, step: Option<&StepId>) {
     let standing = |entry: &&super::Entry| entry.undone.is_none();
     let last = || transcript.entries.iter().rev().filter(standing).find_map(|entry| entry.task.clone());

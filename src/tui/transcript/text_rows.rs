@@ -7,7 +7,7 @@ use crate::tui::styled_text::{Row, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 use ratatui::text::Line;
 
-/// Wraps every line of a text.
+/// Wraps every line of text.
 pub(crate) fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: Token) -> Vec<Row> {
     let ink = SpanStyle::from_token(token);
     let lines = text.split('\n').flat_map(|line| StyledText::new(&text::expand_tabs(line), ink).wrap(width.into()));
@@ -25,7 +25,7 @@ pub(crate) fn more(hidden: usize, look: RenderContext<'_>) -> Row {
     folded(hidden, "line", look)
 }
 
-/// Returns a row with the number of hidden things and the key that shows them.
+/// Returns a row with the number of hidden items and the key that shows them.
 pub(crate) fn folded(hidden: usize, noun: &str, look: RenderContext<'_>) -> Row {
     let RenderContext { glyphs, theme, .. } = look;
     let key = if look.browses { "enter" } else { look.unfolds };

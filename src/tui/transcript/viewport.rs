@@ -131,7 +131,7 @@ impl Transcript {
         spot
     }
 
-    /// Scrolls as little as needed to show these rows of an entry; if they do not fit, shows the first ones.
+    /// Scrolls as little as necessary to show these rows of an entry; if they do not fit, shows the first ones.
     pub(crate) fn show(&mut self, at: usize, rows: std::ops::Range<usize>, look: RenderContext<'_>) {
         self.settle_width(look);
         let height = usize::from(self.height.max(1));

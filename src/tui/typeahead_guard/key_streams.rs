@@ -1,4 +1,4 @@
-//! Recorded keystrokes from other agents while a prompt opened, with what each agent took as an answer.
+//! Recorded keystrokes in other agents while a prompt opened, and the keys that each agent treated as an answer.
 
 /// Keystrokes: `{2200}` is a pause in milliseconds, `<enter>` is that key, everything else is typed.
 pub(crate) struct Stream {

@@ -44,7 +44,7 @@ pub(crate) use fence::Fence;
 pub(crate) const ALONE_MS: u64 = 350;
 /// Default time after the first frame at which a prompt is armed if the terminal does not respond.
 pub(crate) const ARMING_MS: u64 = 500;
-/// The same time in strict mode.
+/// Default arming time in strict mode.
 const UNANSWERED_MS: u64 = 1500;
 /// Time without input effect after a change of focus or size, or a resume.
 pub(crate) const UNSETTLED_MS: u64 = 300;
@@ -56,7 +56,7 @@ const REACTION_MS: u64 = 250;
 const PRESET_MS: u64 = 700;
 /// Lifetime of any other highlight.
 const MARK_MS: u64 = 30_000;
-/// Time in which text can follow letters that had no effect and were its beginning.
+/// Time within which text can follow letters that had no effect, which then count as its beginning.
 const TYPED_MS: u64 = 5000;
 /// Maximum interval between two keys from a held key or a machine.
 pub(crate) const MACHINE_MS: u64 = 40;
@@ -70,7 +70,7 @@ const ECHO_MS: u64 = 450;
 const DRAFT_ECHO_MS: u64 = 700;
 /// Minimum time without a key before a prompt takes the focus.
 pub(crate) const IDLE_MS: u64 = 1000;
-/// Maximum delay of a timer; after a longer one an unread key may have come first.
+/// Maximum delay of a timer. If a timer fires later than this, an unread key may have been pressed before.
 const LATE_MS: u64 = 150;
 /// Number of animation steps of a choice that is being confirmed.
 pub(crate) const STEPS: u64 = 4;
@@ -124,7 +124,7 @@ pub(crate) enum GuardInput {
     Down,
     /// A scroll key; the highlight stays.
     Scroll,
-    /// Any other key that is no text; it cancels a waiting letter.
+    /// Any other key that does not type text; it cancels a waiting letter.
     Other,
     /// The first frame with the panel was sent to the terminal.
     Shown,
@@ -188,7 +188,7 @@ pub(crate) struct Guard {
     unsettled: Option<u64>,
     last_text: Option<u64>,
     held: PendingChoice,
-    /// Choice that Enter alone takes, until another key was pressed.
+    /// Choice that Enter alone confirms, until another key is pressed.
     preset: Option<usize>,
     /// Time of the last Enter while there was such a choice.
     last_enter: Option<u64>,
@@ -224,7 +224,7 @@ impl Echo {
     }
 }
 
-/// Returns whether a new panel may take the keyboard without being asked to.
+/// Returns whether a new panel may take the keyboard without a request from the user.
 pub(crate) fn may_take_focus(draft_is_empty: bool, last_key: Option<u64>, now: u64) -> bool {
     draft_is_empty && last_key.is_none_or(|at| now.saturating_sub(at) >= IDLE_MS)
 }
@@ -287,7 +287,7 @@ impl Guard {
         Self { echo, ..self }
     }
 
-    /// Sets the choice that Enter alone takes. The key that opened the prompt was its letter.
+    /// Sets the choice that Enter alone confirms. The key that opened the prompt was its letter.
     pub(crate) fn set_preset(&mut self, choice: Option<usize>) {
         self.preset = choice.filter(|choice| *choice < self.keys.len() && !self.pace.strict);
     }
@@ -454,7 +454,7 @@ impl Guard {
         }
     }
 
-    /// Drops what is too old to be confirmed, or to be the beginning of a text.
+    /// Drops letters that are too old to be confirmed, or to be the beginning of text.
     fn lapse(&mut self, now: u64) {
         let is_old = self.last_text.is_none_or(|at| now > at + TYPED_MS);
         if self.pace.strict {
@@ -557,7 +557,7 @@ impl Guard {
         GuardResult::Nothing
     }
 
-    /// Handles a letter that is alone.
+    /// Handles a letter with no other text keys around it.
     fn begin(&mut self, letter: char, now: u64) -> GuardResult {
         (self.machine, self.train) = (0, 0);
         let choice = self.choice(letter);
@@ -616,8 +616,8 @@ impl Guard {
         GuardResult::Decided(choice)
     }
 
-    /// Takes the preset choice, unless text or another Enter came just before: the key that opened the prompt may still be
-    /// held.
+    /// Confirms the preset choice, unless text or another Enter came just before: the key that opened the prompt may still be
+    /// held down.
     fn enter_preset(&mut self, now: u64) -> GuardResult {
         let before = self.last_enter.replace(now);
         let is_alone = before.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS) && !self.is_close(now);

@@ -9,8 +9,8 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::ALONE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Returns whether the letter was a hunk key. If it turns out to be text, the change is undone and the letter goes with
-/// the text.
+/// Returns whether the letter was a hunk key. If it turns out to be text, the change is undone and the letter becomes part of the
+/// text.
 pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = HunkMark::from_key(letter) else { return false };
     let Some(panel) = model.dialogs.open_mut() else { return false };
@@ -38,7 +38,7 @@ fn is_fresh(marked: &RecentMarks, now: u64) -> bool {
     now.saturating_sub(marked.at) < ALONE_MS
 }
 
-/// Undoes hunk keys that were the beginning of a text.
+/// Undoes hunk keys that were the beginning of typed text.
 pub(crate) fn take_back(model: &mut Model, now: u64) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     if let Some(marked) = panel.marked.take().filter(|marked| is_fresh(marked, now)) {
@@ -174,7 +174,7 @@ pub(crate) fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, 
     let name = text::reveal(&name).into_owned();
     match outcome {
         Err(why) => {
-            let words = format!("{name} was left as proposed: {}", text::clean(&why).trim_end());
+            let words = format!("{name} was not edited: {}", text::clean(&why).trim_end());
             model.show_toast(words.clone(), now);
             model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
         }

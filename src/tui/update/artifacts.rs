@@ -16,13 +16,13 @@ pub(crate) fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut 
     let uri = match listed {
         Some(artifact) => artifact.uri.clone(),
         None if which.starts_with(ARTIFACT_SCHEME) => which.to_owned(),
-        None => return model.show_toast("give the number of an artifact; `/artifacts` lists them", now),
+        None => return model.show_toast("missing artifact number; `/artifacts` lists them", now),
     };
     take_draft(model, now, effects);
     effects.push(Effect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));
 }
 
-/// Sets the artifacts of the session, and returns whether there are any; if not, it says so.
+/// Sets the artifacts of the session, and returns whether there are any; reports it if not.
 pub(crate) fn listed(model: &mut Model, artifacts: Vec<Artifact>, now: u64) -> bool {
     model.info.artifacts = artifacts;
     let has_some = !model.info.artifacts.is_empty();

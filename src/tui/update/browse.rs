@@ -13,7 +13,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// Enters browse mode; selects the newest entry, or the one at the top if the user has scrolled up.
 pub(crate) fn enter(model: &mut Model, now: u64) {
     let Some(last) = model.transcript.len().checked_sub(1) else {
-        return model.show_toast("there is nothing to browse yet", now);
+        return model.show_toast("nothing to browse yet", now);
     };
     let at = if model.transcript.is_following() { last } else { model.transcript.first_shown() };
     model.toast = None;
@@ -105,7 +105,7 @@ fn plain(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) 
     history_page::request_older(model, effects);
 }
 
-/// Handles a letter without meaning: it has no effect, and a notice says how to go back to typing.
+/// Handles a letter that is not a key: a notice says how to go back to typing.
 fn nothing(model: &mut Model, key: KeyEvent, now: u64) {
     if let Some(letter) = is_text(&key) {
         model.show_toast(format!("`{letter}` does nothing while you browse; esc goes back to typing"), now);

@@ -124,7 +124,8 @@ fn tool_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str
     runs(model, call, now);
 }
 
-/// Shows that the command runs in a preview. It cannot move to the background, but one that nobody approved can start again there.
+/// Shows that the command runs in a preview. It cannot move to the background, but a command that was not approved can start
+/// again there.
 fn preview_started(model: &mut Model, id: &CallId, is_layer: bool, now: u64) {
     model.task.paused = None;
     let Some(card) = model.transcript.card_mut(id) else { return };
@@ -138,7 +139,7 @@ fn preview_started(model: &mut Model, id: &CallId, is_layer: bool, now: u64) {
     runs(model, (id.clone(), words), now);
 }
 
-/// Removes an approval that nobody answered; it counts as denied.
+/// Removes an approval that timed out; it counts as denied.
 fn timed_out(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) {
     model.dialogs.forget_approval(approval, model.keys.last_text);
     let what = model.transcript.card_mut(call).map_or_else(|| "an approval".to_owned(), |card| card.summary().to_owned());

@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     if model.info.model_access != Some(ModelAccess::Ready) {
-        return model.show_toast("no changes: there is no session yet", now);
+        return model.show_toast("no changes: no session has started yet", now);
     }
     request(model, now, effects);
 }

@@ -21,12 +21,12 @@ pub(crate) fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>)
     true
 }
 
-/// Returns whether the task waits for a command in a copy that nobody approved, which can start again in the background.
+/// Returns whether the task is waiting for an unapproved command in a copy, which can start again in the background.
 fn runs_in_layer(model: &Model) -> bool {
     layers(model).any(Card::is_running)
 }
 
-/// Returns whether such a command has run for long enough to offer that.
+/// Returns whether such a command has run long enough to offer the background.
 pub(crate) fn runs_long_in_layer(model: &Model, now: u64) -> bool {
     layers(model).any(|card| card.offers_background(now))
 }

@@ -82,7 +82,7 @@ pub(crate) fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<E
     };
     drop(answers);
     let Some(clip) = clip else {
-        let words = if which == "code" { "no response contains code yet" } else { "there is no such response yet" };
+        let words = if which == "code" { "no response contains code yet" } else { "no such response yet" };
         return model.show_toast(words, now);
     };
     take_draft(model, now, effects);

@@ -101,7 +101,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     }
 }
 
-/// Selects another part of a command with a letter. Returns whether it did; within text it is a letter.
+/// Selects another part of a command with a letter. Returns false if the letter is part of typed text.
 fn marks_part(model: &mut Model, letter: char, now: u64) -> bool {
     let forward = match letter {
         ']' => true,
@@ -112,7 +112,7 @@ fn marks_part(model: &mut Model, letter: char, now: u64) -> bool {
     panel.body.has_parts() && panel.guard.mark(letter, now) && mark_part(panel, forward)
 }
 
-/// Opens the rule of the selected part with Enter, unless a choice waits for Enter. Returns whether it did.
+/// Opens the rule of the selected part with Enter, unless a choice waits for Enter. Returns whether the rule was opened.
 fn opens_rule(model: &mut Model, now: u64) -> bool {
     let Some(panel) = model.dialogs.open_mut() else { return false };
     if panel.guard.is_held() || !panel.guard.is_armed(now) || panel.body.marked_part().is_none() {
@@ -145,8 +145,8 @@ fn key_name(letter: char) -> String {
     if letter == ' ' { "space".to_owned() } else { format!("`{letter}`") }
 }
 
-/// Handles a key while a prompt is pending without the focus: for a while Escape returns to it, and Enter on a single
-/// word, which was meant for it. Returns whether the key was handled.
+/// Handles a key while a prompt is pending without the focus: for a while, Escape returns to it, and Enter on a single word,
+/// because the word was meant for it. Returns whether the key was handled.
 pub(crate) fn returns(model: &mut Model, key: &KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if model.dialogs.is_empty() || model.is_too_small() {
         return false;
@@ -188,7 +188,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Returns whether a text is at most one word. In scripts without spaces, more than a few cells are several words.
+/// Returns whether a string is at most one word. In scripts without spaces, more than a few cells are several words.
 fn is_one_word(text: &str) -> bool {
     let wide = text.chars().filter(|letter| text::width(letter.encode_utf8(&mut [0; 4])) > 1).count();
     !text.is_empty() && !text.contains(char::is_whitespace) && wide < WIDE_WORDS

@@ -5,7 +5,7 @@ use super::{amend, sessions};
 use crate::tui::browse;
 use crate::tui::model::Model;
 
-/// Moves text to the draft, because it was meant for it; the panel returns the keyboard.
+/// Moves text that was meant for the draft to the draft; the panel gives up the keyboard.
 pub(crate) fn to_draft(model: &mut Model, text: &str, now: u64) {
     amend::take_back(model, now);
     model.dialogs.stay();

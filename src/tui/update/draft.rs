@@ -6,7 +6,7 @@ use crate::tui::model::{Effect, Model};
 /// Delay between the last change of the draft and its saving, in milliseconds.
 const SAVE_DRAFT_MS: u64 = 300;
 
-/// Takes the draft to send it; the saved draft is deleted.
+/// Takes the draft for sending; the saved draft is deleted.
 pub(crate) fn take_draft(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
     let (text, kept) = model.composer.take();
     if let Err(error) = kept {

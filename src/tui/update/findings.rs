@@ -30,7 +30,7 @@ pub(crate) fn open(model: &mut Model, at: usize) {
     model.screen.dirty = true;
 }
 
-/// Writes the task to fix a finding into the draft, in front of what is there, and closes the list.
+/// Writes the task to fix a finding into the draft, before any existing text, and closes the list.
 pub(crate) fn draft_fix(model: &mut Model, at: usize, now: u64) {
     let Some(finding) = model.reviews.last.as_ref().and_then(|review| review.findings.get(at)) else { return };
     let (place, severity) = (text::reveal_line(&finding.place()), finding.severity.as_str());

@@ -12,7 +12,7 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::GuardInput;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Opens the help. A letter waiting in a dialog is not decided by that.
+/// Opens the help. A letter waiting in a dialog does not take effect.
 pub(crate) fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     // A field keeps its text, and no key decides before it is visible again.
     if focus(model) != Focus::Field {
@@ -33,7 +33,7 @@ fn close(model: &mut Model) {
     model.dialogs.arm_again(model.keys.last_text);
 }
 
-/// Handles a key of the help. Returns whether it did; other keys close the help and act below.
+/// Handles a key of the help. Returns whether the key was handled; other keys close the help and act on the view below.
 pub(crate) fn key(model: &mut Model, pressed: KeyEvent) -> bool {
     let key = model.keymap.key(Focus::List, pressed);
     let Some(help) = &mut model.overlays.help else { return false };

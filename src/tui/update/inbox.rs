@@ -17,7 +17,7 @@ pub(crate) fn open(model: &mut Model, now: u64) {
     }
 }
 
-/// Handles a key of the list. Returns whether it is open.
+/// Handles a key of the list. Returns whether the list is open.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -68,7 +68,7 @@ pub(crate) fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effect
     }
 }
 
-/// Takes the highlighted choice; otherwise opens the current dialog, which decides nothing.
+/// Confirms the highlighted choice; otherwise opens the current dialog, which decides nothing.
 fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
     if inbox.guard.is_held() {

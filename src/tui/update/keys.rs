@@ -14,7 +14,7 @@ use crate::tui::slash::typed as typed_command;
 use crate::tui::task::KILL_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Time in which a second Enter without an API key adds one, in milliseconds.
+/// Time in milliseconds within which a second Enter starts adding a missing API key.
 const NO_KEY_MS: u64 = 6000;
 
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
@@ -88,7 +88,8 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     }
 }
 
-/// Handles a key while a long text is shown. Returns whether it did; other keys close the text and act below.
+/// Handles a key while a long text is shown. Returns whether the key was handled; other keys close the text and act on the view
+/// below.
 pub(super) fn reading_key(model: &mut Model, pressed: KeyEvent) -> bool {
     if focus(model) != Focus::Reader || model.overlays.changes.is_some() {
         return false;
@@ -185,7 +186,7 @@ pub(crate) fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<
     }
 }
 
-/// Interrupts the task. What it runs has ended soon after; what has not, a later Escape kills.
+/// Interrupts the task. Its command and calls end soon after; a later Escape kills any that do not.
 fn escape(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.task.activity == Activity::Stopping {
         if now.saturating_sub(model.task.since) >= KILL_MS {

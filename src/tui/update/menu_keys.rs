@@ -7,7 +7,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::slash::is_command;
 use crossterm::event::{KeyCode, KeyEvent};
 
-/// Handles a key of the menu. Returns whether it did.
+/// Handles a key of the menu. Returns whether the key was handled.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if !key.modifiers.is_empty() {
         return false;
@@ -30,8 +30,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     true
 }
 
-/// Takes a row with Enter. Returns whether it did: not if the word is a command already, and only a row that was
-/// visible.
+/// Chooses a row with Enter. Returns false if the word is already a command, or if the row was not visible yet.
 fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let draft = model.composer.text();
     if matches!(model.menu.typing(), Some(Typing::Command(_))) && is_command(&draft, &model.menu.own) && !model.menu.moved() {

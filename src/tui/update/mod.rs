@@ -97,7 +97,7 @@ pub(crate) enum Msg {
     Input(Input),
     Event(Box<Event>),
     Start(Box<Start>),
-    /// A question before the start.
+    /// A dialog before the start.
     Ahead(Box<StartupQuestion>),
     Resize(Size),
     /// Result of an editor.

@@ -25,7 +25,7 @@ pub(crate) fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<E
     effects.push(Effect::Send(Command::SetModel { name: name.to_owned() }));
 }
 
-/// Opens the key input if the provider rejected the API key and nothing has continued since. Returns whether it did.
+/// Opens the key input if the provider rejected the API key and nothing has continued since. Returns whether it was opened.
 pub(crate) fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let wants = model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if !wants || model.is_running() || !model.dialogs.is_empty() || model.info.header.model.is_empty() {
@@ -120,7 +120,7 @@ pub(crate) fn show_message(model: &mut Model, message: &str) {
     }
 }
 
-/// Handles a key of the list. Returns whether it is open.
+/// Handles a key of the list. Returns whether the list is open.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(picker) = &mut model.overlays.picker else { return false };

@@ -47,7 +47,7 @@ pub(crate) fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mu
     }
 }
 
-/// Highlights the choice that was clicked; only Enter takes it.
+/// Highlights the choice that was clicked; only Enter confirms it.
 fn point(model: &mut Model, event: MouseEvent, now: u64) {
     model.screen.dirty = true;
     let place = Position { x: event.column, y: event.row };
@@ -60,7 +60,7 @@ fn point(model: &mut Model, event: MouseEvent, now: u64) {
     }
 }
 
-/// Handles a click on a row that leads somewhere. Returns whether there is one.
+/// Handles a click on a row with a target. Returns whether there is such a row.
 fn takes_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
     let clicked = model.screen.pointer.strip.iter().find(|(row, _)| *row == event.row).map(|(_, click)| *click);
     let Some(click) = clicked.filter(|_| !brings_window(model, now) && !model.is_too_small()) else { return false };
@@ -79,7 +79,7 @@ fn brings_window(model: &Model, now: u64) -> bool {
     model.screen.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS)
 }
 
-/// Highlights the clicked row of a list or menu, or takes the highlighted one. Returns whether there is a row.
+/// Highlights the clicked row of a list or menu, or chooses it if it is already highlighted. Returns whether there is a row.
 fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let reads = model.overlays.reading.is_some() || model.overlays.finding.is_some();
     if brings_window(model, now) || model.dialogs.is_open() || reads || model.is_too_small() {

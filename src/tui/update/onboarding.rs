@@ -141,7 +141,7 @@ fn note(model: &mut Model, lines: &[String], tone: Tone) {
     }
 }
 
-/// Handles a key for the setup: text of its line, or a key that only the setup has. Returns whether it did.
+/// Handles a key for the setup: text for its input line, or a key that only the setup has. Returns whether the key was handled.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(setup) = open_state(model) else { return false };
     let (types, has_typed, may_be_kept) = (setup.types(), setup.has_typed(), setup.may_be_kept());

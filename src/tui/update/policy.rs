@@ -80,8 +80,8 @@ pub(crate) fn approve(model: &mut Model, name: &str, now: u64, effects: &mut Vec
     effects.push(Effect::Send(Command::SetApprove { approve }));
 }
 
-/// Handles shift+tab: switches to the next stricter mode at once, and in the strictest one turns around. On the way back, it asks
-/// before each less strict mode, and turns around again if the user declines.
+/// Handles shift+tab: switches to the next stricter mode at once, and reverses direction at the strictest one. On the way back,
+/// asks before each less strict mode, and reverses again if the user declines.
 pub(crate) fn cycle_mode(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     // The mode is unknown before there is a session.
     if model.info.model_access.is_none() {
@@ -144,7 +144,7 @@ fn row(number: usize, layer: &PolicyLayer) -> Row {
     }
 }
 
-/// Returns why a file is not applied, and what else there is to see.
+/// Returns the reason why a file is not applied, and a hint about further details.
 pub(crate) fn notices(model: &Model) -> Vec<String> {
     let broken = model.info.policy.broken.iter().map(|message| format!("not applied: {}", text::clean_line(message)));
     let ways = [WATCHED, "saved rules: /policy grants"].map(str::to_owned);

@@ -38,7 +38,7 @@ pub(crate) fn forget(model: &mut Model) {
     model.dialogs.forget(|panel| matches!(panel.question, Question::Price(_)), model.keys.last_text);
 }
 
-/// Returns the question that has the keyboard.
+/// Returns the dialog that has the keyboard.
 fn open(model: &mut Model) -> Option<(&mut PriceForm, &mut Option<Field>)> {
     let panel = model.dialogs.open_mut()?;
     match &mut panel.question {
@@ -82,7 +82,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     true
 }
 
-/// Closes the dialog. Words that were typed while it opened were meant for the draft.
+/// Closes the dialog. Text that was typed while it opened goes to the draft.
 fn leave(model: &mut Model, now: u64) {
     let input = open(model).and_then(|(_, field)| field.as_ref().map(Field::text)).unwrap_or_default();
     model.dialogs.dismiss();

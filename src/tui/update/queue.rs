@@ -159,7 +159,7 @@ pub(crate) fn on_delivered(model: &mut Model, words: &str, now: u64) {
     }
 }
 
-/// Returns whether the text is the message, or contains it as a paragraph of its own.
+/// Returns whether the text is the message, or contains it as a separate paragraph.
 fn holds(words: &str, message: &str) -> bool {
     let (words, message) = (words.trim(), message.trim());
     !message.is_empty() && format!("\n\n{words}\n\n").contains(&format!("\n\n{message}\n\n"))

@@ -1,4 +1,4 @@
-//! Quitting, and the question before it if something would stop.
+//! Quitting, and the confirmation if something would stop.
 
 use super::draft::save_draft;
 use crate::protocol::{Command, RunningState};

@@ -1,11 +1,11 @@
-//! Report of what an earlier process left in progress, kept up to date until something new begins.
+//! Report of work that an earlier process left in progress, kept up to date until something new begins.
 
 use crate::protocol::{CallId, EventKind, ToolStatus, Waiting};
 use crate::text;
 use crate::tui::model::Model;
 use crate::tui::transcript::{AnswerState, CardState, Kind, Recovery, RecoveryState};
 
-/// Reports what is unfinished at the end of the replay, because the earlier process stopped in the middle of it.
+/// Reports unfinished work at the end of the replay, when the earlier process stopped in the middle of it.
 pub(crate) fn begins(model: &mut Model) {
     let answer = model.transcript.last_answer_mut().and_then(|entry| match &entry.kind {
         Kind::Answer { document, state: AnswerState::Discarded(_) | AnswerState::Streaming } if entry.undone.is_none() => {

@@ -117,7 +117,7 @@ pub(crate) fn is_passing(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::RateLimited | FailureKind::Overloaded | FailureKind::Network | FailureKind::Timeout)
 }
 
-/// Returns the failure as a sentence and in a word or two.
+/// Returns a long and a short description of the failure.
 fn what(kind: FailureKind) -> (&'static str, &'static str) {
     match kind {
         FailureKind::RateLimited => ("Rate limited by the provider", "Rate limited"),
@@ -142,7 +142,7 @@ fn what(kind: FailureKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Handles `r` or `x` in the empty draft, which takes effect once it has been alone for a while, as in a dialog.
+/// Handles `r` or `x` in the empty draft. As in a dialog, the letter takes effect after a pause without further typing.
 pub(crate) fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
     let shown = |since: u64| now.saturating_sub(since) >= ARMING_MS;
     let waits = matches!(&model.task.activity, Activity::Retrying(retry) if retry.left(now) > 0) && shown(model.task.since);

@@ -1,4 +1,4 @@
-//! Reviews of changes: `/review`, which runs beside the session, and `/findings`.
+//! Reviews of changes: `/review`, which runs alongside the session, and `/findings`.
 
 use super::draft::take_draft;
 use super::notes::{note, note_problem};
@@ -14,7 +14,7 @@ use crate::tui::transcript::Tone;
 
 const FORMS: &str = "use `/review`, `/review --staged`, `/review --base BRANCH` or `/review --commit SHA`";
 
-/// Handles `/review`: starts a review, or stops the one that runs.
+/// Handles `/review`: starts a review, or stops the running one.
 pub(crate) fn review(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if words == "stop" {
         take_draft(model, now, effects);
@@ -31,7 +31,7 @@ pub(crate) fn review(model: &mut Model, words: &str, now: u64, effects: &mut Vec
         }
     };
     if model.reviews.running.is_some() {
-        return model.show_toast("a review is running; wait for its end, or stop it with `/review stop`", now);
+        return model.show_toast("a review is running; wait until it ends, or stop it with `/review stop`", now);
     }
     if !is_ready(model, now) {
         return;
@@ -44,7 +44,7 @@ pub(crate) fn review(model: &mut Model, words: &str, now: u64, effects: &mut Vec
     effects.push(Effect::Ask(Query::Review(ReviewAsked::Start { subject, model: name, effort: header.effort })));
 }
 
-/// Stops the review that runs. Returns false if there is none, or if it is being stopped.
+/// Stops the running review. Returns false if there is none, or if it is already stopping.
 pub(crate) fn stop(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let Some(running) = model.reviews.running.as_mut().filter(|running| !running.is_stopping) else { return false };
     running.is_stopping = true;
@@ -83,7 +83,7 @@ pub(crate) fn apply(model: &mut Model, told: ReviewTold) {
     }
 }
 
-/// Adds the usage of a request to the review and the session; no task pays for it.
+/// Adds the usage of a request to the review and the session, but not to any task.
 pub(crate) fn spent(model: &mut Model, usage: Usage, (cost_usd, session_cost_usd): (Option<f64>, Option<f64>), estimated: bool) {
     if let Some(running) = &mut model.reviews.running {
         running.usage += usage;
@@ -178,7 +178,7 @@ pub(crate) fn show_findings(model: &mut Model, words: &str, now: u64, effects: &
     let Some(review) = &model.reviews.last else {
         take_draft(model, now, effects);
         let words =
-            if model.reviews.running.is_some() { "the review has not ended" } else { "no findings; /review looks for them" };
+            if model.reviews.running.is_some() { "the review is still running" } else { "no findings; /review looks for them" };
         return model.show_toast(words, now);
     };
     let (fixes, number) = words.strip_prefix("fix ").map_or((false, words), |number| (true, number));
@@ -191,7 +191,7 @@ pub(crate) fn show_findings(model: &mut Model, words: &str, now: u64, effects: &
         }
         (_, None) => {
             let count = review.findings.len();
-            model.show_toast(format!("give a number from 1 to {count}: `/findings 1`, `/findings fix 1`"), now);
+            model.show_toast(format!("enter a number from 1 to {count}: `/findings 1`, `/findings fix 1`"), now);
         }
         (_, Some(at)) => {
             take_draft(model, now, effects);

@@ -58,7 +58,7 @@ fn can(model: &mut Model, name: &str, now: u64) -> bool {
     let waits = model.dialogs.approvals() > 0 && (!model.is_running() || model.waits_for_person());
     if model.is_running() && !waits {
         let words = match model.task.activity {
-            Activity::Stopping => format!("the task is still stopping; try {name} again after that"),
+            Activity::Stopping => format!("the task is still stopping; try {name} again once it has stopped"),
             _ => format!("a task is running: stop it with esc, then try {name} again"),
         };
         model.show_toast(words, now);
@@ -67,8 +67,8 @@ fn can(model: &mut Model, name: &str, now: u64) -> bool {
     true
 }
 
-/// Handles Escape on an empty draft while nothing is running: two of them after a pause open the list. `before` is the
-/// time of the key before.
+/// Handles Escape on an empty draft while nothing is running: two of them after a pause open the list. `before` is the time of
+/// the previous key.
 pub(crate) fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         return;
@@ -92,7 +92,7 @@ pub(crate) fn listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool
     if list.is_empty() {
         model.rewind.list = None;
         let redo = if can_redo { "; /redo undoes the last rewind" } else { "" };
-        model.show_toast(format!("there is no prompt to rewind to{redo}"), now);
+        model.show_toast(format!("no prompt to rewind to{redo}"), now);
     }
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     }
 }
 
-/// Returns the report of a rewind; with `keeps_draft`, the prompt is not restored, because there is a draft.
+/// Returns the report of a rewind; with `keeps_draft`, the prompt is not restored, because the draft is not empty.
 fn describe_result(done: &Rewound, keeps_draft: bool) -> String {
     let mut lines = vec![text::clean(&done.message).trim_end().to_owned()];
     let path = |file: &RewindFile| text::reveal(&file.path.to_string_lossy()).replace(['\n', '\r'], " ");
@@ -203,7 +203,7 @@ pub(crate) fn leaves(model: &mut Model, now: u64) -> bool {
     true
 }
 
-/// Returns whether the letter was a key for a conflicting path; within text it is a letter.
+/// Returns whether the letter was a key for a conflicting path; false if it is part of typed text.
 pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = Mark::from_key(letter) else { return false };
     let Some(panel) =
@@ -214,7 +214,7 @@ pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     panel.guard.mark(letter, now) && mark_conflict(panel, mark)
 }
 
-/// Handles a key of the list. Returns whether it is open.
+/// Handles a key of the list. Returns whether the list is open.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(list) = &mut model.rewind.list else { return false };

@@ -1,4 +1,4 @@
-//! A session that cannot be saved: its message, and the two keys that continue.
+//! Errors while saving the session: the message, and the two keys that continue.
 
 use crate::protocol::{Command, Failure, HostCommand, SessionStatus};
 use crate::text;
@@ -6,7 +6,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::save_state::SaveState;
 use crate::tui::typeahead_guard::{ALONE_MS, ARMING_MS};
 
-/// Stops the session because it cannot be saved. Returns whether that is news.
+/// Stops the session because it cannot be saved. Returns whether the state changed.
 pub(crate) fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
     let words = text::clean_line(&failure.message);
     // The same failure again: the keys do not start again under the user's finger.
@@ -31,7 +31,7 @@ pub(crate) fn clear(model: &mut Model, status: SessionStatus) {
     }
 }
 
-/// Withdraws the keys of an earlier stop, because the session cannot be saved here any more.
+/// Disables the keys of an earlier stop, because this process can no longer save the session.
 pub(crate) fn lost(model: &mut Model) {
     (model.info.saving.stopped, model.info.saving.lost) = (None, true);
 }
@@ -51,7 +51,7 @@ pub(crate) fn status_text(model: &Model, room: usize) -> Option<String> {
     ways.into_iter().nth(fits)
 }
 
-/// Handles a letter in the empty draft, which takes effect once it has been alone for a while.
+/// Handles a letter in the empty draft, which takes effect after a pause without further typing.
 pub(crate) fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
     let Some((_, since)) = model.info.saving.stopped else { return };
     let alone = last_text.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS);

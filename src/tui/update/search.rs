@@ -10,7 +10,7 @@ pub(crate) fn start(model: &mut Model) {
     model.overlays.search = Some(Search { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
 }
 
-/// Handles a key of the search. Returns whether it did; other keys end the search and act as usual.
+/// Handles a key of the search. Returns whether the key was handled; other keys end the search and act as usual.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     let Some(mut search) = model.overlays.search.take() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -45,7 +45,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     true
 }
 
-/// Searches for the next match; after the oldest one the last match stays.
+/// Searches for the next match; at the oldest one, keeps it.
 fn find(model: &mut Model, mut search: Search) {
     let found =
         if search.query.is_empty() { Some(search.draft.clone()) } else { model.composer.sent_before(&search.query, search.nth) };

@@ -43,7 +43,7 @@ pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Ef
     };
     let Some(status) = model.servers.of_name(name).cloned() else {
         let names: Vec<&str> = model.servers.statuses.iter().map(|status| status.name.as_str()).collect();
-        let words = format!("unknown MCP server `{}`; there are: {}", text::reveal(name), names.join(", "));
+        let words = format!("unknown MCP server `{}`; available: {}", text::reveal(name), names.join(", "));
         return model.show_toast(text::clean(&words).into_owned(), now);
     };
     take_draft(model, now, effects);
@@ -67,7 +67,7 @@ fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect
     effects.push(Effect::SendToHost(HostCommand::ReconnectServer { name }));
 }
 
-/// Handles a key of the list. Returns whether it is open.
+/// Handles a key of the list. Returns whether the list is open.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(list) = &mut model.servers.list else { return false };

@@ -13,7 +13,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// Maximum length of a title, in characters.
 const TITLE_CHARS: usize = 80;
 
-/// Opens the list at once; its content follows.
+/// Opens the list at once; its content is loaded afterwards.
 pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         take_draft(model, now, effects);
@@ -27,7 +27,7 @@ pub(crate) fn show(model: &mut Model, effects: &mut Vec<Effect>) {
     ask(model, effects);
 }
 
-/// Opens the list as the only content. Text typed since goes into the chosen session.
+/// Opens the list as the only content. Text typed in the meantime goes to the chosen session.
 pub(crate) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     model.startup.is_session_chooser = true;
     show(model, effects);
@@ -47,7 +47,7 @@ pub(super) fn query(effects: &mut Vec<Effect>, what: HostRequest) {
 /// Returns whether the session can be left, because nothing is running; reports it if not.
 pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
     let words = if model.task.activity == Activity::Stopping {
-        format!("the task is still stopping; try {name} again after that")
+        format!("the task is still stopping; try {name} again once it has stopped")
     } else if model.is_running() || model.dialogs.approvals() > 0 {
         format!("a task is running: stop it with esc, then try {name} again")
     } else if let Some(command) = model.info.commands.iter().find(|one| one.state == RunningState::Running) {
@@ -139,7 +139,7 @@ pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<Sessi
     model.info.session.clone()
 }
 
-/// Handles a key of the list. Returns whether it is open.
+/// Handles a key of the list. Returns whether the list is open.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let wide = model.screen.size.width >= WIDE;

@@ -109,7 +109,7 @@ fn show_overview(model: &mut Model, topic: Topic, now: u64, effects: &mut Vec<Ef
     }
 }
 
-/// Sends a command of the session, whose words leave the draft.
+/// Sends a session command and removes it from the draft.
 fn send(model: &mut Model, command: Command, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     effects.push(Effect::Send(command));

@@ -107,7 +107,7 @@ pub(crate) fn printed(model: &Model) -> String {
     rows.chain(notices(model)).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns whether the budget was set by someone and is not the default limit.
+/// Returns whether the budget was set explicitly, unlike the default limit.
 fn is_set(budget: &Budget) -> bool {
     budget.set_by != "default"
 }
@@ -156,7 +156,7 @@ fn assume_price(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effe
     }
 }
 
-/// Stores the budgets. Returns what the user asked for, if anything.
+/// Stores the budgets. Returns the output that the user requested, if any.
 pub(crate) fn set_budgets(model: &mut Model, budgets: Vec<Budget>) -> Option<BudgetRequest> {
     model.info.tally.budgets = budgets;
     model.info.tally.budget_request.take()

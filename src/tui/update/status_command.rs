@@ -11,7 +11,7 @@ use crate::tui::picker::Row;
 /// Width of the labels in line mode, in cells.
 const NAMES: usize = 12;
 
-/// Fact about the session: its name, its value, and more about it.
+/// Fact about the session: its name, its value, and details.
 struct Fact {
     name: String,
     value: String,

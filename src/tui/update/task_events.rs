@@ -90,8 +90,8 @@ pub(crate) fn ended(model: &mut Model, now: u64) {
     repeat_how_to_quit(model, now);
 }
 
-/// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, stays
-/// until it can be read.
+/// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, stays long
+/// enough to be read.
 fn remove_outdated_notices(model: &mut Model, now: u64) {
     if let Some((_, until)) = &mut model.toast {
         *until = (*until).min((*until + READ_MS).saturating_sub(TOAST_MS));

@@ -198,7 +198,7 @@ fn an_unknown_command_suggests_a_similar_one_and_stays_in_the_draft() {
         ("/compres", "did you mean `/compress`?"),
         ("/foo", "unknown command `/foo`; /help lists all"),
         ("/logout", "use `aye auth logout PROVIDER` to delete a key"),
-        ("/fork now", "`/fork` takes no arguments, and there is no command `/fork now`"),
+        ("/fork now", "`/fork` takes no arguments, and `/fork now` is not a command"),
     ] {
         let mut model = model(100, 24);
         assert_eq!(play(&mut model, 5000, &format!("{typed}<esc><enter>")), [""; 0], "{typed}");

@@ -58,7 +58,7 @@ pub(crate) fn show_highlighted(model: &mut Model) {
     }
 }
 
-/// Handles a key of the list. Returns whether it is open.
+/// Handles a key of the list. Returns whether the list is open.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(list) = &mut model.overlays.themes else { return false };

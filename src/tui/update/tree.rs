@@ -22,7 +22,7 @@ pub(crate) fn set_branches(model: &mut Model, branches: Vec<Branch>) {
     }
 }
 
-/// Handles a key of the list. Returns whether it is open.
+/// Handles a key of the list. Returns whether the list is open.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(tree) = &mut model.overlays.tree else { return false };

@@ -49,7 +49,7 @@ pub(crate) const fn exports(model: &mut Model) {
     model.info.worktree.wrote = true;
 }
 
-/// Records whether an event calls for an update: at the end of a step with changes, and of the user's own actions.
+/// Records whether an event requires an update: the end of a step with changes, or of the user's own actions.
 pub(crate) fn note(model: &mut Model, kind: &EventKind) {
     let worktree = &mut model.info.worktree;
     match kind {

@@ -1,4 +1,4 @@
-//! Rows between transcript and composer: pending questions, queued prompts and current activity.
+//! Rows between transcript and composer: pending dialogs, queued prompts and current activity.
 
 use crate::protocol::Waiting;
 use crate::text;
@@ -16,7 +16,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use std::borrow::Cow;
 
-/// Minimum width of the text, in cells; the key hints give way first.
+/// Minimum width of the text, in cells; the key hints are shortened first.
 const WORDS: usize = 24;
 /// Maximum number of rows of a message about the last key.
 const SAID_ROWS: usize = 3;
@@ -27,7 +27,7 @@ pub(crate) struct Row {
     /// Key hints, longest first; the longest that fits is shown.
     right: &'static [&'static str],
     token: Token,
-    /// Whether the row names pending questions.
+    /// Whether the row names pending dialogs.
     asks: bool,
     click: Option<Click>,
     /// Offset of the text cursor, if the row is an input field.
@@ -133,7 +133,7 @@ fn activity(model: &Model, width: u16, most: usize, now: u64) -> Vec<Row> {
     rows
 }
 
-/// Wraps a text into at most `most` rows; the rest is cut.
+/// Wraps text into at most `most` rows; the rest is cut.
 fn folded(words: &str, room: usize, most: usize) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for range in text::wrap(words, room) {

@@ -168,7 +168,7 @@ impl Vim {
         self.done(KeyOutcome::Changed)
     }
 
-    /// Records a key that insert mode left to the draft's editing, for `.` and counts.
+    /// Records a key that insert mode passed to the draft, for `.` and counts.
     pub(crate) fn was_typed(&mut self, key: KeyEvent) {
         self.typed.push((key, Mode::Insert));
         self.inserted.push(key);

@@ -58,9 +58,9 @@ enum PendingKeys {
     Object {
         around: bool,
     },
-    /// Name of a register or mark, which a draft does not have.
+    /// Name of a register or mark; drafts have neither.
     Name,
-    /// Vim command line, which a draft does not have, up to its end.
+    /// Vim command line, up to its end; drafts have none.
     Line,
 }
 
@@ -76,7 +76,7 @@ struct Register {
 
 /// Range an operator works on.
 enum Extent {
-    /// Characters up to the second place, exclusive.
+    /// Characters up to the second position, exclusive.
     Letters(Place, Place),
     /// First and last row, inclusive.
     Rows(usize, usize),

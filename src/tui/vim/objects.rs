@@ -52,7 +52,7 @@ impl Lines {
         Some(if around { (start, after(end)) } else { (after(start), end) })
     }
 
-    /// Returns the bracket that encloses a place.
+    /// Returns the bracket that encloses a position.
     fn opened(&self, at: Place, (open, close): (char, char)) -> Option<Place> {
         let (mut place, mut depth) = (at, 0_usize);
         loop {

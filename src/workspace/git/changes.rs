@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Maximum bytes of the index. A hint is worth neither a longer search nor more time.
+/// Maximum bytes of the index. Reading a larger one is not worth it for a hint.
 const INDEX_BYTES: u64 = 32 << 20;
 /// Maximum bytes of a file that is hashed.
 const FILE_BYTES: u64 = 4 << 20;

@@ -103,7 +103,7 @@ impl Reader {
         let data = block["data"].as_str().unwrap_or_default();
         if data.len() > SAMPLE_IMAGE_BYTES || self.images.len() == SAMPLE_IMAGES {
             return Err(format!(
-                "too many or too large images: at most {SAMPLE_IMAGES} are allowed, each up to {} MB",
+                "too many images, or an image is too large: at most {SAMPLE_IMAGES} images of up to {} MB each are allowed",
                 SAMPLE_IMAGE_BYTES >> 20
             ));
         }

@@ -98,7 +98,7 @@ async fn sampling_approval_shows_the_user_everything_sent_to_the_model() {
     long["systemPrompt"] = json!("x".repeat(40 << 10));
     assert!(beside.asks.sample("docs", long).await.unwrap_err().contains("too long to review"));
     let (alone, model) = self::beside(&asks, false, Vec::new());
-    assert!(alone.asks.sample("docs", request()).await.unwrap_err().contains("no user can give it"));
+    assert!(alone.asks.sample("docs", request()).await.unwrap_err().contains("no user can approve it"));
     assert!(model.requests.lock().unwrap().is_empty());
 }
 

@@ -1,4 +1,4 @@
-//! Text of a summary: the question to the model, and the message that replaces the summarized ones.
+//! Text of a summary: the instructions for the model, and the message that replaces the summarized ones.
 
 use super::super::super::limits::{BYTES_PER_TOKEN, FILES_NAMED, SAID_MOST_BYTES, SAID_PERCENT};
 use super::super::super::thread::is_prompt;
@@ -22,7 +22,7 @@ const PATHS: [&str; 8] = ["path", "file_path", "paths", "files", "source", "dest
 /// Patch lines that name files.
 const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-/// Returns the question to the model.
+/// Returns the instructions for the model.
 pub(super) fn question(focus: Option<&str>) -> Part {
     let text = match focus {
         Some(focus) => {

@@ -62,14 +62,14 @@ fn probably_unintended_policies_cause_a_warning() {
         (
             format!("{SHELL}{}{}", rule("[\"git\", [\"log\", \"push\"]]", allow), rule("[\"git\"]", deny)),
             4,
-            "the rule in line 7 denies everything it matches",
+            "the rule on line 7 denies everything it matches",
         ),
         (
             format!("{SHELL}{}{}", rule("[\"cat\"]", allow), rule("[[\"cat\", \"ls\"]]", "decision = \"ask\"")),
             4,
             "asks about everything it matches",
         ),
-        (format!("{SHELL}{}{}", rule("[\"cat\"]", allow), rule("[\"cat\"]", allow)), 7, "duplicates the rule in line 4"),
+        (format!("{SHELL}{}{}", rule("[\"cat\"]", allow), rule("[\"cat\"]", allow)), 7, "duplicates the rule on line 4"),
         (
             format!("{SHELL}{}", rule("[\"git status\"]", allow)),
             4,

@@ -91,7 +91,7 @@ fn host_rules_are_rejected_for_programs_that_run_other_code_or_send_data() {
         assert!(why.contains("no rule lets it reach hosts"), "{why}");
     }
     for (rule, expected) in [
-        ("command = [\"./x\"]\nsandboxed = true\nhosts = [\"a.example:443\"]", "given as a path"),
+        ("command = [\"./x\"]\nsandboxed = true\nhosts = [\"a.example:443\"]", "specified as a path"),
         ("command = [\"cargo\", \"build\"]\nsandboxed = true\nhosts = [\"a.example:443\"]", "project code"),
         ("command = [\"cargo\", \"fetch\"]\nhosts = [\"a.example:443\"]", "only in a rule with `sandboxed = true`"),
         ("command = [\"cargo\", \"fetch\"]\nsandboxed = true\nhosts = [\"a.example\"]", "not a host with a port"),

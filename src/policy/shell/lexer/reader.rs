@@ -4,7 +4,7 @@ use crate::policy::shell::escapes::{Style, decode};
 use crate::policy::shell::word::{Parameter, Word, WordPart};
 use std::cell::Cell;
 
-/// Reads words from a text and collects the content of all substitutions.
+/// Reads words from text and collects the content of all substitutions.
 pub(crate) struct Reader<'t> {
     pub text: &'t str,
     pub at: usize,
@@ -45,7 +45,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Creates a reader for a text from brace expansion.
+    /// Creates a reader for text from brace expansion.
     pub(crate) fn of_expanded(text: &'t str) -> Self {
         Self { expanded: true, ..Self::new(text) }
     }
@@ -55,7 +55,7 @@ impl<'t> Reader<'t> {
         Word { raw: raw.to_owned(), pieces: vec![WordPart::Opaque] }
     }
 
-    /// Creates a reader for a text inside this one.
+    /// Creates a reader for text inside this one.
     fn child<'c>(&self, text: &'c str) -> Reader<'c> {
         Reader { depth: self.depth + 1, work: self.work.clone(), ..Reader::new(text) }
     }

@@ -170,7 +170,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Adds the properties that must stay the same. The times of a directory say less than its entries.
+    /// Adds the properties that must not change. The times of a directory are ignored, because its entries are compared.
     fn note(&mut self, name: &OsStr, stat: &FileStat, form: Form) {
         self.hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
         self.hasher.update(&stat.st_ino.to_le_bytes()).update(&stat.st_mode.to_le_bytes());

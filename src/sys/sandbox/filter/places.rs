@@ -1,4 +1,4 @@
-//! Paths to grant, for rules that can only add: a hidden path is left out by naming its siblings.
+//! Paths to grant, for rules that can only add: a hidden path is excluded by naming its siblings.
 
 use super::Confinement;
 use crate::sys::sandbox::places::{Access, named};
@@ -55,8 +55,7 @@ impl Walk {
     }
 }
 
-/// Returns the entries of a directory; none if it is not readable. Symlinks are left out, because they would grant their
-/// target.
+/// Returns the entries of a directory; none if it is not readable. Symlinks are skipped, because they would grant their target.
 fn children(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Ok(Vec::new()) };
     let mut children = Vec::new();

@@ -27,7 +27,7 @@ pub(super) struct Variable {
     pub value: Option<Vec<u8>>,
 }
 
-/// The variables of a text, up to the point where git fails.
+/// The variables of a file, up to the point where git fails.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Parsed {
     pub variables: Vec<Variable>,
@@ -43,7 +43,7 @@ pub(super) struct Files {
     /// Reasons why the variables may be incomplete.
     pub gaps: Vec<String>,
     read: usize,
-    /// Paths already read. A file may have several, and what it includes depends on the directory of the path.
+    /// Paths already read. A file may have several paths, and its includes depend on the directory of the path.
     known: BTreeSet<PathBuf>,
 }
 
@@ -109,7 +109,7 @@ fn place(path: &[u8], file: &Path, home: Option<&Path>) -> Option<PathBuf> {
     Some(file.parent().unwrap_or(Path::new("/")).join(text))
 }
 
-/// Parses a text like git.
+/// Parses text like git.
 pub(super) fn parse(text: &[u8]) -> Parsed {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut reader = Reader { text, at: 0 };
@@ -158,7 +158,7 @@ impl Reader<'_> {
         while self.next().is_some_and(|byte| byte != b'\n') {}
     }
 
-    /// Parses what follows `[`: `core]`, `filter "x"]`, `filter.x]`.
+    /// Parses a section header after `[`: `core]`, `filter "x"]`, `filter.x]`.
     fn header(&mut self) -> Option<(String, Option<Vec<u8>>)> {
         let mut name = String::new();
         loop {

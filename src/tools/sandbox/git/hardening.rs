@@ -1,4 +1,4 @@
-//! An environment in which git starts no program configured by a repository.
+//! Environment for git that prevents it from starting programs configured by a repository.
 
 use super::programs::{Override, Use, always, instead};
 use super::repositories::{Reached, RepositoryTrust, SearchScope, reached};
@@ -70,7 +70,7 @@ impl Strictness {
     }
 }
 
-/// Returns whether a text may start git: it names git, apart from quotes and escapes, or computes a word.
+/// Returns whether a string may start git: it names git, apart from quotes and escapes, or computes a word.
 pub(in crate::tools) fn names_git(line: &str) -> bool {
     line.contains(COMPUTES) || unquoted(line).contains("git")
 }
@@ -87,7 +87,7 @@ fn unquoted(line: &str) -> String {
     plain.collect::<String>().to_ascii_lowercase()
 }
 
-/// The places where git may find repositories and configuration.
+/// Locations where git may find repositories and configuration.
 pub(in crate::tools) struct GitWorkspace<'a> {
     pub roots: &'a [PathBuf],
     pub home: Option<&'a Path>,
@@ -172,7 +172,7 @@ impl Hardening {
         environment.extend(self.variables.iter().cloned());
     }
 
-    /// Returns why a line needs approval that must start no program of the repository.
+    /// Returns why a line that must not start programs of the repository needs approval.
     pub(in crate::tools) fn doubt(&self) -> Option<String> {
         let gap = self.gaps.first()?;
         Some(format!("git may run programs that the repository configures, because {gap}"))

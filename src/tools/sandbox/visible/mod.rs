@@ -33,7 +33,7 @@ pub(crate) struct Visible {
     pub(in crate::tools) links: BTreeSet<(PathBuf, PathBuf)>,
     /// Repositories around the workspace, visible except to lines that only read.
     pub(in crate::tools) around: Vec<PathBuf>,
-    /// Home directories and those of aye, which are never shown for the sake of something inside.
+    /// Home directories and those of aye, which are never shown just because of something inside.
     never: Vec<PathBuf>,
     /// Directories that contain the workspace, which are treated like `never`.
     roots: Vec<PathBuf>,
@@ -149,7 +149,7 @@ impl Visible {
         }
     }
 
-    /// Shows a path that a policy grants, however broad.
+    /// Shows a path that a policy grants, regardless of how broad it is.
     pub(in crate::tools) fn grant(&mut self, given: &Path) {
         let Some(found) = follow(given) else { return };
         self.hidden.retain(|hidden| !hidden.starts_with(&found.real));

@@ -59,7 +59,7 @@ impl<'a> BuildOutput<'a> {
         (qualifies && self.may_be_kept(change, reader, &directory)).then_some(directory)
     }
 
-    /// Returns whether this entry may be applied in it.
+    /// Returns whether this entry may be applied as build output.
     fn may_be_kept(&self, change: &Change, reader: Option<CodeReader>, directory: &Path) -> bool {
         if change.moved_from.as_ref().is_some_and(|from| !from.starts_with(directory)) {
             return false;

@@ -96,7 +96,7 @@ fn done(
 
 /// Reason why changes were not applied.
 enum ApplyError {
-    /// The result could not be stored, so that nothing was begun.
+    /// The result could not be stored, so nothing was started.
     Store(io::Error),
     Commit(CommitError),
 }
@@ -152,8 +152,8 @@ fn failed(view: View, id: CallId, tool_name: &str, error: ApplyError, settings: 
     over(view, ToolResult::refused(id, tool_name, error), settings)
 }
 
-/// Removes all build output from the changes if only build output is in conflict: another build wrote it in the meantime, and build
-/// output can be made again. Returns whether it did.
+/// Removes all build output from the changes if only build output is in conflict: another build wrote it in the meantime, and
+/// build output can be rebuilt. Returns whether anything was removed.
 fn discard_build_output(kept: &mut PreviewedCommand, conflicts: &[PathBuf], settings: &Settings) -> bool {
     let is_output = |path: &Path| kept.build.iter().any(|directory| path.starts_with(directory));
     if conflicts.is_empty() || !conflicts.iter().all(|path| is_output(path)) {
@@ -211,7 +211,7 @@ fn again(view: &View, error: io::Error) -> Result<Outcome, CommitError> {
     }
 }
 
-/// Returns what helps against a full disk, as the end of a sentence; empty for another error.
+/// Returns the remedy for a full disk, as the end of a sentence; empty for other errors.
 fn advice(error: &io::Error) -> &'static str {
     if is_full(error) { ". Free some space on the disk, and run the command again" } else { "" }
 }

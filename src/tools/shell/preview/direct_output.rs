@@ -1,5 +1,5 @@
-//! Build output that a command in a layer writes directly (`build_output = "direct"`): it stays whatever the decision about the other
-//! effects, so that nothing built from discarded files may seem newer than they are.
+//! Build output that a command in a layer writes directly (`build_output = "direct"`): it stays regardless of the decision about
+//! the other effects, so output built from discarded files must not appear newer than the sources.
 
 use super::build_directories::{BuildDirectories, find_build_directories};
 use super::build_output::stays_in;
@@ -64,7 +64,7 @@ impl DirectOutput {
         &self.directories
     }
 
-    /// Counts what the command wrote, and removes what may not be in build output.
+    /// Counts the entries that the command wrote, and removes those that are not allowed in build output.
     pub(super) fn written(&self, settings: &Settings) -> DirectlyWritten {
         let mut written = DirectlyWritten::default();
         let mut left = MAX_ENTRIES;
@@ -127,7 +127,7 @@ impl DirectOutput {
     }
 }
 
-/// Returns why an entry may not be in build output.
+/// Returns why an entry is not allowed in build output.
 fn refusal(path: &Path, data: &Metadata, directory: &Path, settings: &Settings) -> Option<&'static str> {
     if data.is_dir() {
         return None;

@@ -24,7 +24,7 @@ fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
     layer_obstacle(work, settings)
 }
 
-/// Returns why a command cannot run in a layer, whatever access it has.
+/// Returns why a command cannot run in a layer, regardless of its access.
 fn layer_obstacle(work: &Work, settings: &Settings) -> Option<String> {
     let sandbox = &settings.command.sandbox;
     if work.background {

@@ -28,7 +28,7 @@ pub(super) struct RunEnd {
     pub direct: DirectlyWritten,
 }
 
-/// Effects of a run, with everything that a decision about them needs.
+/// Effects of a run, with everything that is needed to decide about them.
 pub(super) struct RunEffects {
     pub effects: Effects,
     pub proposal: Proposal,
@@ -52,7 +52,7 @@ pub(super) struct EndedRun {
     pub effects: Effects,
     pub layers: Vec<Layered>,
     pub began: Time,
-    /// When the run had ended; `None` in layers of earlier versions.
+    /// Time at which the run ended; `None` in layers of earlier versions.
     #[serde(default)]
     pub ended_at: Option<Time>,
     /// Whether nothing that the effects replace changed while the command ran.

@@ -154,8 +154,8 @@ fn leads_out(change: &Change, changes: &Changes, settings: &Settings) -> bool {
     !place.starts_with(changes.directory()) && !programs.into_iter().any(|directory| place.starts_with(directory))
 }
 
-/// Computes a digest of all effects with their new content, and of the output. For content that is too large to be noted, size and times
-/// count.
+/// Computes a digest of all effects with their new content, and of the output. Content that is too large to be recorded is
+/// represented by its size and times.
 pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
     let mut hash = Sha256::new();
     hash.update(format!("{}\0{}\0", effects.ended, effects.output));
@@ -173,7 +173,7 @@ pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
     crate::text::hex(&hash.finalize())
 }
 
-/// Describes what a change replaces: by its content if that was noted, so that a touched file is still the same.
+/// Describes what a change replaces: by its content if that was recorded, so that a touched file still counts as unchanged.
 fn state_before(change: &Change) -> String {
     let Some(node) = change.before else { return "nothing".to_owned() };
     let (kind, mode, owner, group) = (node.kind, node.mode, node.owner, node.group);

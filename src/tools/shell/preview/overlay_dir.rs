@@ -124,7 +124,7 @@ impl View {
         self.read(RESULT)
     }
 
-    /// Stores the end of a run whose effects are not decided yet, durably: the journal refers to it.
+    /// Durably stores the end of a run with undecided effects, because the journal refers to it.
     pub(crate) fn keep_ended<T: Serialize>(&self, ended: &T) -> io::Result<()> {
         self.write(ENDED, ended, true)?;
         File::open(self.path.join(CALL))?.sync_all()
@@ -134,7 +134,7 @@ impl View {
         self.read(ENDED)
     }
 
-    /// Returns whether its effects are not decided yet: the run ended, and nothing was to be applied.
+    /// Returns whether its effects are still undecided: the run ended, and nothing is being applied.
     pub(crate) fn is_undecided(&self) -> bool {
         is_undecided(&self.path)
     }
@@ -165,7 +165,7 @@ impl View {
         self.direct.as_ref()
     }
 
-    /// Notes that the effects of the command are applied.
+    /// Records that the effects of the command are applied.
     pub(crate) fn end_direct(&mut self) {
         if self.direct.take().is_some()
             && let Err(error) = fs::remove_file(self.path.join(DIRECT))

@@ -83,10 +83,10 @@ pub(crate) fn finish_commits(base: &Path) -> FinishedCommits {
     FinishedCommits { notices, is_complete }
 }
 
-/// Meaning of a view of a dead process for the resumed session.
+/// State of a view of a dead process, for the resumed session.
 enum RecoveredView {
     Nothing,
-    /// The result of a call that the session awaits, and whether any change was to be applied by then.
+    /// The result of a call that the session awaits, and whether applying its changes had started.
     Result(ToolResult, bool),
     Undecided(UndecidedLayer),
 }
@@ -151,7 +151,7 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
     Ok(mine.filter(|_| awaited).map_or(RecoveredView::Nothing, |_| RecoveredView::Result(result, known)))
 }
 
-/// Returns whether the journal has a decision to apply the effects, and no result: nothing was applied yet.
+/// Returns whether the journal has a decision to apply the effects but no result, which means that nothing was applied yet.
 fn is_started(call: &Call, resumed: Option<&Resumed<'_>>) -> bool {
     resumed.is_some_and(|resumed| {
         let (id, is_mine) = (&call.tool_call_id, call.session_id.as_ref() == Some(resumed.session));

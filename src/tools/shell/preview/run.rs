@@ -150,8 +150,8 @@ struct OutsideWrites {
 }
 
 impl OutsideWrites {
-    /// Returns the access that the command wanted, and a note about what it wrote to discarded copies. Files with a leading dot in the home
-    /// directory are settings and logs of programs, which no command is run for; they are only mentioned.
+    /// Returns the access that the command tried to use, and a note about its writes to discarded copies. Files with a leading
+    /// dot in the home directory are settings and logs of programs, which no command is run for; they are only mentioned.
     fn wanted(&self, began: overlay::Time, settings: &Settings) -> (Vec<Outside>, Option<String>) {
         let written = self.home.iter().flat_map(ThrowawayHome::written).collect::<Vec<_>>();
         let changed = |layered: &&Layered| overlay::changes(layered, began).is_ok_and(|changes| !changes.entries().is_empty());

@@ -40,7 +40,7 @@ const INCIDENTAL: &[&str] = &[
 pub(super) struct ThrowawayHome {
     home: PathBuf,
     content: PathBuf,
-    /// Mount points and symlinks in it, relative to it.
+    /// Mount points and symlinks in the private home directory, relative to it.
     made: BTreeSet<PathBuf>,
 }
 

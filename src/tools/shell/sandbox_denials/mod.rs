@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of paths offered in one approval.
 const MAX: usize = 8;
-/// Directories of the home directory that are not made visible for the sake of one file.
+/// Directories of the home directory that are not made visible just because of one file.
 const SHARED: &[&str] =
     &[".config", ".local", ".local/share", ".local/state", ".cache", "Library", "Library/Application Support"];
 /// Directories that are private to each command, or not available to any.
@@ -185,8 +185,8 @@ impl SandboxedCommand<'_> {
         }
     }
 
-    /// Returns the access to an existing hidden path: its directory, or only the file if that is too much. A path to create
-    /// needs its directory to be writable.
+    /// Returns the access to an existing hidden path: its directory, or only the file if the directory is too broad. To create a
+    /// path, its directory must be writable.
     fn unveiled(&self, real: &Path, kind: Kind, written: bool) -> Remedy {
         let is_wide = |directory: &Path| self.is_too_wide(directory) || self.is_shared(directory);
         let parent = real.parent().filter(|parent| !is_wide(parent));

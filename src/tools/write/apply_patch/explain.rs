@@ -32,14 +32,14 @@ pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &
             )
         }
         Misfit::Lost { hunk, why: Lost::OnlyBefore { header, starts } } => format!(
-            "{}: the lines of this hunk occur in `{path}` only before `{header}`, at line {}; nothing was changed. Leave out the header, \
-             or give lines below it",
+            "{}: the lines of this hunk occur in `{path}` only before `{header}`, at line {}; nothing was changed. Remove the \
+             header, or use lines below it",
             at(*hunk),
             places(starts)
         ),
         Misfit::Lost { hunk, why: Lost::NothingToFind } => format!(
-            "{}: this hunk only adds lines to `{path}` and does not say where; nothing was changed. Give the line before or \
-             after them with a leading space, or `*** End of File` after the hunk to append them",
+            "{}: this hunk only adds lines to `{path}` and does not say where; nothing was changed. Add the line before or after \
+             them with a leading space, or `*** End of File` after the hunk to append them",
             at(*hunk)
         ),
         Misfit::Unclear(Unclear::Several { hunk, starts }) => format!(

@@ -176,8 +176,8 @@ impl<'a> Lines<'a> {
         lines.iter().copied().filter(|line| inside(line)).collect()
     }
 
-    /// Returns the lines that a header can mean: equal lines, at the most exact level, or lines that start with it, because git
-    /// cuts long headers.
+    /// Returns the lines that a header can refer to: equal lines, at the most exact level, or lines that start with it, because
+    /// git cuts long headers.
     fn header_lines(&self, header: &str) -> Vec<usize> {
         for level in LEVELS {
             let found = self.starts(&[header], level);

@@ -25,7 +25,7 @@ pub(crate) struct Hunk {
     /// Lines above the hunk in the file, outermost first.
     pub headers: Vec<String>,
     pub lines: Vec<Line>,
-    /// Whether it ends at the end of the file.
+    /// Whether the hunk ends at the end of the file.
     pub at_end: bool,
     /// Whether the new side has a final newline, according to `\ No newline at end of file`; `None` if not stated.
     pub final_newline: Option<bool>,
@@ -81,7 +81,7 @@ pub(crate) fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
         sections.push(section);
     }
     if sections.is_empty() {
-        return Err(parser.wrong("the patch has no `*** Add File:`, `*** Update File:` or `*** Delete File:`; give at least one"));
+        return Err(parser.wrong("the patch has no `*** Add File:`, `*** Update File:` or `*** Delete File:`; add at least one"));
     }
     Ok(sections)
 }
@@ -261,11 +261,11 @@ impl<'a> Parser<'a> {
             self.at += 1;
         }
         if let Some(empty) = hunks.iter().find(|hunk| hunk.lines.is_empty()) {
-            let message = "the hunk has no lines; give lines that start with a space, `-` or `+`";
+            let message = "the hunk has no lines; add lines that start with a space, `-` or `+`";
             return Err(Self::error(empty.line, message));
         }
         if hunks.is_empty() && move_to.is_none() {
-            let message = "nothing to update; give hunks of lines that start with a space, `-` or `+`, each after `@@`";
+            let message = "nothing to update; add hunks of lines that start with a space, `-` or `+`, each after `@@`";
             return Err(Self::error(number, message));
         }
         Ok(FileOperation::Update { move_to, hunks })

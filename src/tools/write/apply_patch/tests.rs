@@ -154,7 +154,7 @@ fn text_around_a_patch_is_ignored() {
 fn patch_errors_name_their_line() {
     let cases = [
         ("", 1, "`*** Begin Patch` is missing"),
-        ("*** Begin Patch\n*** End Patch", 2, "give at least one"),
+        ("*** Begin Patch\n*** End Patch", 2, "add at least one"),
         ("*** Begin Patch\n*** Frobnicate File: x\n*** End Patch", 2, "is not a header"),
         ("*** Begin Patch\n*** Add File:\n+x\n*** End Patch", 2, "the path is missing"),
         ("*** Begin Patch\n*** Add File: f\nx\n*** End Patch", 3, "does not start with `+`"),

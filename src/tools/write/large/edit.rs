@@ -88,7 +88,7 @@ impl Edits<'_> {
     fn make(&mut self, index: usize, edit: &Edit) -> Result<(), ToolError> {
         let (at, given) = (format!("`edits[{index}].oldText`"), &self.target.given);
         if edit.old_text.is_empty() {
-            return Err(invalid(format!("{at} is empty, and `{given}` is not; give the text to replace")));
+            return Err(invalid(format!("{at} is empty, and `{given}` is not; specify the text to replace")));
         }
         if edit.old_text == edit.new_text {
             let message = format!("no change in `edits[{index}]`: `oldText` and `newText` are the same");

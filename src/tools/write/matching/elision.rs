@@ -43,7 +43,7 @@ pub(super) fn find(wanted: &Passage<'_>, old: &str, new: &str) -> Option<Result<
     (!places.is_empty()).then_some(Ok(Match { places, how }))
 }
 
-/// Splits a text at lines of dots, and returns also these lines.
+/// Splits text at lines of dots, and returns also these lines.
 fn pieces(text: &str) -> (Vec<String>, Vec<&str>) {
     let mut pieces = vec![String::new()];
     let mut dots = Vec::new();

@@ -29,7 +29,7 @@ struct FoldedRange {
 }
 
 impl Folded {
-    /// Normalizes a text. Line breaks are kept, so that line numbers stay the same.
+    /// Normalizes text. Line breaks are kept, so that line numbers stay the same.
     pub(super) fn fold(text: &str, level: Level) -> Self {
         let mut folded = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
         let mut at = 0;

@@ -22,7 +22,7 @@ use variants::{Variant, variants};
 
 /// Maximum number of counted places.
 const MAX_PLACES: usize = 1_000;
-/// Size in bytes above which a text is only searched exactly.
+/// Size in bytes above which a string is only searched exactly.
 const MAX_LOOSE_BYTES: usize = 16 << 20;
 
 /// A place, and its replacement.

@@ -104,7 +104,7 @@ fn text_typed_in_an_approval_is_preserved_while_the_help_is_open() {
     wait(&mut model, 7400);
     play(&mut model, 8000, "because");
     let _ = update(&mut model, press(KeyCode::F(1), KeyModifiers::NONE), 9000);
-    assert_eq!(rows(&mut model, 9100)[0].trim(), "Text fields in a question [field]");
+    assert_eq!(rows(&mut model, 9100)[0].trim(), "Text fields in a form [field]");
     assert_eq!(play(&mut model, 9200, "<esc>"), [""; 0]);
     assert!(model.overlays.help.is_none() && draw(&mut model, 9300).contains("because"));
     play(&mut model, 11_000, " it is late");

@@ -112,7 +112,7 @@ fn findings_do_not_cover_what_is_being_typed_and_stay_within_reach() {
     play(&mut model, 4000, "<ctrl+c>/findings<enter>");
     assert!(model.overlays.overview.as_ref().is_some_and(|overview| overview.topic == Topic::Findings));
     play(&mut model, 6000, "<esc>/findings 2<enter>");
-    assert!(draw(&mut model, 6500).contains("give a number from 1 to 1"));
+    assert!(draw(&mut model, 6500).contains("enter a number from 1 to 1"));
     play(&mut model, 7000, "<ctrl+c>/findings fix 1<enter>");
     assert!(model.composer.text().starts_with("Fix this high finding"), "{}", model.composer.text());
 }

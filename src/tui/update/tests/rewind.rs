@@ -253,5 +253,5 @@ fn a_rejected_rewind_closes_the_list_so_that_the_notice_is_visible() {
     play(&mut model, 10_000, "/rewind<enter>");
     tell(&mut model, EventKind::RewindPointsListed { points: Vec::new(), can_redo: true }, 11_000);
     assert!(model.rewind.list.is_none());
-    assert!(draw(&mut model, 11_100).contains("there is no prompt to rewind to; /redo undoes the last rewind"));
+    assert!(draw(&mut model, 11_100).contains("no prompt to rewind to; /redo undoes the last rewind"));
 }

@@ -67,7 +67,7 @@ fn the_server_list_shows_details_and_reconnects() {
     assert!(!draw(&mut model, 5600).contains("40 tools offered"), "nothing stays in the conversation");
     assert_eq!(play(&mut model, 6000, "/mcp reconnect docs<enter>"), ["reconnectserver { name: \"docs\" }"]);
     play(&mut model, 9000, "/mcp nobody<enter>");
-    assert!(draw(&mut model, 11_000).contains("unknown MCP server `nobody`; there are: docs, files, github"));
+    assert!(draw(&mut model, 11_000).contains("unknown MCP server `nobody`; available: docs, files, github"));
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn custom_commands_take_precedence_over_server_prompts() {
 #[test]
 fn notes_about_a_server_are_shown_in_its_details() {
     let mut model = model(100, 30);
-    let note = "tool `x\u{1b}[2J` left out: the schema is nested deeper than 32 levels".to_owned();
+    let note = "tool `x\u{1b}[2J` ignored: the schema is nested deeper than 32 levels".to_owned();
     let noted = servers().into_iter().map(|status| ServerStatus { notes: vec![note.clone()], ..status }).collect();
     tell(&mut model, EventKind::ServersChanged { servers: noted }, 100);
     play(&mut model, 1000, "/mcp docs<enter>");
