@@ -16,7 +16,7 @@ const ALWAYS: &str = "always-session";
 const ALWAYS_HERE: &str = "always-project";
 /// Begins the name of an option that leaves out one path, followed by its position.
 const WITHOUT: &str = "without-";
-/// Maximum number of paths of which each can be left out by an option of its own.
+/// Maximum number of paths that each get an option to leave them out.
 const MAX_SELECTABLE: usize = 4;
 /// Maximum bytes in the label of an option.
 const OPTION_BYTES: usize = 160;

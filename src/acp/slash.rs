@@ -28,7 +28,7 @@ pub(crate) enum AwaitedEvent {
     /// A notice.
     Notice,
     Artifacts,
-    /// The end of a review beside the session.
+    /// The end of a review that ran alongside the session.
     Review,
 }
 

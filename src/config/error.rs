@@ -39,7 +39,7 @@ impl ConfigError {
     }
 }
 
-/// One line for each error, for messages that have no lines of their own.
+/// One line for each error, for use inside another message.
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.problems.iter().map(Problem::one_line).collect();

@@ -24,7 +24,7 @@ impl NoModel {
     }
 }
 
-/// One line for each error, for messages that have no lines of their own.
+/// One line for each error, for use inside another message.
 impl fmt::Display for NoModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

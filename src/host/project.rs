@@ -128,7 +128,7 @@ impl Parts {
             TrustedInstructions::Known(known) => match known.get(&name) {
                 Some(digest) if *digest == file.digest() => return true,
                 Some(digest) if !digest.is_empty() => "changed since you trusted it",
-                Some(_) | None => "is not part of what you trusted",
+                Some(_) | None => "was not part of the project when you trusted it",
             },
             TrustedInstructions::ForThisRun(since) if changed_at(&file.path).is_some_and(|changed| changed <= *since) => {
                 return true;
@@ -289,7 +289,7 @@ impl ProjectConfig {
         Arc::clone(&self.known)
     }
 
-    /// Returns the MCP server file as it was examined, if the project is trusted.
+    /// Returns the MCP server file as examined, if the project is trusted.
     pub(crate) fn servers(&self) -> Option<(PathBuf, &[u8])> {
         self.project.texts_of(Kind::McpServers, self.proof.as_ref()?).into_iter().next()
     }

@@ -85,7 +85,7 @@ fn read_rule(place: &str, level: Level, rule: prefix_rules::PrefixRule, sources:
     settings.permissions.push(Permission { place: place.to_owned(), text, level, verdict, subject });
 }
 
-/// Returns the first placeholder with a name of its own: `$FILE`.
+/// Returns the first named placeholder: `$FILE`.
 fn named_placeholder(text: &str) -> Option<&str> {
     text.split('$').skip(1).find_map(|rest| {
         let end = rest.find(|letter: char| !letter.is_ascii_uppercase() && letter != '_').unwrap_or(rest.len());

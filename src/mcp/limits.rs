@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Maximum bytes of one message: a line, an event, a body.
 pub(super) const MESSAGE_BYTES: usize = 10 * 1024 * 1024;
-/// JSON depth beyond which content is left out; the parser itself fails soon after.
+/// JSON depth beyond which content is omitted; the parser itself fails soon after.
 pub(super) const MESSAGE_DEPTH: usize = 100;
 
 pub(super) const TOOLS: usize = 2_000;
@@ -15,7 +15,7 @@ pub(super) const SCHEMA_DEPTH: usize = 32;
 pub(super) const DESCRIPTION_BYTES: usize = 16 * 1024;
 pub(super) const NAME_BYTES: usize = 128;
 pub(super) const PAGES: usize = 200;
-/// Maximum number of notes that name what was left out.
+/// Maximum number of notes about omitted content.
 pub(super) const NOTES: usize = 20;
 
 pub(super) const RESOURCES: usize = 1_000;

@@ -15,7 +15,7 @@ const REASON_BYTES: usize = 200;
 /// Fields that a tool needs; all others are dropped if they are invalid.
 const NEEDED: [&str; 4] = ["name", "description", "inputSchema", "outputSchema"];
 
-/// Page of a tool list: each tool, or its name and why it is left out.
+/// Page of a tool list: each tool, or its name and why it is ignored.
 pub(super) struct Page {
     pub tools: Vec<Result<Tool, (String, String)>>,
     pub next: Option<String>,
@@ -44,7 +44,7 @@ impl Page {
     }
 }
 
-/// Parses a tool; the error is its name and why it is left out.
+/// Parses a tool; the error is its name and why it is ignored.
 fn tool(said: Value) -> Result<Tool, (String, String)> {
     let Value::Object(members) = &said else {
         return Err((String::new(), "the definition is not an object".to_owned()));

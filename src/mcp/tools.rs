@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Listed {
     pub tools: Arc<[RemoteTool]>,
-    /// Tools that were left out, and why.
+    /// Ignored tools, and the reasons.
     pub notes: Vec<String>,
 }
 

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 /// Context of a running tool.
 #[derive(Debug, Clone)]
 pub(crate) struct RunContext {
-    /// Call that runs; its router knows it.
+    /// The running call, known to its router.
     pub tool_call_id: Option<CallId>,
     /// Live output. A full channel drops chunks; the result is complete.
     pub output: mpsc::Sender<String>,

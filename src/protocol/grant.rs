@@ -282,7 +282,7 @@ pub struct RulePlace {
     pub line: usize,
     /// Diff of the policy file.
     pub diff: FileDiffs,
-    /// Note for the user, such as that the file is new.
+    /// Note for the user, for example that the file is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Reason why no rule can be saved in this file.

@@ -104,7 +104,7 @@ pub(crate) struct ApproveAction {
     /// The reason of a denial, which is passed to the model.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Of the effects of a command: the files and folders to apply, as in `effects`; the others are discarded. Default: all.
+    /// Files and folders whose changes are applied, as listed in `effects` of a command; the others are discarded. Default: all.
     #[serde(default)]
     pub paths: Option<Vec<String>>,
     /// The digest of the effects that were shown (`effects.digest`). Required with `paths`.

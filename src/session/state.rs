@@ -272,7 +272,7 @@ impl SessionState {
         }
     }
 
-    /// Applies a record of a request without a response to the user, or of its effect on the messages that are sent.
+    /// Applies a record about a request without a response to the user, or about a change to the messages that are sent.
     fn change_context<'r>(&mut self, record: &'r Record) -> Change<'r> {
         match record {
             Record::Wasted { usage, cost_usd, estimated, .. } => {

@@ -93,7 +93,7 @@ impl KeyCommand<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own is in the background of the terminal, so that it cannot read what is typed into aye.
+            // A separate group is in the background of the terminal, so it cannot read what is typed into aye.
             .process_group(0)
             .spawn()
             .map_err(not_started)?;

@@ -134,7 +134,7 @@ fn make_way(path: &Path) -> Result<(), BindError> {
         Err(error) => return Err(format!("cannot inspect `{shown}`: {error}").into()),
     };
     if !found.file_type().is_socket() || found.uid() != geteuid().as_raw() {
-        return Err(BindError::with_hint(format!("`{shown}` exists and is not a socket of yours"), "choose another path"));
+        return Err(BindError::with_hint(format!("`{shown}` exists and is not your socket"), "choose another path"));
     }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {

@@ -125,7 +125,7 @@ impl Router {
         recovered
     }
 
-    /// Takes the undecided layer of a call. It is removed when it is dropped.
+    /// Takes the undecided layer of a call. The layer is removed when the value is dropped.
     fn take_undecided(&self, call: &CallId) -> Option<UndecidedLayer> {
         let mut undecided = self.undecided.lock().unwrap_or_else(PoisonError::into_inner);
         let place = undecided.iter().position(|layer| layer.is_of(call))?;

@@ -75,9 +75,10 @@ fn changed_and_new_nested_instructions_are_ignored_until_trusted() {
     let texts: String = results.iter().map(|(_, text)| text.as_str()).collect();
     assert!(!texts.contains("Obey me now.") && !texts.contains("Me too.") && texts.contains("And no comments."), "{texts}");
     assert!(server.request(0).body["system"].to_string().contains("Be brief."), "all else stays trusted");
-    for line in
-        ["`src/AGENTS.md`: the file changed since you trusted it", "`new/AGENTS.md`: the file is not part of what you trusted"]
-    {
+    for line in [
+        "`src/AGENTS.md`: the file changed since you trusted it",
+        "`new/AGENTS.md`: the file was not part of the project when you trusted it",
+    ] {
         assert!(told.stderr.contains(line), "{line}\n{}", told.stderr);
     }
     let mut terminal = project.open_sized(&[], 100, 40);

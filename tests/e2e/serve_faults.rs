@@ -303,7 +303,7 @@ fn stale_sockets_are_replaced_and_sockets_in_use_are_not() {
     client.call("Shutdown", json!({}));
     assert_eq!(host.ends(), 0);
     std::fs::write(&path, "mine").unwrap();
-    project.aye(&words).exits(2).says(&["not a socket of yours"]);
+    project.aye(&words).exits(2).says(&["is not your socket"]);
     let open = project.directory("open");
     std::fs::create_dir(&open).unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();

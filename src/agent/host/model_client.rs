@@ -27,7 +27,7 @@ pub(super) struct ModelClient {
     images: ImageCache,
     /// Previously used models, newest last, to switch back to one of them.
     earlier: Vec<Arc<dyn Model>>,
-    /// Model opened last. It is used once the policy allows it and the journal has recorded it.
+    /// The model opened last. It is used once the policy allows it and the journal has recorded it.
     opened: Arc<Mutex<Option<Arc<dyn Model>>>>,
     opens: Option<JoinHandle<()>>,
     looks_up: Option<JoinHandle<()>>,

@@ -167,7 +167,7 @@ fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumptio
     }
 }
 
-/// Restores the calls of a step. A call that no response requested is left out.
+/// Restores the calls of a step. A call that no response requested is ignored.
 pub(super) fn restored(calls: Vec<OpenCall>, rows: &[RepeatCount]) -> Vec<Call> {
     let rows = rows.iter().copied().chain(std::iter::repeat(RepeatCount::default()));
     calls.into_iter().zip(rows).filter_map(|(call, row)| Call::restored(call, row)).collect()

@@ -102,8 +102,8 @@ pub(crate) fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option
     Ok(Added { text: ends.give_back(&before, &text), line })
 }
 
-/// Adds rules with examples: commands that each rule matches, and commands that it does not match. A rule that the text has already
-/// stays as it is.
+/// Adds rules with examples: commands that each rule matches, and commands that it does not match. A rule that is already there
+/// stays unchanged.
 pub(crate) fn added_with_examples(text: &str, rules: &[RuleWithExamples], reason: &str) -> Result<String, String> {
     let (_, before) = Ends::take(text);
     let known: Vec<GrantRule> = found(&before)?.into_iter().map(|(_, kept)| kept.rule).collect();

@@ -136,7 +136,7 @@ impl Description<'_> {
         for (name, value) in self.table(key).into_iter().flatten() {
             match expand(value, self.environment, &[]) {
                 Ok(value) => values.0.push((name.clone(), value)),
-                Err(error) => drop(off.get_or_insert(format!("{error}, but `{key}` needs it"))),
+                Err(error) => drop(off.get_or_insert(format!("{error}, but `{key}` requires it"))),
             }
         }
         values

@@ -60,7 +60,7 @@ pub(crate) enum SessionPurpose {
     Command,
 }
 
-/// The start of the MCP servers.
+/// When the first request is sent relative to the start of the MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServerStart {
     /// The first request waits for servers with unknown tools, up to a limit.

@@ -166,7 +166,7 @@ fn blocks(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
             Part::Text { text } if text.trim().is_empty() => {}
             Part::Text { text } => write_block(out, &Block::Text { text }),
             Part::Reasoning { opaque, .. } => {
-                // Thinking of another provider has another format, and is left out.
+                // Thinking of another provider has another format, and is omitted.
                 if let Some(block) = opaque.as_ref().filter(|block| thinking::is_own(block)) {
                     separate(out);
                     write_json(out, block);

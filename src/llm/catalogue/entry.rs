@@ -225,7 +225,7 @@ impl Reader<'_> {
             self.expected(key, SHAPE);
             return None;
         };
-        // Cached tokens without a price of their own cost as much as others.
+        // Cached tokens without a separate price cost as much as others.
         Some(Price { input, output, cache_read: cache_read.unwrap_or(input), cache_write: cache_write.unwrap_or(input) })
     }
 }

@@ -1,4 +1,4 @@
-//! Special calls: items of their own kinds that a client answers, each with an item of its own kind.
+//! Special calls: items of special kinds that the client answers with an item of the matching kind.
 
 use super::passthrough::{kind_of, text_in};
 use crate::protocol::{Arguments, ToolStatus};

@@ -1,4 +1,4 @@
-//! Unsupported features of a server: learned from its errors, and left out from then on.
+//! Unsupported features of a server: learned from its errors, and omitted from then on.
 
 use crate::llm::error::ErrorContext;
 use crate::ports::ModelError;

@@ -251,7 +251,7 @@ fn headings(bundle: &Bundle) -> Vec<Warning> {
     let missing = named.filter_map(|stated| {
         let rule = stated.value.trim_matches('"');
         let known = bundle.approval_rules.contains_key(rule) || HEADINGS.contains(&rule);
-        let message = format!("[approval_rules.{rule}] is not defined, so the approval has no title of its own");
+        let message = format!("[approval_rules.{rule}] is not defined, so the approval has the default title");
         (!known).then_some(Warning { line: stated.line, message })
     });
     missing.collect()

@@ -175,7 +175,7 @@ impl Enforcer {
         for draft in drafts {
             match self.offer(draft, actions, now) {
                 Ok(offer) => always.offers.push(offer),
-                // If the narrowest rule has no effect, aye says why; a wider one without effect is left out.
+                // If the narrowest rule has no effect, aye says why; a wider one without effect is omitted.
                 Err(why) if always.offers.is_empty() => {
                     always.never.push(why);
                     return always;

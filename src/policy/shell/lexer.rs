@@ -436,7 +436,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Reads a condition as a command that only reads; operators between words are left out.
+    /// Reads a condition as a command that only reads; operators between words are omitted.
     fn double_brackets(&mut self, raw: &str) {
         self.current.words.push(Reader::new(raw).word());
         while !self.reader.ended() {

@@ -183,7 +183,8 @@ fn ordinary<'a>(table: &Table, args: &'a [Arg]) -> Reading<'a> {
     Reading::Reads { paths }
 }
 
-/// Returns whether a glob is only in the value of an option: `--include=*.rs` stays this option, whatever files exist.
+/// Returns whether a glob is only in the value of an option: `--include=*.rs` stays this option, regardless of the files that
+/// exist.
 fn globs_value(text: &str) -> bool {
     text.starts_with("--") && text.find('=') < text.find(['*', '?', '[']) && text.contains('=')
 }

@@ -186,7 +186,7 @@ impl Wrapper {
             {
                 open.push((at + 1, verb, operands, closed));
             } else if operands > 0 {
-                // `perf record -g …` has options of its own after the operand.
+                // `perf record -g …` has its own options after the operand.
                 open.push((at + 1, verb, operands - 1, !matches!(self.name, "" | "perf" | "rr")));
             } else {
                 if !starts.contains(&at) {

@@ -1,4 +1,4 @@
-//! Outcome of a commit: the completed steps, and the paths that were left as they were.
+//! Outcome of a commit: the completed steps, and the paths that were left unchanged.
 
 use serde::{Deserialize, Serialize};
 use std::io;

@@ -208,7 +208,7 @@ impl SessionChanges<'_> {
             }
         }
         let mut by_path: BTreeMap<PathBuf, Vec<Touch>> = BTreeMap::new();
-        // A path that a tool examined but did not change is left out; its next change starts from the content at that time.
+        // A path that a tool examined but did not change is skipped; its next change starts from the content at that time.
         for touch in files.into_iter().filter(|touch| counts(&touch.task) && !touch.by.is_empty()) {
             by_path.entry(touch.path.clone()).or_default().push(touch);
         }

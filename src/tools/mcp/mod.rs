@@ -153,7 +153,7 @@ impl RemoteTools {
         Some(ToolError::new(ErrorCode::ToolNotFound, message))
     }
 
-    /// Returns the names of the offered tools in policies.
+    /// Returns the full names of the tools, as policies write them.
     pub(super) fn full_names(&self) -> impl Iterator<Item = String> {
         self.listed.iter().chain(&self.unlisted).map(|tool| tool.name().to_owned())
     }

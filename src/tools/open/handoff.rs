@@ -1,4 +1,4 @@
-//! Opening of paths on the desktop. A path is checked when the call is planned, and again before it is opened.
+//! Opens paths on the desktop. A path is checked when the call is planned, and again before it is opened.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};

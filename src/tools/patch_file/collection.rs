@@ -63,7 +63,7 @@ impl CollectedChanges {
         let path = change.path.to_str().unwrap_or_default().to_owned();
         let failed = |error: &dyn std::fmt::Display| format!("cannot read `{path}`: {error}");
         let before = side(change.before.map(|node| node.mode), &changes.old(&change.path)).map_err(|error| failed(&error))?;
-        // A file of which only the attributes change may have no content of its own in the layer.
+        // A file of which only the attributes change may have no content in the layer.
         let new = changes.new_content(&change.path);
         let after = side(change.after.map(|node| node.mode), &new).map_err(|error| failed(&error))?;
         let entry = FileEntry { path: path.clone(), base: before.0, result: after.0 };

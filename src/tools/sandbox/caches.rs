@@ -227,7 +227,7 @@ impl Leases {
                 leases.held.push(lease);
             }
             Ok(None) => {}
-            Err(error) => tracing::warn!(%error, "commands have no cache directory of their own"),
+            Err(error) => tracing::warn!(%error, "commands have no separate cache directory"),
         }
         for cache in caches.directories.iter().filter(|_| layered) {
             match lease(&layers, cache, roots).and_then(|(directory, lease)| Ok((layer_in(&directory, cache)?, lease))) {

@@ -28,7 +28,7 @@ struct Entry {
     bytes: u64,
 }
 
-/// Ignored files below a directory, by whether they fit the limit.
+/// Ignored files below a directory, split into those within the limit and the rest.
 #[derive(Default)]
 struct Ignored {
     kept: Vec<PathBuf>,

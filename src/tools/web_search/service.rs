@@ -4,7 +4,7 @@ use super::service_request::ServiceRequest;
 use super::{brave, searxng, tavily};
 use crate::ports::{FoundPage, SearchRequest};
 
-/// A search service with an API of its own.
+/// A search service with its own API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServiceKind {
     Searxng,

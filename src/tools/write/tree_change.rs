@@ -78,7 +78,7 @@ impl InspectedPath {
         }
     }
 
-    /// Returns notes that name the first entries.
+    /// Returns notes about the first entries.
     pub(in crate::tools) fn notes(&self) -> Vec<String> {
         if self.named.is_empty() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Changed lines of a hunk, and the hunk with other lines in their place.
+//! Changed lines of a hunk, and replacing them with other lines.
 
 use crate::protocol::{DiffHunk, DiffLine, DiffSide};
 use std::ops::Range;

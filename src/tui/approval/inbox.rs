@@ -273,7 +273,7 @@ impl Inbox {
             };
             let said = if !is_roomy && at == 1 { self.said.clone() } else { None };
             let choice = format!("{lead:<2}{key}  {verb} {what}");
-            // The hint is left out if it does not fit; it is shown again once the key was pressed.
+            // The hint is omitted if it does not fit; it is shown again once the key was pressed.
             let tail = if text::width(&choice) + tail.len() > area.width.into() { "" } else { tail };
             let words = said.unwrap_or_else(|| choice + tail);
             let words = text::truncate(&words, area.width.into());

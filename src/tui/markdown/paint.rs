@@ -366,7 +366,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         }
     }
 
-    /// Returns the width next to list and quote marks; these are left out if they take more than half of the row.
+    /// Returns the width next to list and quote marks; these are omitted if they take more than half of the row.
     fn room(&self) -> usize {
         let marks = self.marks_width();
         if marks * 2 > self.width { self.width } else { self.width - marks }

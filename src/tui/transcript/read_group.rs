@@ -60,7 +60,7 @@ impl ReadGroup {
         [self.files.get(), self.directories.get(), self.searches.get()]
     }
 
-    /// Returns whether the calls have no rows of their own.
+    /// Returns whether the calls have no separate rows.
     pub(crate) fn is_closed(&self, look: RenderContext<'_>) -> bool {
         !self.is_open.get() && look.fold == Fold::Quiet
     }

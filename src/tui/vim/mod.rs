@@ -176,7 +176,7 @@ impl Vim {
         if is_idle && !self.repeats {
             self.undo.ends(area);
             let typed = std::mem::take(&mut self.typed);
-            // Repeats and undos are not changes of their own.
+            // Repeats and undos do not count as changes.
             if std::mem::take(&mut self.is_change) && !typed.is_empty() {
                 self.last_change = typed;
             }

@@ -1,4 +1,4 @@
-//! Aliases of ReadFile with arguments of their own.
+//! Aliases of ReadFile with different arguments.
 
 use super::{Arguments, Manner};
 use crate::tools::document::charset::ReadAs;

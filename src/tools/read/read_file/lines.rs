@@ -21,7 +21,7 @@ pub(super) struct Range {
 
 pub(super) const ALL: Range = Range { first: 1, count: u64::MAX, column: 1 };
 
-/// The lines read, and what was left out.
+/// The lines read, and what was omitted.
 pub(super) struct LineSelection {
     pub text: String,
     /// Number of lines read from the start of the file.

@@ -81,7 +81,7 @@ fn choices(changes: &Changes, effects: &[&ListedEffect], discarded: &[DiscardedE
             }
         }
     }
-    // A path with an effect of its own follows that one.
+    // A path with its own effect follows that one.
     choices.extend(own);
     choices
 }

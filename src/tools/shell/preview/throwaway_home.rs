@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of entries that are looked at after the run.
+/// Maximum number of entries that are examined after the run.
 const MAX_ENTRIES: usize = 10_000;
 /// Maximum number of paths that are reported.
 const MAX_PATHS: usize = 8;

@@ -1,4 +1,4 @@
-//! Merging new text into the file: unchanged lines stay as they are in the file.
+//! Merging new text into the file: unchanged lines of the file keep their bytes.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::time::{Duration, Instant};
