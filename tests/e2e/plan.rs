@@ -229,6 +229,23 @@ fn an_approved_plan_holds_after_a_kill_until_its_task_ends() {
 }
 
 #[test]
+fn a_clean_context_sends_the_prompt_and_the_plan_and_nothing_before_it() {
+    let read = Answer::text("Looking around.").and_call("c1", "ReadFile", json!({"path": "a.txt"}));
+    let server = Server::new([read, plan("c2", &["b.txt"]), write("c3", "b.txt"), Answer::text("Finished the work.")]);
+    let project = Project::with(&server).file("a.txt", "the old content\n");
+    let mut terminal = project.open_sized(&[], 110, 50);
+    terminal.prompt("/plan it");
+    review(&mut terminal);
+    terminal.decide('f');
+    terminal.wait_for("Finished the work.");
+    assert!(project.exists("b.txt"));
+    assert!(server.request(1).messages().contains("the old content"));
+    let messages = server.request(2).messages();
+    assert!(!messages.contains("the old content") && messages.contains("Add a greeting"), "{messages}");
+    assert!(messages.contains("Plan mode is on") && messages.contains("The user approved the plan"), "{messages}");
+}
+
+#[test]
 fn plan_mode_writes_nothing_before_a_plan_is_approved() {
     let server = Server::new([
         write("c1", "a.txt").and_call("c2", "RunCommand", json!({"command": "touch made"})),
