@@ -5,8 +5,8 @@ mod page;
 use super::lines::LINE_BYTES;
 use super::{Act, ClientConnection, Fault, FaultCode, Line, Lines, OpenedSession};
 use crate::protocol::{
-    Command, Elicitation, ElicitationAnswer, ElicitationKind, Event, EventKind, Failure, FailureKind, HostCommand, PolicyLayer,
-    SessionId, SessionStatus, StepId, TaskId, TaskState, TaskStatus, WorkspaceId,
+    Command, Elicitation, ElicitationAnswer, ElicitationKind, Event, EventKind, Failure, FailureKind, HostCommand, PlannedStep,
+    PolicyLayer, QuestionOption, SessionId, SessionStatus, StepId, StepStatus, TaskId, TaskState, TaskStatus, WorkspaceId,
 };
 use serde_json::{Value, json};
 
@@ -323,6 +323,34 @@ fn server_elicitations_are_declined() {
         "{acts:?}"
     );
     assert_eq!(sent(&acts)[0]["params"]["eventType"], "elicitation_requested");
+}
+
+#[test]
+fn questions_of_the_model_wait_for_the_client_and_are_answered_once() {
+    let mut desk = live();
+    let option = |label: &str| QuestionOption { label: label.to_owned(), description: None, preview: None };
+    let wanted = ElicitationKind::Question { options: vec![option("a"), option("b")], number: 1, count: 1 };
+    let (elicitation_id, server, message) = ("elicitation_1".to_owned(), String::new(), "which?".to_owned());
+    let acts = desk.event(event(EventKind::ElicitationRequested(Elicitation { elicitation_id, server, message, wanted })));
+    assert_eq!(sent(&acts)[0]["params"]["payload"]["wanted"]["options"][1]["label"], "b");
+    assert!(done_in_host(&acts).is_empty(), "{acts:?}");
+    let steps = vec![PlannedStep { text: "Test".to_owned(), status: StepStatus::Done }];
+    desk.event(event(EventKind::PlannedStepsChanged { steps }));
+    let state = answer(&mut desk, r#"{"jsonrpc":"2.0","id":2,"method":"GetSessionState"}"#);
+    assert_eq!(state["result"]["pendingQuestions"][0]["elicitationId"], "elicitation_1");
+    assert_eq!(state["result"]["plannedSteps"], json!([{"text": "Test", "status": "done"}]));
+    let give = |id: &str, answer: &str| {
+        let params = format!(r#"{{"elicitationId":"{id}"{answer}}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":3,"method":"AnswerQuestion","params":{params}}}"#)
+    };
+    for wrong in [give("elicitation_2", ""), give("elicitation_1", r#","answer":" ""#)] {
+        assert_eq!(answer(&mut desk, &wrong)["error"]["code"], -32602, "{wrong}");
+    }
+    let acts = desk.line(line(&give("elicitation_1", r#","answer":"b""#)));
+    assert_eq!(sent(&acts)[0]["result"]["status"], "answered");
+    let [HostCommand::AnswerElicitation { answer: given, .. }] = done_in_host(&acts)[..] else { panic!("{acts:?}") };
+    assert_eq!(*given, ElicitationAnswer::to_question("b".to_owned()));
+    assert_eq!(answer(&mut desk, &give("elicitation_1", ""))["error"]["code"], -32602, "it is answered");
 }
 
 #[test]

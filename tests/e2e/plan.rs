@@ -145,8 +145,8 @@ fn an_approved_plan_allows_its_files_and_commands_and_nothing_else() {
         Answer::text("Again."),
     ]);
     let project = Project::with(&server);
-    let mut terminal = project.open_sized(&[], 110, 50);
-    terminal.prompt("/plan add a greeting");
+    let mut terminal = project.open_sized(&["--mode", "plan"], 110, 50);
+    terminal.prompt("add a greeting");
     let screen = review(&mut terminal);
     for line in ["Allowed until the task ends", "write greeting.txt", "run touch made", "Will still ask"] {
         assert!(screen.contains(line), "{line}\n{screen}");
@@ -171,8 +171,8 @@ fn a_comment_returns_to_the_model_and_the_next_plan_asks_again() {
     let server =
         Server::new([plan("c1", &["a.txt"]), plan("c2", &["b.txt"]), write("c3", "a.txt"), Answer::text("Finished the work.")]);
     let project = Project::with(&server);
-    let mut terminal = project.open_sized(&[], 110, 50);
-    terminal.prompt("/plan it");
+    let mut terminal = project.open_sized(&["--mode", "plan"], 110, 50);
+    terminal.prompt("plan it");
     review(&mut terminal);
     terminal.send("c");
     terminal.wait_that("a field for the words opens", |screen| !Terminal::asks(screen));
@@ -194,8 +194,8 @@ fn a_new_proposal_ends_what_the_first_plan_allowed() {
     let both = write("c3", "a.txt");
     let server = Server::new([plan("c1", &["a.txt"]), plan("c2", &["a.txt", "b.txt"]), both, Answer::text("Finished the work.")]);
     let project = Project::with(&server);
-    let mut terminal = project.open_sized(&[], 110, 50);
-    terminal.prompt("/plan it");
+    let mut terminal = project.open_sized(&["--mode", "plan"], 110, 50);
+    terminal.prompt("plan it");
     review(&mut terminal);
     terminal.decide('y');
     terminal.wait_for("write b.txt");
@@ -214,8 +214,8 @@ fn an_approved_plan_holds_after_a_kill_until_its_task_ends() {
         Answer::text("Finished the work."),
     ]);
     let project = Project::with(&server);
-    let mut terminal = project.open_sized(&[], 110, 50);
-    terminal.prompt("/plan it");
+    let mut terminal = project.open_sized(&["--mode", "plan"], 110, 50);
+    terminal.prompt("plan it");
     review(&mut terminal);
     terminal.decide('y');
     terminal.review("other.txt");
@@ -226,6 +226,37 @@ fn an_approved_plan_holds_after_a_kill_until_its_task_ends() {
     terminal.decide('n');
     terminal.wait_for("Finished the work.");
     assert!(project.exists("b.txt") && !project.exists("other.txt"), "b.txt needed no approval");
+}
+
+#[test]
+fn a_clean_context_sends_the_prompt_and_the_plan_and_nothing_before_it() {
+    let read = Answer::text("Looking around.").and_call("c1", "ReadFile", json!({"path": "a.txt"}));
+    let server = Server::new([read, plan("c2", &["b.txt"]), write("c3", "b.txt"), Answer::text("Finished the work.")]);
+    let project = Project::with(&server).file("a.txt", "the old content\n");
+    let mut terminal = project.open_sized(&["--mode", "plan"], 110, 50);
+    terminal.prompt("plan it");
+    review(&mut terminal);
+    terminal.decide('f');
+    terminal.wait_for("Finished the work.");
+    assert!(project.exists("b.txt"));
+    assert!(server.request(1).messages().contains("the old content"));
+    let messages = server.request(2).messages();
+    assert!(!messages.contains("the old content") && messages.contains("Add a greeting"), "{messages}");
+    assert!(messages.contains("plan it") && messages.contains("The user approved the plan"), "{messages}");
+}
+
+#[test]
+fn plan_with_a_goal_switches_to_plan_mode_and_sends_the_goal() {
+    let server = Server::new([Answer::text("Hello."), write("c1", "a.txt"), Answer::text("Finished the work.")]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("hi");
+    terminal.wait_for("Hello.");
+    terminal.prompt("/plan add a file");
+    terminal.wait_for("Finished the work.");
+    assert!(!project.exists("a.txt"));
+    assert!(server.request(1).messages().contains("add a file") && server.request(1).messages().contains("ProposePlan"));
+    assert!(server.request(2).tool_results()[0].1.contains("plan mode"));
 }
 
 #[test]

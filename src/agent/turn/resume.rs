@@ -69,7 +69,10 @@ impl TurnMachine {
         // The previous process already warned the user about these.
         self.spending.nearly_used(&self.tasks, &self.cx);
         self.choice.report_model_of_run(&mut self.cx);
-        self.cx.set_planned_steps(std::mem::take(&mut state.planned_steps));
+        // A completed task is over, and so are its steps.
+        if self.tasks.current().is_some() || self.tasks.has_ended() {
+            self.cx.set_planned_steps(std::mem::take(&mut state.planned_steps));
+        }
         self.grants.restore_mandate(std::mem::take(&mut state.mandate), &mut self.cx, at);
         self.resume(failure, unfinished, at);
         self.cx.out.take()

@@ -43,7 +43,7 @@ fn the_first_request_defines_the_common_tools_and_names_all_others() {
     let all = Bench::new().router().definitions();
     let others: Vec<_> =
         all.iter().map(|tool| tool.tool_name.as_str()).filter(|name| !FIRST.contains(name) && *name != "CountWords").collect();
-    assert_eq!(others.len(), 20);
+    assert_eq!(others.len(), 23);
     for name in others {
         assert!(finder.description.contains(name), "{name}: {}", finder.description);
     }

@@ -60,12 +60,8 @@ pub(in crate::tools) struct CheckedQuestion {
 
 impl Tool for AskUser {
     const NAME: &'static str = "AskUser";
-    const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("ask_user"),
-        Alias::same("AskUserQuestion"),
-        Alias::same("ask_user_question"),
-        Alias::same("request_user_input"),
-    ];
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::same("ask_user"), Alias::same("AskUserQuestion"), Alias::same("ask_user_question")];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/AskUser.md");
     type Arguments = Arguments;

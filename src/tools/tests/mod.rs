@@ -20,6 +20,7 @@ mod network;
 mod patches;
 mod paths_corpus;
 mod pictures;
+mod planning;
 mod random_trees;
 mod read_file;
 mod reads;

@@ -236,11 +236,8 @@ impl ElicitationForm {
     }
 }
 
-/// Adds the description and the preview of an option of a question.
+/// Adds an option of a question, with its description and its preview. The choices may be too short to name it.
 fn note_option(at: usize, option: &QuestionOption, notes: &mut Vec<Note>) {
-    if option.description.is_none() && option.preview.is_none() {
-        return;
-    }
     notes.push(Note::new(format!("{}. {}", at + 1, text::reveal_line(&option.label)), Token::Heading));
     let texts = [(option.description.as_ref(), Token::Muted), (option.preview.as_ref(), Token::Text)];
     for (words, token) in texts.into_iter().filter_map(|(words, token)| Some((words?, token))) {

@@ -51,7 +51,6 @@ fn never() -> Vec<Action> {
         get("https://evil.example/"),
         get("http://169.254.169.254/"),
         get("http://localhost/"),
-        get("https://docs.example:8443/"),
         get("https://user@docs.example/"),
         Action::Fetch { url: "https://docs.example/".to_owned(), method: "POST".to_owned() },
         get("https://docs.example/?data=aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd29ybGQ"),
