@@ -27,6 +27,8 @@ const PROMPT_BYTES: usize = 64 << 10;
 const TITLE_CHARS: usize = 80;
 /// Time limit in seconds; an agent ends earlier by its steps.
 const TIMEOUT_SECONDS: u64 = 3_600;
+/// Bytes of the note about text that is left out.
+const NOTE_BYTES: usize = 100;
 /// Maximum number of agents that an error names.
 const MAX_SUGGESTED: usize = 30;
 
@@ -173,6 +175,6 @@ fn shortened(text: String, most_bytes: usize) -> String {
     if text.len() <= most_bytes {
         return text;
     }
-    let end = cut_before(&text, most_bytes);
+    let end = cut_before(&text, most_bytes.saturating_sub(NOTE_BYTES));
     format!("{}\n[cut: {} bytes of the agent's last message are left out]", &text[..end], text.len() - end)
 }
