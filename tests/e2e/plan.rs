@@ -55,7 +55,10 @@ fn steps_are_shown_live_and_again_after_a_kill_and_a_resume() {
     gate.open();
     let mut terminal = project.open(&["--resume"]);
     terminal.wait_for("1 of 3 steps done: Write the parser");
-    terminal.prompt("/steps");
+    // The row names the command too, so wait for the menu.
+    terminal.type_text("/steps", 5);
+    terminal.wait_for("show the steps that the model planned");
+    terminal.enter();
     let screen = terminal.wait_for("Run the tests");
     assert!(screen.contains("in progress") && screen.contains("pending"), "{screen}");
 }

@@ -228,7 +228,8 @@ fn choices_for_plan(approval: &Approval, plan: &ProposedPlan, confirm: Confirm) 
     ];
     if !approval.amendable.files.is_empty() {
         let words = "edit the plan in your editor; aye asks again about the result".to_owned();
-        choices.push(choice('E', Confirm::Letter, ChoiceAction::EditWhole, words, "edit"));
+        // Line mode opens no editor.
+        choices.push(Choice { listed: false, ..choice('E', Confirm::Letter, ChoiceAction::EditWhole, words, "edit") });
     }
     choices
 }
