@@ -107,12 +107,12 @@ mod tests {
         let file = read(text, HookOrigin::User);
         assert_eq!(
             file.hooks.iter().map(|hook| hook.name()).collect::<Vec<_>>(),
-            ["hooks.toml PreToolUse 1", "hooks.toml PreToolUse 2", "hooks.toml Notification 1"]
+            ["hooks.toml Notification 1", "hooks.toml PreToolUse 1", "hooks.toml PreToolUse 2"]
         );
         let action = HookAction::Command { line: "./guard".to_owned(), timeout_seconds: 5, unsandboxed: false };
-        assert_eq!(file.hooks[0].action, action);
+        assert_eq!(file.hooks[1].action, action);
         let action = HookAction::Command { line: "notify-send aye".to_owned(), timeout_seconds: 60, unsandboxed: true };
-        assert_eq!(file.hooks[2].action, action);
+        assert_eq!(file.hooks[0].action, action);
     }
 
     #[test]

@@ -18,13 +18,13 @@ pub(crate) enum HooksSub {
         /// Event, such as PreToolUse
         #[arg(value_parser = event)]
         event: HookEvent,
-        /// Tool of the call, as aye or Claude Code names it
+        /// Use this tool for the call
         #[arg(long, value_name = "NAME", default_value = "Bash")]
         tool: String,
-        /// Arguments of the call, as a JSON object
+        /// Pass these arguments, as a JSON object
         #[arg(long, value_name = "JSON", default_value = "{}")]
         args: String,
-        /// Text of the prompt, response, result or notification
+        /// Use this text as prompt, response, result or notification
         #[arg(long, value_name = "TEXT", default_value = "")]
         text: String,
         /// Print JSON
