@@ -13,7 +13,7 @@ mod start;
 mod support;
 
 use aye::fuzzing::Bench;
-use aye::fuzzing::mcp::{BoxFuture, Launched, Launcher, McpDeps, Reach, RemoteServers, ServerProgram, Servers, Spec};
+use aye::fuzzing::mcp::{BoxFuture, LaunchedProgram, Launcher, McpDeps, Reach, RemoteServers, ServerProgram, Servers, Spec};
 use aye::fuzzing::protocol::ToolStatus;
 use serde_json::{Value, json};
 use start::until_prompt;
@@ -135,11 +135,11 @@ async fn bare(bytes: usize) -> f64 {
 struct Plain;
 
 impl Launcher for Plain {
-    fn launch(&self, _: ServerProgram) -> BoxFuture<'_, Result<Launched, String>> {
+    fn launch(&self, _: ServerProgram) -> BoxFuture<'_, Result<LaunchedProgram, String>> {
         let mut server = started();
         let (input, output, errors) =
             (server.stdin.take().unwrap(), server.stdout.take().unwrap(), server.stderr.take().unwrap());
-        Box::pin(std::future::ready(Ok(Launched {
+        Box::pin(std::future::ready(Ok(LaunchedProgram {
             input: Box::new(input),
             output: Box::new(output),
             errors: Box::new(errors),

@@ -266,7 +266,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
                 let target = Target { given: String::new(), real: path.to_owned(), place: Place::File { bytes: 0 } };
                 judge.explain(&[Action::Read { target }], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
             }),
-            may_read_entry: Some(Arc::new(move |path| entries.entry_may_be_read(path, jiff::Timestamp::UNIX_EPOCH))),
+            may_read_entry: Some(Arc::new(move |path| entries.is_entry_readable(path, jiff::Timestamp::UNIX_EPOCH))),
             may_write: Arc::new(|_| false),
             may_delete: Arc::new(|_| false),
             may_open: Arc::new(|_| false),

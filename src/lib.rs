@@ -38,13 +38,13 @@ mod transfer;
 mod tui;
 mod workspace;
 
-pub use cli::{Commit, commit_in, main};
+pub use cli::{Commit, main, parse_commit};
 
 /// The MCP client for `tests/conformance/client.rs`; not part of the public API.
 #[cfg(feature = "conformance")]
 #[doc(hidden)]
 pub mod conformance {
-    pub use crate::mcp::auth::{Registered, Unattended};
+    pub use crate::mcp::auth::{RegisteredClient, UnattendedLogin};
     pub use crate::mcp::{HttpKind, McpDeps, Reach, Servers, SignIn, Spec};
     pub use crate::ports::{BoxFuture, RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool};
     pub use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, ServerState};
@@ -56,11 +56,11 @@ pub mod conformance {
 pub mod fuzzing {
     use crate::tools;
 
-    pub use crate::config::settings_in;
-    pub use crate::llm::{Api, events_in, response_bytes};
+    pub use crate::config::check_settings_text;
+    pub use crate::llm::{Api, decode_events, response_bytes};
     pub use crate::tools::measure::{Bench, actions};
-    pub use crate::tools::{edited, patched};
-    pub use crate::tui::inputs_in;
+    pub use crate::tools::{apply_to_text, edit_text};
+    pub use crate::tui::decode_inputs;
 
     pub mod journal {
         pub use crate::store::bench_support::{Measure, open};
@@ -71,8 +71,8 @@ pub mod fuzzing {
     }
 
     pub mod mcp {
-        pub use crate::mcp::{McpDeps, Reach, Servers, Spec, messages_in};
-        pub use crate::ports::{BoxFuture, Launched, Launcher, RemoteServers, ServerProgram};
+        pub use crate::mcp::{McpDeps, Reach, Servers, Spec, decode_messages};
+        pub use crate::ports::{BoxFuture, LaunchedProgram, Launcher, RemoteServers, ServerProgram};
     }
 
     pub mod policy {

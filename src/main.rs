@@ -1,7 +1,7 @@
 //! The `aye` binary: passes its commit to the library.
 
 /// The commit of the build. Only this file is recompiled for a new commit.
-const COMMIT: Option<aye::Commit> = aye::commit_in(include_bytes!(env!("AYE_COMMIT_FILE")));
+const COMMIT: Option<aye::Commit> = aye::parse_commit(include_bytes!(env!("AYE_COMMIT_FILE")));
 
 fn main() -> std::process::ExitCode {
     aye::main(COMMIT)

@@ -2,11 +2,11 @@
 
 #![no_main]
 
-use aye::fuzzing::settings_in;
+use aye::fuzzing::check_settings_text;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    if let Err(error) = settings_in(text) {
+    if let Err(error) = check_settings_text(text) {
         assert!(!error.is_empty() && !error.starts_with("after a change"), "{error}");
     }
 });

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use aye::fuzzing::edited;
+use aye::fuzzing::edit_text;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|given: (&str, &str, &str, bool)| {
@@ -10,7 +10,7 @@ fuzz_target!(|given: (&str, &str, &str, bool)| {
     let is_plain = [text, old, new].iter().all(|part| !part.contains('\r'));
     // A passage that overlaps itself is at two places.
     let is_once = is_plain && !old.is_empty() && text.contains(old) && text.find(old) == text.rfind(old);
-    match edited(text, old, new, all) {
+    match edit_text(text, old, new, all) {
         Ok(result) if is_once => assert_eq!(result, text.replacen(old, new, 1), "an exact place is replaced exactly"),
         Ok(result) => {
             // At most one place a byte, and each takes the new text with other indentation or line endings.

@@ -2,11 +2,11 @@
 
 #![no_main]
 
-use aye::fuzzing::inputs_in;
+use aye::fuzzing::decode_inputs;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|given: (&[u8], u8)| {
     let (bytes, size) = given;
     let pieces: Vec<&[u8]> = bytes.chunks(usize::from(size).max(1)).collect();
-    assert_eq!(inputs_in(&[bytes]), inputs_in(&pieces));
+    assert_eq!(decode_inputs(&[bytes]), decode_inputs(&pieces));
 });

@@ -2,13 +2,13 @@
 
 #![no_main]
 
-use aye::fuzzing::mcp::messages_in;
+use aye::fuzzing::mcp::decode_messages;
 use futures_util::FutureExt;
 use libfuzzer_sys::fuzz_target;
 
 fn messages(pieces: &[&[u8]]) -> Vec<Result<String, String>> {
     // Nothing of it waits for anything.
-    messages_in(pieces).now_or_never().expect("all pieces are there")
+    decode_messages(pieces).now_or_never().expect("all pieces are there")
 }
 
 fuzz_target!(|given: (&[u8], u8)| {

@@ -2,12 +2,12 @@
 
 #![no_main]
 
-use aye::fuzzing::patched;
+use aye::fuzzing::apply_to_text;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&str, &str)| {
     let (text, patch) = input;
-    match patched(text, patch) {
+    match apply_to_text(text, patch) {
         Ok(results) => {
             for result in results {
                 // Every byte comes from the text, from the patch, or ends a line.

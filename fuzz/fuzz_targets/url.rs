@@ -30,7 +30,7 @@ fuzz_target!(|texts: (&str, &str, &str, bool)| {
         // What is connected to is what was judged.
         let again = url::parse(destination.as_str());
         assert!(again.is_ok_and(|again| again.as_str() == destination.as_str()), "{text:?} is read as {:?}", destination.as_str());
-        let _ = destination.follow(allowed);
+        let _ = destination.redirect_target(allowed);
     }
     let bundle = |key: &str, host: &str| {
         let host = toml::Value::from(host);

@@ -3,7 +3,7 @@
 
 use super::host::Files;
 use super::markdown::fence;
-use super::places::{self, Place};
+use super::places::{self, FileLocation};
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,20 +24,20 @@ pub(crate) async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &
     for block in blocks {
         match block {
             ContentBlock::Text(text) => prompt.push_text(&text.text),
-            ContentBlock::Image(image) => prompt.name(&kept_image(&image.data, files).await?),
-            ContentBlock::ResourceLink(link) => match places::of_uri(&link.uri).and_then(|place| place.mention(directory)) {
+            ContentBlock::Image(image) => prompt.name(&store_image(&image.data, files).await?),
+            ContentBlock::ResourceLink(link) => match places::parse_uri(&link.uri).and_then(|place| place.mention(directory)) {
                 Some(mention) => prompt.name(&mention),
                 None => prompt.name(&format!("{} ({})", one_line(&link.name), one_line(&link.uri))),
             },
             ContentBlock::Resource(resource) => match resource.resource {
                 EmbeddedResourceResource::TextResourceContents(text) => {
-                    let place = places::of_uri(&text.uri);
-                    let name = place.as_ref().map_or_else(|| one_line(&text.uri), |place| called(place, directory));
+                    let place = places::parse_uri(&text.uri);
+                    let name = place.as_ref().map_or_else(|| one_line(&text.uri), |place| mention_name(place, directory));
                     prompt.attach(&name, text.text, files).await?;
                 }
                 EmbeddedResourceResource::BlobResourceContents(blob) => {
                     if blob.mime_type.as_deref().is_some_and(|kind| kind.starts_with("image/")) {
-                        prompt.name(&kept_image(&blob.blob, files).await?);
+                        prompt.name(&store_image(&blob.blob, files).await?);
                     } else {
                         let name = one_line(&blob.uri);
                         return Err(format!(
@@ -60,7 +60,7 @@ pub(crate) async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &
             ));
         }
     }
-    let text = prompt.whole();
+    let text = prompt.into_text();
     if text.trim().is_empty() { Err("the prompt is empty".to_owned()) } else { Ok(text) }
 }
 
@@ -97,7 +97,7 @@ impl Prompt {
 
     async fn attach(&mut self, name: &str, text: String, files: &dyn Files) -> Result<(), String> {
         self.behind.push_str("\n\n");
-        if text.len() > INLINE_BYTES || names_something(&text) {
+        if text.len() > INLINE_BYTES || contains_mention(&text) {
             let uri = files.keep_text(name.to_owned(), text).await?;
             self.behind.extend([name, AS_IT_IS, " @", &uri]);
             return Ok(());
@@ -108,14 +108,14 @@ impl Prompt {
         Ok(())
     }
 
-    fn whole(self) -> String {
+    fn into_text(self) -> String {
         let whole = self.text + &self.behind;
         whole.trim_start_matches('\n').to_owned()
     }
 }
 
 /// Returns true if a prompt would treat a part of the text as a mention of a file.
-fn names_something(text: &str) -> bool {
+fn contains_mention(text: &str) -> bool {
     text.split(char::is_whitespace).any(|word| {
         word.split_once('@').is_some_and(|(before, after)| {
             !before.ends_with(char::is_alphanumeric) && after.contains(['/', '.', '"']) && !after.starts_with('@')
@@ -123,8 +123,8 @@ fn names_something(text: &str) -> bool {
     })
 }
 
-fn called(place: &Place, directory: &Path) -> String {
-    let name = places::named(&place.path, directory);
+fn mention_name(place: &FileLocation, directory: &Path) -> String {
+    let name = places::relative_path(&place.path, directory);
     match place.lines {
         None => name,
         Some((first, last)) if first == last => format!("{name}, line {first}"),
@@ -132,7 +132,7 @@ fn called(place: &Place, directory: &Path) -> String {
     }
 }
 
-async fn kept_image(data: &str, files: &dyn Files) -> Result<String, String> {
+async fn store_image(data: &str, files: &dyn Files) -> Result<String, String> {
     let bytes = STANDARD.decode(data.trim()).map_err(|error| format!("the image is not valid base64: {error}"))?;
     Ok(format!("@{}", files.keep_image(bytes).await?))
 }

@@ -38,32 +38,32 @@ impl Buffers {
         client.understands().reads_files.then(|| Self(Arc::new(inner)))
     }
 
-    pub(crate) fn belong_to(&self, session: &SessionId) {
+    pub(crate) fn set_session(&self, session: &SessionId) {
         let _ = self.0.session.set(session.to_string());
     }
 
     /// Starts a new prompt: an editor that did not respond is asked again.
-    pub(crate) fn prompted(&self) {
+    pub(crate) fn start_prompt(&self) {
         self.0.hangs.store(false, Ordering::Relaxed);
     }
 
     /// Returns the content that the editor has for a file.
     pub(crate) async fn text(&self, path: PathBuf) -> Option<String> {
         let session = self.session()?;
-        self.in_time(self.0.client.read_file(ReadTextFileRequest::new(session, path))).await
+        self.with_timeout(self.0.client.read_file(ReadTextFileRequest::new(session, path))).await
     }
 
     /// Tells the editor the new content of a file. Returns true if the editor accepted it.
-    pub(crate) async fn follow(&self, path: PathBuf, text: String) -> bool {
+    pub(crate) async fn send_text(&self, path: PathBuf, text: String) -> bool {
         let Some(session) = self.session().filter(|_| self.0.client.understands().writes_files) else { return false };
-        self.in_time(self.0.client.write_file(WriteTextFileRequest::new(session, path, text))).await.is_some()
+        self.with_timeout(self.0.client.write_file(WriteTextFileRequest::new(session, path, text))).await.is_some()
     }
 
     fn session(&self) -> Option<String> {
         self.0.session.get().filter(|_| !self.0.hangs.load(Ordering::Relaxed)).cloned()
     }
 
-    async fn in_time<T>(&self, answer: impl Future<Output = Result<T, String>>) -> Option<T> {
+    async fn with_timeout<T>(&self, answer: impl Future<Output = Result<T, String>>) -> Option<T> {
         match timeout(TIMEOUT, answer).await {
             Ok(Ok(answer)) => Some(answer),
             Ok(Err(error)) => {

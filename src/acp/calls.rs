@@ -2,7 +2,7 @@
 
 use super::markdown::fence;
 use super::places;
-use crate::protocol::{Arguments, CallId, FileDiff, ToolError, ToolStatus, cut_after, cut_before};
+use crate::protocol::{Arguments, CallId, FileDiff, ToolError, ToolStatus, cut_position_after, cut_position_before};
 use agent_client_protocol::v1::schema::{Content, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolKind};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -48,7 +48,7 @@ pub(crate) fn locations(arguments: &Arguments, directory: &Path) -> Vec<ToolCall
 }
 
 /// Returns the locations of a change.
-pub(crate) fn changed(paths: &[PathBuf], diffs: &[FileDiff], directory: &Path) -> Vec<ToolCallLocation> {
+pub(crate) fn change_locations(paths: &[PathBuf], diffs: &[FileDiff], directory: &Path) -> Vec<ToolCallLocation> {
     let starts = diffs.iter().flat_map(|file| &file.hunks).map(|hunk| u32::try_from(hunk.new_start));
     let line = starts.flatten().find(|line| *line > 0);
     let path = |(at, path): (usize, &PathBuf)| {
@@ -66,17 +66,17 @@ pub(crate) fn raw_input(arguments: &Arguments) -> Option<Value> {
                 return Some(Value::Object(object.clone()));
             }
             let short = |(name, value): (&String, &Value)| {
-                let value = value.as_str().map_or_else(|| value.clone(), |text| Value::String(shown(text, RAW_BYTES / 8)));
+                let value = value.as_str().map_or_else(|| value.clone(), |text| Value::String(excerpt(text, RAW_BYTES / 8)));
                 (name.clone(), value)
             };
             Some(Value::Object(object.iter().map(short).collect::<Map<_, _>>()))
         }
-        Arguments::Malformed(text) => Some(Value::String(shown(text, RAW_BYTES))),
+        Arguments::Malformed(text) => Some(Value::String(excerpt(text, RAW_BYTES))),
     }
 }
 
 pub(crate) fn raw_output(output: &str, error: Option<&ToolError>, artifacts: &[String]) -> Value {
-    let mut raw = json!({"output": shown(output, SHOWN_BYTES)});
+    let mut raw = json!({"output": excerpt(output, SHOWN_BYTES)});
     if let Some(error) = error {
         raw["error"] = json!({"code": error.code.as_str(), "message": error.message});
     }
@@ -96,19 +96,19 @@ pub(crate) fn status(status: ToolStatus) -> ToolCallStatus {
 /// Returns the summary as a single line.
 pub(crate) fn title(summary: &str) -> String {
     let line: String = summary.split_whitespace().collect::<Vec<_>>().join(" ");
-    let end = cut_before(&line, TITLE_BYTES);
+    let end = cut_position_before(&line, TITLE_BYTES);
     if end < line.len() { format!("{}…", &line[..end]) } else { line }
 }
 
 /// Returns the text, shortened to its start and end if it is too long.
-pub(crate) fn shown(text: &str, most: usize) -> String {
-    crate::protocol::truncated(text, most).into_owned()
+pub(crate) fn excerpt(text: &str, most: usize) -> String {
+    crate::protocol::truncate(text, most).into_owned()
 }
 
 /// Shortens the text to its last bytes.
 pub(crate) fn tail(text: &mut String, most: usize) {
     if text.len() > 2 * most {
-        let start = cut_after(text, text.len() - most);
+        let start = cut_position_after(text, text.len() - most);
         text.drain(..start);
     }
 }
@@ -132,7 +132,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// Assigns a name to a call that was just requested.
-    pub(crate) fn begin(&mut self, id: &CallId) -> String {
+    pub(crate) fn assign_name(&mut self, id: &CallId) -> String {
         *self.seen.entry(id.clone()).or_default() += 1;
         self.tool_call_id(id)
     }
@@ -155,7 +155,7 @@ mod tests {
         let arguments = Arguments::parse(r#"{"path": "src/a.rs", "offset": 12, "limit": 3}"#);
         let found = locations(&arguments, Path::new("/w"));
         assert_eq!((found[0].path.as_path(), found[0].line), (Path::new("/w/src/a.rs"), Some(12)));
-        let found = changed(&["src/a.rs".into(), "/x/b".into()], &FileDiffs::read("@@ -3,2 +7,3 @@\n"), Path::new("/w"));
+        let found = change_locations(&["src/a.rs".into(), "/x/b".into()], &FileDiffs::read("@@ -3,2 +7,3 @@\n"), Path::new("/w"));
         assert_eq!((found[0].line, found[1].line, found[1].path.as_path()), (Some(7), None, Path::new("/x/b")));
     }
 
@@ -165,7 +165,7 @@ mod tests {
         assert!(raw["path"] == "a" && raw["content"].as_str().unwrap().len() < 20_000);
         let (mut names, id) = (Names::default(), CallId::new("call_1"));
         assert_eq!(
-            [names.begin(&id), names.tool_call_id(&id), names.begin(&id), names.tool_call_id(&id)],
+            [names.assign_name(&id), names.tool_call_id(&id), names.assign_name(&id), names.tool_call_id(&id)],
             ["call_1", "call_1", "call_1~2", "call_1~2"]
         );
     }

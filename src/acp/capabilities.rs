@@ -2,7 +2,7 @@
 
 use super::client::EditorCapabilities;
 use super::host::{Authentication, Server, ServerReach};
-use super::rpc::wrong;
+use super::rpc::invalid_params;
 use agent_client_protocol::Error;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
@@ -11,7 +11,7 @@ use agent_client_protocol::v1::schema::{
     SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities,
 };
 
-pub(crate) fn understood(client: &ClientCapabilities) -> EditorCapabilities {
+pub(crate) fn editor_capabilities(client: &ClientCapabilities) -> EditorCapabilities {
     let session = client.session.as_ref();
     EditorCapabilities {
         reads_files: client.fs.read_text_file,
@@ -23,7 +23,7 @@ pub(crate) fn understood(client: &ClientCapabilities) -> EditorCapabilities {
 }
 
 /// Returns the authentication methods. Methods that need a terminal are only offered to an editor that has one.
-pub(crate) fn ways_in(ways: Vec<Authentication>, understands: EditorCapabilities) -> Vec<AuthMethod> {
+pub(crate) fn auth_methods(ways: Vec<Authentication>, understands: EditorCapabilities) -> Vec<AuthMethod> {
     let method = |way: Authentication| match way.in_terminal.filter(|_| understands.terminal_sign_in) {
         Some(arguments) => {
             let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
@@ -61,7 +61,7 @@ pub(crate) fn server(server: McpServer) -> Result<Server, Error> {
         }
         McpServer::Http(server) => (server.name, ServerReach::Http { url: server.url, headers: pairs(server.headers) }),
         McpServer::Sse(server) => (server.name, ServerReach::Events { url: server.url, headers: pairs(server.headers) }),
-        _ => return Err(wrong("unsupported MCP server transport: must be stdio, http or sse")),
+        _ => return Err(invalid_params("unsupported MCP server transport: must be stdio, http or sse")),
     };
     Ok(Server { name, reach })
 }

@@ -50,7 +50,7 @@ impl Client {
         Self { connection, room, understands, looks, flow: None }
     }
 
-    fn takes_more(&self, more: bool) {
+    fn has_room(&self, more: bool) {
         if let Some(flow) = &self.flow {
             flow.send_replace(more);
         }
@@ -66,9 +66,9 @@ impl Client {
             Ok(room) => room,
             Err(TryAcquireError::Closed) => return,
             Err(TryAcquireError::NoPermits) => {
-                self.takes_more(false);
+                self.has_room(false);
                 let room = self.room.acquire().await;
-                self.takes_more(true);
+                self.has_room(true);
                 let Ok(room) = room else { return };
                 room
             }

@@ -42,7 +42,7 @@ pub(crate) enum ParsedPrompt {
     Invalid(String),
 }
 
-pub(crate) fn advertised(registry: Registry, own: &[CustomCommand]) -> Vec<AvailableCommand> {
+pub(crate) fn available_commands(registry: Registry, own: &[CustomCommand]) -> Vec<AvailableCommand> {
     let words = |name: &str| registry.iter().find(|(entry, _)| *entry == name).map_or("", |(_, words)| words);
     let handled = HANDLED.iter().map(|(name, hint)| available(&name[1..], words(name), *hint));
     let prompts = CustomCommand::BUILT_IN_NAMES.into_iter().map(|name| available(name, words(&format!("/{name}")), None));
@@ -62,7 +62,7 @@ fn is_taken(registry: Registry, name: &str) -> bool {
 }
 
 /// Returns the meaning of a prompt. A path, or a slash in the middle of text, is not a command.
-pub(crate) fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> ParsedPrompt {
+pub(crate) fn parse_prompt(text: String, registry: Registry, own: &[CustomCommand]) -> ParsedPrompt {
     let Some(typed) = text.trim().strip_prefix('/') else { return ParsedPrompt::Prompt(text) };
     let (word, behind) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     let behind = behind.trim();
@@ -77,7 +77,7 @@ pub(crate) fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> 
         if command.text.is_empty() {
             return ParsedPrompt::Invalid(format!("`{}` is empty; write the prompt for the model into it", command.source));
         }
-        if command.wants_arguments() && behind.is_empty() {
+        if command.needs_arguments() && behind.is_empty() {
             return ParsedPrompt::Invalid(format!("missing argument: `/{word} {}`", command.argument_hint.unwrap_or_default()));
         }
         return ParsedPrompt::Prompt(command.expand(behind));
@@ -92,7 +92,8 @@ pub(crate) fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> 
 }
 
 pub(crate) fn help(registry: Registry, own: &[CustomCommand]) -> String {
-    let lines = advertised(registry, own).into_iter().map(|command| format!("- `/{}`: {}", command.name, command.description));
+    let lines =
+        available_commands(registry, own).into_iter().map(|command| format!("- `/{}`: {}", command.name, command.description));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn built_in_commands_precede_user_commands_and_paths_are_prompts() {
         let commands = [own("fix", "Fix $ARGUMENTS"), own("theme", "Mine"), own("due", "---\nargument-hint: <day>\n---\nOn $1")];
-        let meant = |text: &str| meant(text.to_owned(), ALL, &commands);
+        let meant = |text: &str| parse_prompt(text.to_owned(), ALL, &commands);
         assert_eq!(meant("/compact the parser"), ParsedPrompt::BuiltIn("compact", "the parser".to_owned()));
         assert_eq!(meant("/fix it"), ParsedPrompt::Prompt("Fix it".to_owned()));
         assert_eq!(meant("/usr/bin/env is what?"), ParsedPrompt::Prompt("/usr/bin/env is what?".to_owned()));
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn advertised_commands_use_the_common_descriptions_and_have_unique_names() {
-        let told = advertised(ALL, &[own("fix", "Fix it"), own("theme", "Mine")]);
+        let told = available_commands(ALL, &[own("fix", "Fix it"), own("theme", "Mine")]);
         let mut names: Vec<&str> = told.iter().map(|command| command.name.as_str()).collect();
         assert_eq!(told[0].description, "keys and commands");
         assert!(names.contains(&"fix") && !names.contains(&"theme"));

@@ -5,7 +5,7 @@ use super::capabilities;
 use super::client::{Client, EditorCapabilities, Sanitizers};
 use super::commands::Registry;
 use super::host::{Host, RunningSession, SessionOpening, SessionOrigin};
-use super::rpc::{INTERNAL, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Reply, TASK_RUNNING, refuse, reply, wrong};
+use super::rpc::{INTERNAL, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Reply, TASK_RUNNING, invalid_params, refuse, reply};
 use super::session::{ASKS, Ask, Session};
 use super::transport::{self, Pipes, UPDATES_OUT};
 use agent_client_protocol::schema::ProtocolVersion;
@@ -32,16 +32,16 @@ const MAX_OPENING: usize = 8;
 /// Sessions per page of the list.
 const PAGE: usize = 100;
 /// Time for the last messages to be written.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for all sessions to save themselves.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Part of that time that is reserved for the editor to read the last messages.
-const SOON: Duration = Duration::from_secs(1);
+const READ_GRACE: Duration = Duration::from_secs(1);
 /// Places in the queue of a session that are reserved for cancellations.
 const FOR_CANCEL: usize = 8;
 
 /// The parts of a connection.
-pub(crate) struct Front {
+pub(crate) struct ConnectionParts {
     pub host: Arc<dyn Host>,
     pub looks: Sanitizers,
     pub version: &'static str,
@@ -50,15 +50,15 @@ pub(crate) struct Front {
 
 /// The reason why the connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum EndReason {
     /// The editor closed its end, or no longer reads.
     Closed,
     Stopped,
 }
 
 /// The state that all requests share.
-struct Door {
-    front: Front,
+struct SharedState {
+    front: ConnectionParts,
     room: Arc<Semaphore>,
     opening: Arc<Semaphore>,
     understands: OnceLock<EditorCapabilities>,
@@ -67,16 +67,16 @@ struct Door {
 
 /// Serves an editor until it disconnects or `stop` fires. All sessions are saved before it returns.
 pub(crate) async fn serve(
-    front: Front,
+    front: ConnectionParts,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
     stop: impl Future<Output = ()> + Send,
-) -> Ended {
+) -> EndReason {
     let Pipes { lines, out, written } = transport::open(input, output);
     let (near, far) = Channel::duplex();
     let (from, to) = near.into_parts();
     let room = Arc::new(Semaphore::new(UPDATES_OUT));
-    let door = Arc::new(Door {
+    let door = Arc::new(SharedState {
         front,
         room: room.clone(),
         opening: Arc::new(Semaphore::new(MAX_OPENING)),
@@ -88,11 +88,11 @@ pub(crate) async fn serve(
     let complain = out.clone();
     let incoming = tokio::spawn(async move {
         // The connection is closed once all sessions have sent their last message.
-        let to = transport::bring_in(lines, to, complain).await;
+        let to = transport::forward_messages(lines, to, complain).await;
         let _ = closed.send(());
         to
     });
-    let outgoing = tokio::spawn(transport::carry_out(from, out, room.clone(), gone.clone()));
+    let outgoing = tokio::spawn(transport::write_messages(from, out, room.clone(), gone.clone()));
     let (requests, notifications, end) = (door.clone(), door.clone(), door.clone());
     let ended = Agent
         .v1()
@@ -113,13 +113,13 @@ pub(crate) async fn serve(
         )
         .connect_with(far, async move |_connection| {
             let ended = tokio::select! {
-                _ = is_closed => Ended::Closed,
+                _ = is_closed => EndReason::Closed,
                 // The editor no longer reads.
-                () = gone.cancelled() => Ended::Closed,
-                () = stop => Ended::Stopped,
+                () = gone.cancelled() => EndReason::Closed,
+                () = stop => EndReason::Stopped,
             };
             let mut closing = std::pin::pin!(timeout(SHUTDOWN_TIMEOUT, end.close_all()));
-            if timeout(SOON, &mut closing).await.is_err() {
+            if timeout(READ_GRACE, &mut closing).await.is_err() {
                 // An editor that does not read must not block anything.
                 room.close();
                 let _ = closing.await;
@@ -128,15 +128,15 @@ pub(crate) async fn serve(
         })
         .await;
     incoming.abort();
-    let _ = timeout(LAST_WORDS, outgoing).await;
-    let _ = timeout(LAST_WORDS, written).await;
+    let _ = timeout(FLUSH_TIMEOUT, outgoing).await;
+    let _ = timeout(FLUSH_TIMEOUT, written).await;
     ended.unwrap_or_else(|error| {
         tracing::warn!(%error, "the connection to the editor");
-        Ended::Closed
+        EndReason::Closed
     })
 }
 
-impl Door {
+impl SharedState {
     /// Handles a request. Never waits: responses of the editor to aye's own requests arrive on the same connection.
     fn request(self: Arc<Self>, request: ClientRequest, to: Reply, connection: ConnectionTo<agent_client_protocol::Client>) {
         if let ClientRequest::InitializeRequest(request) = request {
@@ -148,15 +148,15 @@ impl Door {
         match request {
             ClientRequest::PromptRequest(request) => {
                 let id = request.session_id.to_string();
-                self.hand_on(&id, to, |to| Ask::Prompt(request, to));
+                self.forward(&id, to, |to| Ask::Prompt(request, to));
             }
             ClientRequest::SetSessionModeRequest(request) => {
                 let id = request.session_id.to_string();
-                self.hand_on(&id, to, |to| Ask::Mode(request, to));
+                self.forward(&id, to, |to| Ask::Mode(request, to));
             }
             ClientRequest::SetSessionConfigOptionRequest(request) => {
                 let id = request.session_id.to_string();
-                self.hand_on(&id, to, |to| Ask::Option(request, to));
+                self.forward(&id, to, |to| Ask::Option(request, to));
             }
             ClientRequest::ExtMethodRequest(_) => {
                 let _ = to.respond_with_error(Error::method_not_found());
@@ -167,7 +167,7 @@ impl Door {
                 };
                 let client = Client::new(connection, self.room.clone(), understands, self.front.looks);
                 tokio::spawn(async move {
-                    self.slowly(request, to, client).await;
+                    self.spawn_request(request, to, client).await;
                     drop(place);
                 });
             }
@@ -175,10 +175,10 @@ impl Door {
     }
 
     fn initialize(&self, request: &InitializeRequest, to: Reply) {
-        let understands = capabilities::understood(&request.client_capabilities);
+        let understands = capabilities::editor_capabilities(&request.client_capabilities);
         // The capabilities of the first `initialize` stay in effect.
         let understands = *self.understands.get_or_init(|| understands);
-        let ways = capabilities::ways_in(self.front.host.ways_in(), understands);
+        let ways = capabilities::auth_methods(self.front.host.auth_methods(), understands);
         reply(to, Ok(capabilities::answer(ProtocolVersion::V1, ways, self.front.version)));
     }
 
@@ -199,7 +199,7 @@ impl Door {
         self.sessions().get(id).cloned()
     }
 
-    fn hand_on(&self, id: &str, to: Reply, ask: impl FnOnce(Reply) -> Ask) {
+    fn forward(&self, id: &str, to: Reply, ask: impl FnOnce(Reply) -> Ask) {
         let Some(session) = self.session(id) else {
             return refuse(
                 to,
@@ -218,14 +218,14 @@ impl Door {
     }
 
     /// Handles a request that takes time, because of a disk or a provider.
-    async fn slowly(&self, request: ClientRequest, to: Reply, client: Client) {
+    async fn spawn_request(&self, request: ClientRequest, to: Reply, client: Client) {
         match request {
             ClientRequest::AuthenticateRequest(request) => {
-                let known = self.front.host.ways_in().iter().any(|way| way.id == &*request.method_id.0);
+                let known = self.front.host.auth_methods().iter().any(|way| way.id == &*request.method_id.0);
                 if !known {
                     return refuse(to, INVALID_PARAMS, format!("unknown authentication method `{}`", request.method_id.0));
                 }
-                let done = self.front.host.authenticated().await;
+                let done = self.front.host.check_authentication().await;
                 reply(to, done.map(|()| AuthenticateResponse::new()).map_err(Into::into));
             }
             ClientRequest::NewSessionRequest(request) => {
@@ -302,9 +302,9 @@ impl Door {
             Err(refusal) => return reply::<()>(to, Err(refusal.into())),
         };
         let (asks, receive) = mpsc::channel(ASKS);
-        let (mut session, history, notices) = Session::begin(client, buffers, self.front.registry, opened).await;
+        let (mut session, history, notices) = Session::start(client, buffers, self.front.registry, opened).await;
         let id = session.id().to_string();
-        session.tell_history(history).await;
+        session.send_history(history).await;
         self.sessions().insert(id.clone(), asks);
         answer(&id, &session, to);
         tokio::spawn(async move {
@@ -316,7 +316,7 @@ impl Door {
     async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
         let from: usize = match &request.cursor {
             None => 0,
-            Some(cursor) => cursor.parse().map_err(|_| wrong(format!("invalid cursor `{cursor}`")))?,
+            Some(cursor) => cursor.parse().map_err(|_| invalid_params(format!("invalid cursor `{cursor}`")))?,
         };
         let all = self.front.host.list(request.cwd).await?;
         let more = (all.len() > from.saturating_add(PAGE)).then(|| (from + PAGE).to_string());
@@ -331,17 +331,17 @@ impl Door {
     async fn close(&self, id: &str) -> bool {
         let session = self.sessions().remove(id);
         let Some(session) = session else { return false };
-        ended(&session, false).await;
+        wait_for_end(&session, false).await;
         true
     }
 
     async fn close_all(&self) {
         let all: Vec<_> = self.sessions().drain().map(|(_, session)| session).collect();
-        futures_util::future::join_all(all.iter().map(|session| ended(session, true))).await;
+        futures_util::future::join_all(all.iter().map(|session| wait_for_end(session, true))).await;
     }
 }
 
-async fn ended(session: &mpsc::Sender<Ask>, gone: bool) {
+async fn wait_for_end(session: &mpsc::Sender<Ask>, gone: bool) {
     let (closed, is_closed) = oneshot::channel();
     if session.send(Ask::Close { gone, closed }).await.is_ok() {
         let _ = is_closed.await;
@@ -356,7 +356,7 @@ fn session_opening(
 ) -> Result<SessionOpening, Error> {
     let relative = |path: &&PathBuf| !Path::new(path).is_absolute();
     if let Some(path) = std::iter::once(&cwd).chain(&more).find(relative) {
-        return Err(wrong(format!("`{}` is not an absolute path of a directory", path.display())));
+        return Err(invalid_params(format!("`{}` is not an absolute path of a directory", path.display())));
     }
     let servers = servers.into_iter().map(capabilities::server).collect::<Result<Vec<_>, _>>()?;
     Ok(SessionOpening { which, directory: cwd, more, servers, buffers: None })

@@ -21,7 +21,7 @@ pub(crate) enum Direction {
 }
 
 /// Applies the diff of a file to the text, if the text is exactly the one the diff was made from.
-fn applied(file: &FileDiff, text: &str, way: Direction) -> Option<String> {
+fn apply(file: &FileDiff, text: &str, way: Direction) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (mut out, mut at) = (String::new(), 0);
     for hunk in &file.hunks {
@@ -48,21 +48,21 @@ fn applied(file: &FileDiff, text: &str, way: Direction) -> Option<String> {
 }
 
 /// Returns what an editor shows of the file; `now` is its current text, if it can be read.
-fn shown(file: &FileDiff, path: &Path, now: Option<&str>, way: Direction) -> Vec<Diff> {
+fn editor_diffs(file: &FileDiff, path: &Path, now: Option<&str>, way: Direction) -> Vec<Diff> {
     let was_missing = file.kind == FileDiffKind::Added;
     let now = now.filter(|text| text.len() <= WHOLE_BYTES).map(|text| text.replace("\r\n", "\n"));
     if let Some(now) = &now
-        && let Some(other) = applied(file, now, way).filter(|text| text.len() <= WHOLE_BYTES)
+        && let Some(other) = apply(file, now, way).filter(|text| text.len() <= WHOLE_BYTES)
     {
         let (old, new) = match way {
             Direction::Forth => (now.clone(), other),
             Direction::Back => (other, now.clone()),
         };
-        let old = Some(old).filter(|old| !(was_missing || way == Direction::Back && old.is_empty() && begins_empty(file)));
+        let old = Some(old).filter(|old| !(was_missing || way == Direction::Back && old.is_empty() && has_empty_old_side(file)));
         return vec![Diff::new(path, new).old_text(old)];
     }
     // A file that does not exist yet is new, whatever its diff calls it.
-    let is_new = was_missing || now.is_none() && way == Direction::Forth && begins_empty(file);
+    let is_new = was_missing || now.is_none() && way == Direction::Forth && has_empty_old_side(file);
     let piece = |hunk: &DiffHunk| {
         let old = (!is_new).then(|| hunk.old_lines().collect::<String>());
         Diff::new(path, hunk.new_lines().collect::<String>()).old_text(old)
@@ -70,7 +70,7 @@ fn shown(file: &FileDiff, path: &Path, now: Option<&str>, way: Direction) -> Vec
     file.hunks.iter().map(piece).collect()
 }
 
-fn begins_empty(file: &FileDiff) -> bool {
+fn has_empty_old_side(file: &FileDiff) -> bool {
     matches!(&file.hunks[..], [hunk] if hunk.old_lines().next().is_none() && hunk.old_start == 0)
 }
 
@@ -91,7 +91,7 @@ pub(crate) async fn contents(
         let Some(named) = named else { continue };
         let path = places::absolute(&named.to_string_lossy(), directory);
         let now = if diffs.len() < MAX { files.text(&path).await } else { None };
-        diffs.extend(shown(file, &path, now.as_deref(), way));
+        diffs.extend(editor_diffs(file, &path, now.as_deref(), way));
     }
     let left_out = diffs.len().saturating_sub(MAX);
     (diffs.into_iter().take(MAX).map(ToolCallContent::Diff).collect(), left_out)
@@ -109,16 +109,16 @@ mod tests {
         let files = FileDiffs::read(DIFF);
         assert_eq!((files.len(), files[0].name.as_deref(), files[0].hunks.len()), (1, Some("a.txt"), 1));
         let (old, new) = ("one\ntwo\n-- not a head\n", "one\nTWO\n+++ nor this");
-        assert_eq!(applied(&files[0], old, Direction::Forth).as_deref(), Some(new));
-        assert_eq!(applied(&files[0], new, Direction::Back).as_deref(), Some(old));
-        assert_eq!(applied(&files[0], "one\nthree\n-- not a head\n", Direction::Forth), None);
+        assert_eq!(apply(&files[0], old, Direction::Forth).as_deref(), Some(new));
+        assert_eq!(apply(&files[0], new, Direction::Back).as_deref(), Some(old));
+        assert_eq!(apply(&files[0], "one\nthree\n-- not a head\n", Direction::Forth), None);
     }
 
     #[test]
     fn appended_text_is_shown_as_an_addition_and_new_files_have_no_old_text() {
         let files = FileDiffs::read("--- a/log\n+++ b/log\n@@ -0,0 +1 @@\n+more\n");
         let shown_text = |now: Option<&str>, way| {
-            let shown = shown(&files[0], Path::new("/w/log"), now, way);
+            let shown = editor_diffs(&files[0], Path::new("/w/log"), now, way);
             (shown[0].old_text.clone(), shown[0].new_text.clone())
         };
         assert_eq!(shown_text(Some("all before\n"), Direction::Forth), (Some(String::new()), "more\n".to_owned()));
@@ -134,15 +134,15 @@ mod tests {
         let told: Vec<_> =
             files.iter().map(|file| (file.name.as_deref(), file.kind == FileDiffKind::Deleted, file.hunks.len())).collect();
         assert_eq!(told, [(Some("x"), true, 1), (Some("k"), false, 1)]);
-        assert_eq!(applied(&files[0], "gone\n", Direction::Forth).as_deref(), Some(""));
+        assert_eq!(apply(&files[0], "gone\n", Direction::Forth).as_deref(), Some(""));
     }
 
     #[test]
     fn malformed_diffs_are_parsed_without_panics() {
         for text in ["", "@@ -1,9 +1 @@\n-a", "--- \n+++ \n@@ -x +1 @@\n", "@@ -0,0 +0,0 @@\n", "\\ No\n--- a\n"] {
             for file in FileDiffs::read(text).iter() {
-                applied(file, "a\nb\n", Direction::Forth);
-                applied(file, "a\nb\n", Direction::Back);
+                apply(file, "a\nb\n", Direction::Forth);
+                apply(file, "a\nb\n", Direction::Back);
             }
         }
     }

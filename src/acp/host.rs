@@ -134,10 +134,10 @@ pub(crate) trait Host: Send + Sync + 'static {
 
     fn delete(&self, id: String) -> Answer<()>;
 
-    fn ways_in(&self) -> Vec<Authentication>;
+    fn auth_methods(&self) -> Vec<Authentication>;
 
     /// Returns an error unless a model is ready to use.
-    fn authenticated(&self) -> Answer<()>;
+    fn check_authentication(&self) -> Answer<()>;
 }
 
 /// The files and artifacts of a session.
@@ -154,9 +154,9 @@ pub(crate) trait Files: Send + Sync + 'static {
 }
 
 /// A host without files.
-pub(crate) struct Nothing;
+pub(crate) struct NoFiles;
 
-impl Files for Nothing {
+impl Files for NoFiles {
     fn text(&self, _: &Path) -> BoxFuture<'static, Option<String>> {
         Box::pin(async { None })
     }

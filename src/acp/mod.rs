@@ -22,7 +22,7 @@ mod update_mapper;
 
 pub(crate) use buffers::Buffers;
 pub(crate) use client::Sanitizers;
-pub(crate) use connection::{Ended, Front, serve};
+pub(crate) use connection::{ConnectionParts, EndReason, serve};
 pub(crate) use host::{
     Answer, Authentication, Files, Host, Listed, Refusal, RunningSession, Server, ServerReach, SessionOpening, SessionOrigin,
 };

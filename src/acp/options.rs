@@ -36,18 +36,19 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn modes(&self) -> SessionModeState {
-        let modes = self.offered().map(|(mode, name, words)| SessionMode::new(mode.as_str(), name).description(words.to_owned()));
+        let modes =
+            self.offered_modes().map(|(mode, name, words)| SessionMode::new(mode.as_str(), name).description(words.to_owned()));
         SessionModeState::new(self.mode.as_str(), modes.collect())
     }
 
-    fn offered(&self) -> impl Iterator<Item = (Mode, &'static str, &'static str)> {
+    fn offered_modes(&self) -> impl Iterator<Item = (Mode, &'static str, &'static str)> {
         let (laxest, mode) = (self.laxest, self.mode);
         MODES.into_iter().filter(move |(offered, ..)| *offered <= laxest || *offered == mode)
     }
 
     pub(crate) fn config(&self) -> Vec<SessionConfigOption> {
         let modes = self
-            .offered()
+            .offered_modes()
             .map(|(mode, name, words)| SessionConfigSelectOption::new(mode.as_str(), name).description(words.to_owned()));
         let mode = SessionConfigOption::select(MODE, "Mode", self.mode.as_str(), modes.collect::<Vec<_>>())
             .description("which actions need approval".to_owned())
@@ -86,8 +87,8 @@ impl Options {
     }
 
     pub(crate) fn set_mode(&self, name: &str) -> Result<Command, String> {
-        let found = self.offered().find(|(mode, ..)| mode.as_str() == name);
-        let names = || self.offered().map(|(mode, ..)| mode.as_str()).collect::<Vec<_>>().join(", ");
+        let found = self.offered_modes().find(|(mode, ..)| mode.as_str() == name);
+        let names = || self.offered_modes().map(|(mode, ..)| mode.as_str()).collect::<Vec<_>>().join(", ");
         found
             .map(|(mode, ..)| Command::SetMode { mode })
             .ok_or_else(|| format!("unknown mode `{name}`; must be one of {}", names()))
@@ -102,7 +103,7 @@ pub(crate) fn set_model(name: &str) -> Result<Command, String> {
 }
 
 pub(crate) fn set_effort(name: &str) -> Result<Command, String> {
-    match (name, Effort::named(name)) {
+    match (name, Effort::from_name(name)) {
         (BY_ITSELF, _) => Ok(Command::SetEffort { effort: None }),
         (_, Some(effort)) => Ok(Command::SetEffort { effort: Some(effort) }),
         _ => Err(format!("unknown effort `{name}`; must be {BY_ITSELF}, {}", Effort::names(&Effort::ALL))),

@@ -2,7 +2,7 @@
 
 use super::calls;
 use super::client::Sanitizers;
-use crate::protocol::{Amendment, Approval, Decision, DiscardedEffect, GrantScope, Offer, Remember};
+use crate::protocol::{Amendment, Approval, Decision, DiscardedEffect, GrantChoice, GrantOption, GrantScope};
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionResponse, ToolCallContent,
 };
@@ -26,7 +26,7 @@ const MAX_LISTED: usize = 40;
 
 /// The outcome of an approval prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answered {
+pub(crate) enum PermissionOutcome {
     Decided(Decision),
     /// Stop the whole prompt.
     Stopped,
@@ -40,19 +40,19 @@ pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionO
         options.push(PermissionOption::new(REJECT, "Reject", PermissionOptionKind::RejectOnce));
         return options;
     }
-    if approval.effects.as_ref().is_none_or(|effects| effects.obstacle().is_none()) {
+    if approval.effects.as_ref().is_none_or(|effects| effects.approval_obstacle().is_none()) {
         options.push(PermissionOption::new(ALLOW, "Allow once", PermissionOptionKind::AllowOnce));
     }
     if approval.plan.is_some() {
         options.push(PermissionOption::new(CLEAN, "Carry out in a clean context", PermissionOptionKind::AllowOnce));
     }
     for (at, path) in selectable(approval).into_iter().enumerate() {
-        let label = calls::title(&(looks.reveal)(&calls::shown(&format!("Allow all but {path}"), OPTION_BYTES)));
+        let label = calls::title(&(looks.reveal)(&calls::excerpt(&format!("Allow all but {path}"), OPTION_BYTES)));
         options.push(PermissionOption::new(format!("{WITHOUT}{at}"), label, PermissionOptionKind::AllowOnce));
     }
     if let Some(offer) = approval.always.offers.first() {
         let rules = offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        let rules = calls::title(&(looks.reveal)(&calls::shown(&rules, OPTION_BYTES)));
+        let rules = calls::title(&(looks.reveal)(&calls::excerpt(&rules, OPTION_BYTES)));
         for (id, scope, words) in [
             (ALWAYS, GrantScope::Session, "Always in this session"),
             (ALWAYS_HERE, GrantScope::Project, "Always in this project"),
@@ -68,8 +68,8 @@ pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionO
 
 /// Returns the paths of which each can be left out; none if there are too many for one option each.
 fn selectable(approval: &Approval) -> Vec<&str> {
-    let effects = approval.effects.as_deref().filter(|effects| effects.obstacle().is_none());
-    let paths: Vec<&str> = effects.map(|effects| effects.listed().collect()).unwrap_or_default();
+    let effects = approval.effects.as_deref().filter(|effects| effects.approval_obstacle().is_none());
+    let paths: Vec<&str> = effects.map(|effects| effects.listed_paths().collect()).unwrap_or_default();
     if (2..=MAX_SELECTABLE).contains(&paths.len()) { paths } else { Vec::new() }
 }
 
@@ -88,7 +88,7 @@ fn is_conflict(approval: &Approval) -> bool {
     approval.effects.as_ref().is_some_and(|effects| effects.conflict.is_some())
 }
 
-fn can_be_kept(offer: &Offer, scope: GrantScope) -> bool {
+fn can_be_kept(offer: &GrantOption, scope: GrantScope) -> bool {
     let asks_still = offer.asks_still.contains(&scope);
     let in_file = scope == GrantScope::Session
         || offer.memory_only.is_none() && offer.places.iter().any(|place| place.scope == scope && place.refused.is_none());
@@ -132,7 +132,7 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
             lines.push(format!("- created {} files in {}:", group.files.len(), calls::title(&reveal(&group.folder))));
             lines.extend(group.files.iter().map(|file| format!("  - {}", calls::title(&reveal(file)))));
         }
-        lines.extend(effects.unlisted());
+        lines.extend(effects.unlisted_reason());
     }
     lines.extend(
         approval
@@ -156,34 +156,35 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
 
 /// Returns the meaning of an answer. An answer that is not understood is a denial. `partial`: the decisions of the options that
 /// leave out one path.
-pub(crate) fn answered(result: Result<RequestPermissionResponse, String>, partial: &[Decision]) -> Answered {
-    let denied = |reason: Option<String>| Answered::Decided(Decision::Denied { reason });
+pub(crate) fn parse_outcome(result: Result<RequestPermissionResponse, String>, partial: &[Decision]) -> PermissionOutcome {
+    let denied = |reason: Option<String>| PermissionOutcome::Decided(Decision::Denied { reason });
     let response = match result {
         Ok(response) => response,
         Err(message) => {
-            let message = calls::shown(&message, REASON_BYTES);
+            let message = calls::excerpt(&message, REASON_BYTES);
             return denied(Some(format!("the editor could not show the approval: {message}")));
         }
     };
-    let always = |scope| Answered::Decided(Decision::ApprovedAlways { remember: Remember { scope, offer: 0, until: None } });
+    let always =
+        |scope| PermissionOutcome::Decided(Decision::ApprovedAlways { remember: GrantChoice { scope, offer: 0, until: None } });
     match response.outcome {
         RequestPermissionOutcome::Selected(selected) => match &*selected.option_id.0 {
-            ALLOW => Answered::Decided(Decision::Approved),
-            CLEAN => Answered::Decided(Decision::ApprovedInCleanContext),
-            RUN_AGAIN => Answered::Decided(Decision::Previewed),
+            ALLOW => PermissionOutcome::Decided(Decision::Approved),
+            CLEAN => PermissionOutcome::Decided(Decision::ApprovedInCleanContext),
+            RUN_AGAIN => PermissionOutcome::Decided(Decision::Previewed),
             ALWAYS => always(GrantScope::Session),
             ALWAYS_HERE => always(GrantScope::Project),
             REJECT => denied(reason(response.meta.as_ref())),
-            other => match chosen(other, partial) {
-                Some(decision) => Answered::Decided(decision.clone()),
-                None => denied(Some(format!("the editor answered with an unknown option `{}`", calls::shown(other, 80)))),
+            other => match decision_for(other, partial) {
+                Some(decision) => PermissionOutcome::Decided(decision.clone()),
+                None => denied(Some(format!("the editor answered with an unknown option `{}`", calls::excerpt(other, 80)))),
             },
         },
-        _ => Answered::Stopped,
+        _ => PermissionOutcome::Stopped,
     }
 }
 
-fn chosen<'a>(option: &str, partial: &'a [Decision]) -> Option<&'a Decision> {
+fn decision_for<'a>(option: &str, partial: &'a [Decision]) -> Option<&'a Decision> {
     partial.get(option.strip_prefix(WITHOUT)?.parse::<usize>().ok()?)
 }
 
@@ -191,5 +192,5 @@ fn chosen<'a>(option: &str, partial: &'a [Decision]) -> Option<&'a Decision> {
 fn reason(meta: Option<&serde_json::Map<String, Value>>) -> Option<String> {
     let meta = meta?;
     let said = ["reason", "message", "feedback"].into_iter().find_map(|key| meta.get(key)?.as_str());
-    said.map(str::trim).filter(|reason| !reason.is_empty()).map(|reason| calls::shown(reason, REASON_BYTES))
+    said.map(str::trim).filter(|reason| !reason.is_empty()).map(|reason| calls::excerpt(reason, REASON_BYTES))
 }

@@ -4,20 +4,20 @@ use std::path::{Component, Path, PathBuf};
 
 /// A location in a file, as an editor names it: a path and a line range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FileLocation {
     pub path: PathBuf,
     pub lines: Option<(u64, u64)>,
 }
 
 /// Parses a URI such as `file:///home/me/a%20b.rs#L10-20`. Returns `None` if it does not name a file of this machine.
-pub(crate) fn of_uri(uri: &str) -> Option<Place> {
+pub(crate) fn parse_uri(uri: &str) -> Option<FileLocation> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
     let (path, fragment) = rest.split_once('#').unwrap_or((rest, ""));
     let path = path.split_once('?').map_or(path, |(path, _)| path);
-    let path = decoded(path)?;
+    let path = percent_decode(path)?;
     (path.starts_with('/') && !path.contains(['\0', '\n', '\r']))
-        .then(|| Place { path: PathBuf::from(path), lines: lines(fragment) })
+        .then(|| FileLocation { path: PathBuf::from(path), lines: lines(fragment) })
 }
 
 /// Parses `L10`, `L10-20`, `L10:20` or `L10-L20`.
@@ -29,7 +29,7 @@ fn lines(fragment: &str) -> Option<(u64, u64)> {
     Some((first.min(last), first.max(last)))
 }
 
-fn decoded(text: &str) -> Option<String> {
+fn percent_decode(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((&first, after)) = rest.split_first() {
         if first == b'%' {
@@ -44,10 +44,10 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-impl Place {
+impl FileLocation {
     /// Returns the mention of this location in a prompt: `@src/main.rs#L10-20`.
     pub(crate) fn mention(&self, directory: &Path) -> Option<String> {
-        let path = named(&self.path, directory);
+        let path = relative_path(&self.path, directory);
         if path.contains('"') {
             return None;
         }
@@ -62,7 +62,7 @@ impl Place {
 }
 
 /// Returns the path, relative if it is in the workspace.
-pub(crate) fn named(path: &Path, directory: &Path) -> String {
+pub(crate) fn relative_path(path: &Path, directory: &Path) -> String {
     match path.strip_prefix(directory) {
         Ok(rest) if rest.as_os_str().is_empty() => "./".to_owned(),
         Ok(rest) => rest.display().to_string(),
@@ -102,7 +102,7 @@ mod tests {
             ("https://example.org/x", None),
             ("zed:///agent/thread/1", None),
         ] {
-            let found = of_uri(uri).and_then(|place| place.mention(directory));
+            let found = parse_uri(uri).and_then(|place| place.mention(directory));
             assert_eq!(found.as_deref(), expected, "{uri}");
         }
     }

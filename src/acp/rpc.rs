@@ -16,20 +16,21 @@ pub(crate) const HELD: i32 = -32008;
 pub(crate) const TASK_RUNNING: i32 = -32003;
 
 pub(crate) fn reply<T: serde::Serialize>(to: Reply, result: Result<T, Error>) {
-    let result = result.and_then(|answer| serde_json::to_value(answer).map_err(|error| error_of(INTERNAL, error.to_string())));
+    let result =
+        result.and_then(|answer| serde_json::to_value(answer).map_err(|error| error_with_code(INTERNAL, error.to_string())));
     let _ = to.respond_with_result(result);
 }
 
 pub(crate) fn refuse(to: Reply, code: i32, message: impl Into<String>) {
-    let _ = to.respond_with_error(error_of(code, message));
+    let _ = to.respond_with_error(error_with_code(code, message));
 }
 
 /// Returns an invalid-parameters error with this message.
-pub(crate) fn wrong(message: impl Into<String>) -> Error {
-    error_of(INVALID_PARAMS, message)
+pub(crate) fn invalid_params(message: impl Into<String>) -> Error {
+    error_with_code(INVALID_PARAMS, message)
 }
 
-fn error_of(code: i32, message: impl Into<String>) -> Error {
+fn error_with_code(code: i32, message: impl Into<String>) -> Error {
     Error::new(code, message)
 }
 

@@ -11,22 +11,22 @@ use super::commands::{self, ParsedPrompt, Registry};
 use super::diffs::{self, Direction};
 use super::host::{Files, RunningSession};
 use super::options::Options;
-use super::rpc::{INTERNAL, Reply, TASK_RUNNING, refuse, reply, wrong};
+use super::rpc::{INTERNAL, Reply, TASK_RUNNING, invalid_params, refuse, reply};
 use super::slash::{self, AwaitedEvent, SessionFacts, SlashOutcome};
-use super::turn::{Ends, Turn, ends};
+use super::turn::{Turn, TurnEnd, end_of_turn};
 use super::update_mapper::{EventTime, UpdateMapper};
 use crate::protocol::{
     ApprovalId, Command, CustomCommand, Effort, Elicitation, ElicitationAnswer, ElicitationKind, Event, EventKind, HostCommand,
-    HostRequest, HostResponse, Mode, PolicyLayer, Query, ReviewAsked, RunningCommand, SessionCommand, SessionId,
+    HostRequest, HostResponse, Mode, PolicyLayer, Query, ReviewQuery, RunningCommand, SessionCommand, SessionId,
 };
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, NoticeSeverity, PromptRequest, PromptResponse, SessionUpdate,
     SetSessionConfigOptionRequest, SetSessionModeRequest, StopReason,
 };
 use agent_client_protocol::{Error, RequestCancellation};
-use asking::Asking;
+use asking::PendingQuestions;
 use futures_util::future::BoxFuture;
-use setting::Setting;
+use setting::PendingSettings;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub(crate) enum Ask {
 }
 
 /// Resolves when the editor withdraws its request.
-async fn came(withdrawn: Option<RequestCancellation>) {
+async fn wait_for_withdrawal(withdrawn: Option<RequestCancellation>) {
     match withdrawn {
         Some(withdrawn) => withdrawn.cancelled().await,
         None => std::future::pending().await,
@@ -83,8 +83,8 @@ pub(crate) struct Session {
     turn: Option<Turn>,
     /// A prompt that arrived before the stopped one had ended.
     next: Option<(PromptRequest, Reply)>,
-    asking: Asking,
-    setting: Setting,
+    asking: PendingQuestions,
+    setting: PendingSettings,
     /// The time at which output of commands is sent next.
     due: Option<Instant>,
     held_back: VecDeque<Event>,
@@ -94,7 +94,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Waits until the options of the session are known.
-    pub(crate) async fn begin(
+    pub(crate) async fn start(
         mut client: Client,
         buffers: Option<Buffers>,
         registry: Registry,
@@ -117,7 +117,7 @@ impl Session {
         } = opened;
         client.flow = Some(Arc::new(room));
         if let Some(buffers) = &buffers {
-            buffers.belong_to(&id);
+            buffers.set_session(&id);
         }
         let mapper = UpdateMapper::new(client.looks, client.understands(), directory, title);
         let options = Options {
@@ -147,8 +147,8 @@ impl Session {
             running: Vec::new(),
             turn: None,
             next: None,
-            asking: Asking::default(),
-            setting: Setting::default(),
+            asking: PendingQuestions::default(),
+            setting: PendingSettings::default(),
             due: None,
             held_back: VecDeque::new(),
             rewinds: 0,
@@ -176,13 +176,13 @@ impl Session {
                 EventKind::ModelsListed { .. } => models = true,
                 _ => {}
             }
-            self.note(&event.kind);
+            self.update_state(&event.kind);
             self.held_back.push_back(event);
         }
     }
 
     /// Updates the session state from an event.
-    fn note(&mut self, kind: &EventKind) {
+    fn update_state(&mut self, kind: &EventKind) {
         match kind {
             EventKind::SessionStarted { model, mode, facts, .. } => {
                 (self.options.model, self.options.mode) = (model.clone(), *mode);
@@ -208,15 +208,15 @@ impl Session {
     }
 
     /// Sends the history. Calls whose end is not recorded are closed.
-    pub(crate) async fn tell_history(&mut self, history: Vec<Event>) {
+    pub(crate) async fn send_history(&mut self, history: Vec<Event>) {
         for event in history {
             let (updates, changed) = self.mapper.map(&event, EventTime::Before);
             self.update_all(updates).await;
             if let Some(changed) = changed {
                 // The current file content may differ from the content at that time.
                 let paths = (&changed.proposal.paths[..], self.mapper.directory());
-                let (content, _) = diffs::contents(&changed.proposal.diff, paths, &super::host::Nothing, Direction::Back).await;
-                self.client.update(&self.id, changed.with(content)).await;
+                let (content, _) = diffs::contents(&changed.proposal.diff, paths, &super::host::NoFiles, Direction::Back).await;
+                self.client.update(&self.id, changed.into_update(content)).await;
             }
         }
         let open = self.mapper.give_up_open();
@@ -231,7 +231,7 @@ impl Session {
             self.client.update(&self.id, update).await;
         }
         while let Some(event) = self.held_back.pop_front() {
-            self.hear(event).await;
+            self.on_event(event).await;
         }
         if let Some(usage) = self.mapper.usage() {
             self.client.update(&self.id, usage).await;
@@ -239,7 +239,7 @@ impl Session {
     }
 
     async fn advertise(&mut self) {
-        let commands = commands::advertised(self.registry, &self.own);
+        let commands = commands::available_commands(self.registry, &self.own);
         if commands == self.advertised {
             return;
         }
@@ -277,14 +277,14 @@ impl Session {
                     None => return self.close(true).await,
                 },
                 event = self.events.recv() => match event {
-                    Some(event) => self.hear(event).await,
-                    None => return self.over("the session has ended"),
+                    Some(event) => self.on_event(event).await,
+                    None => return self.end_pending_requests("the session has ended"),
                 },
-                Some(answer) = self.asking.next() => self.answered(answer).await,
-                () = came(withdrawn) => self.cancel().await,
+                Some(answer) = self.asking.next() => self.on_answer(answer).await,
+                () = wait_for_withdrawal(withdrawn) => self.cancel().await,
                 () = sleep_until(self.due.unwrap_or_else(Instant::now)), if self.due.is_some() => {
                     self.due = None;
-                    let updates = self.mapper.printed();
+                    let updates = self.mapper.output_updates();
                     self.update_all(updates).await;
                 }
                 () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => self.setting.give_up(),
@@ -307,19 +307,19 @@ impl Session {
 
     async fn begin_turn(&mut self, request: PromptRequest, to: Reply) {
         if let Some(buffers) = &self.buffers {
-            buffers.prompted();
+            buffers.start_prompt();
         }
         let text = match blocks::prompt(request.prompt, self.mapper.directory(), &*self.files).await {
             Ok(text) => text,
-            Err(message) => return reply::<PromptResponse>(to, Err(wrong(message))),
+            Err(message) => return reply::<PromptResponse>(to, Err(invalid_params(message))),
         };
-        match commands::meant(text, self.registry, &self.own) {
+        match commands::parse_prompt(text, self.registry, &self.own) {
             ParsedPrompt::Prompt(text) => {
                 self.turn = Some(Turn::task(to));
                 self.send(Command::Prompt { text }).await;
             }
             ParsedPrompt::BuiltIn(name, behind) => self.begin_own(name, &behind, to).await,
-            ParsedPrompt::Invalid(why) => self.say_and_end(&why, to).await,
+            ParsedPrompt::Invalid(why) => self.reply_and_end(&why, to).await,
         }
     }
 
@@ -334,13 +334,13 @@ impl Session {
                 running: &|| self.list_running(),
                 options: &self.options,
             };
-            slash::begin(name, behind, &known)
+            slash::start(name, behind, &known)
         };
         match begun {
-            Ok(SlashOutcome::Reply(text)) | Err(text) => self.say_and_end(&text, to).await,
+            Ok(SlashOutcome::Reply(text)) | Err(text) => self.reply_and_end(&text, to).await,
             Ok(SlashOutcome::Request(command, waits)) => {
                 let stops = matches!(command, Command::Stop { .. });
-                self.turn = Some(Turn::own(to, waits));
+                self.turn = Some(Turn::for_command(to, waits));
                 self.send(command).await;
                 if stops {
                     // The outcome shows in the list of background commands; there is no event if nothing changed.
@@ -348,17 +348,17 @@ impl Session {
                 }
             }
             Ok(SlashOutcome::Query(query, waits)) => {
-                self.turn = Some(Turn::own(to, waits));
+                self.turn = Some(Turn::for_command(to, waits));
                 let _ = self.queries.send(query).await;
             }
             Ok(SlashOutcome::Continue) => {
-                self.turn = Some(Turn::going_on(to));
+                self.turn = Some(Turn::continuing(to));
                 self.send(Command::Continue).await;
             }
         }
     }
 
-    async fn say_and_end(&mut self, text: &str, to: Reply) {
+    async fn reply_and_end(&mut self, text: &str, to: Reply) {
         let update = self.mapper.text_update(text);
         self.client.update(&self.id, update).await;
         reply(to, Ok(PromptResponse::new(StopReason::EndTurn)));
@@ -393,8 +393,8 @@ impl Session {
     }
 
     /// Reports a changed option: by the response that waits for it, or else by an update.
-    async fn chosen(&mut self, kind: &EventKind) {
-        let is_known = self.setting.done(kind, &self.options);
+    async fn report_option(&mut self, kind: &EventKind) {
+        let is_known = self.setting.complete(kind, &self.options);
         if !is_known {
             let update = ConfigOptionUpdate::new(self.options.config());
             self.client.update(&self.id, SessionUpdate::ConfigOptionUpdate(update)).await;
@@ -427,15 +427,15 @@ impl Session {
                 self.send(Command::ShowBudget).await;
             }
             Some(AwaitedEvent::Review) => {
-                let _ = self.queries.send(Query::Review(ReviewAsked::Stop)).await;
+                let _ = self.queries.send(Query::Review(ReviewQuery::Stop)).await;
                 self.end_turn(Ok(StopReason::Cancelled)).await;
             }
             Some(_) => self.end_turn(Ok(StopReason::Cancelled)).await,
         }
     }
 
-    async fn hear(&mut self, event: Event) {
-        self.note(&event.kind);
+    async fn on_event(&mut self, event: Event) {
+        self.update_state(&event.kind);
         let (mut updates, changed) = self.mapper.map(&event, EventTime::Now);
         let waited = self.turn.as_ref().and_then(|turn| slash::answer(turn.waits?, &event.kind));
         if waited.is_some() {
@@ -446,7 +446,7 @@ impl Session {
         if let Some(changed) = changed {
             let paths = (&changed.proposal.paths[..], self.mapper.directory());
             let (content, _) = diffs::contents(&changed.proposal.diff, paths, &*self.files, Direction::Back).await;
-            self.client.update(&self.id, changed.with(content)).await;
+            self.client.update(&self.id, changed.into_update(content)).await;
         }
         if self.mapper.has_pending() && self.due.is_none() {
             self.due = Some(Instant::now() + INTERVAL);
@@ -459,8 +459,8 @@ impl Session {
             EventKind::RewindPlanned(plan) if self.turn.as_ref().is_some_and(|turn| turn.waits == Some(AwaitedEvent::Rewind)) => {
                 self.ask_rewind(plan).await;
             }
-            EventKind::ModeChanged { .. } | EventKind::ModelChanged { .. } => self.chosen(&event.kind).await,
-            EventKind::Notice { message } => self.setting.refused(message),
+            EventKind::ModeChanged { .. } | EventKind::ModelChanged { .. } => self.report_option(&event.kind).await,
+            EventKind::Notice { message } => self.setting.reject(message),
             EventKind::ElicitationRequested(asked) => match &asked.wanted {
                 ElicitationKind::Question { options, .. } => self.ask_for_model(asked, options),
                 ElicitationKind::Form { .. } | ElicitationKind::Visit { .. } => self.decline(asked).await,
@@ -473,10 +473,10 @@ impl Session {
             return self.finish(&text).await;
         }
         let Some(turn) = &mut self.turn else { return };
-        match ends(turn, &event) {
-            Ends::No => {}
-            Ends::With(stopped) => self.end_turn(Ok(stopped)).await,
-            Ends::Failed(error) => self.end_turn(Err(error)).await,
+        match end_of_turn(turn, &event) {
+            TurnEnd::No => {}
+            TurnEnd::With(stopped) => self.end_turn(Ok(stopped)).await,
+            TurnEnd::Failed(error) => self.end_turn(Err(error)).await,
         }
     }
 
@@ -491,7 +491,7 @@ impl Session {
 
     async fn end_turn(&mut self, result: Result<StopReason, Error>) {
         self.asking.withdraw_all();
-        let updates = self.mapper.printed();
+        let updates = self.mapper.output_updates();
         self.update_all(updates).await;
         if let Some(turn) = self.turn.take() {
             reply(turn.reply, result.map(PromptResponse::new));
@@ -506,9 +506,9 @@ impl Session {
     }
 
     /// Ends the pending requests of a session that is over.
-    fn over(&mut self, why: &str) {
+    fn end_pending_requests(&mut self, why: &str) {
         self.asking.withdraw_all();
-        self.setting.refused(why);
+        self.setting.reject(why);
         if let Some(turn) = self.turn.take() {
             let cancelled = turn.cancelled;
             let result = if cancelled { Ok(PromptResponse::new(StopReason::Cancelled)) } else { Err(Error::new(INTERNAL, why)) };
@@ -528,6 +528,6 @@ impl Session {
         }
         self.send(Command::Quit).await;
         let _ = timeout(SHUTDOWN_TIMEOUT, &mut self.ended).await;
-        self.over("the session was closed");
+        self.end_pending_requests("the session was closed");
     }
 }

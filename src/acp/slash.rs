@@ -4,7 +4,7 @@ use super::calls;
 use super::markdown::fence;
 use crate::protocol::{
     Approve, Budget, BudgetScope, BudgetUnit, ChangedFiles, Command, ContextUse, EventKind, ExportForm, HostResponse, Query,
-    Review, ReviewAsked, ReviewSubject, ReviewTold, RewindPlan, RewindScope, RewindTarget, SessionQuery,
+    Review, ReviewQuery, ReviewSubject, ReviewUpdate, RewindPlan, RewindScope, RewindTarget, SessionQuery,
 };
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ pub(crate) struct SessionFacts<'a> {
     pub options: &'a super::options::Options,
 }
 
-pub(crate) fn begin(name: &str, behind: &str, known: &SessionFacts<'_>) -> Result<SlashOutcome, String> {
+pub(crate) fn start(name: &str, behind: &str, known: &SessionFacts<'_>) -> Result<SlashOutcome, String> {
     let asked = |command, waits| Ok(SlashOutcome::Request(command, waits));
     let query = |query, waits| Ok(SlashOutcome::Query(Query::Session(query), waits));
     let words = Some(behind).filter(|words| !words.is_empty());
@@ -78,7 +78,7 @@ pub(crate) fn begin(name: &str, behind: &str, known: &SessionFacts<'_>) -> Resul
         ("review", words) => {
             let subject = ReviewSubject::parse(words.unwrap_or_default()).map_err(|problem| problem.to_string())?;
             let (model, effort) = (Some(known.options.model.clone()), known.options.effort);
-            let asked = ReviewAsked::Start { subject, model, effort };
+            let asked = ReviewQuery::Start { subject, model, effort };
             Ok(SlashOutcome::Query(Query::Review(asked), AwaitedEvent::Review))
         }
         ("undo", _) => asked(plan(RewindTarget::Last), AwaitedEvent::Rewind),
@@ -86,7 +86,7 @@ pub(crate) fn begin(name: &str, behind: &str, known: &SessionFacts<'_>) -> Resul
         ("continue", _) => Ok(SlashOutcome::Continue),
         ("mode", Some(name)) => asked(known.options.set_mode(name)?, AwaitedEvent::Mode),
         ("mode", None) => Ok(SlashOutcome::Reply(format!("mode {}", known.options.mode.as_str()))),
-        ("approve", name) => match name.and_then(Approve::named) {
+        ("approve", name) => match name.and_then(Approve::from_name) {
             Some(approve) => asked(Command::SetApprove { approve }, AwaitedEvent::Notice),
             None => Err("choose what aye asks about: `/approve command` or `/approve effects`".to_owned()),
         },
@@ -109,9 +109,9 @@ fn plan(target: RewindTarget) -> Command {
 
 fn export(words: &str) -> Result<SlashOutcome, String> {
     let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
-    let (form, name) = match ExportForm::of_word(first) {
+    let (form, name) = match ExportForm::from_name(first) {
         Some(form) => (form, rest.trim()),
-        None => (ExportForm::of_file(words), words),
+        None => (ExportForm::from_file_name(words), words),
     };
     let path = Some(PathBuf::from(name)).filter(|_| !name.is_empty());
     Ok(SlashOutcome::Query(Query::Export { form, path }, AwaitedEvent::Notice))
@@ -146,10 +146,10 @@ pub(crate) fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
             Some(if lines.is_empty() { "no artifacts yet".to_owned() } else { lines.join("\n") })
         }
         (AwaitedEvent::Review, EventKind::LookedUp(HostResponse::Review(told))) => match told {
-            ReviewTold::Started(_) | ReviewTold::Step(_) => None,
-            ReviewTold::Ended(done) => Some(review(done)),
-            ReviewTold::Stopped => Some("review stopped".to_owned()),
-            ReviewTold::Failed(problem) => Some(problem.text()),
+            ReviewUpdate::Started(_) | ReviewUpdate::Step(_) => None,
+            ReviewUpdate::Ended(done) => Some(review(done)),
+            ReviewUpdate::Stopped => Some("review stopped".to_owned()),
+            ReviewUpdate::Failed(problem) => Some(problem.text()),
         },
         // Other events of the session do not concern a review.
         (AwaitedEvent::Review, _) => None,
@@ -199,15 +199,15 @@ fn budget(budgets: &[Budget]) -> String {
 }
 
 fn changes(changed: &ChangedFiles) -> String {
-    let Some(counts) = changed.counts() else { return "no changes since the session began".to_owned() };
+    let Some(counts) = changed.summary() else { return "no changes since the session began".to_owned() };
     let mut lines = vec![format!("{counts} since the session began")];
     lines.extend(changed.files.iter().take(MAX_FILES).map(|file| {
         let by = file.by.iter().map(|by| by.description()).collect::<Vec<_>>().join(", ");
-        format!("- {} `{}` (+{} −{}) by {by}", file.status.letter(), file.path, file.added, file.removed)
+        format!("- {} `{}` (+{} −{}) by {by}", file.status.status_char(), file.path, file.added, file.removed)
     }));
     lines.extend(changed.notes.iter().cloned());
     let diffs: String = changed.files.iter().map(|file| file.diff.to_string()).collect();
-    let diff = calls::shown(&diffs, DIFF_BYTES);
+    let diff = calls::excerpt(&diffs, DIFF_BYTES);
     if !diff.trim().is_empty() {
         let fence = fence(&diff);
         lines.push(format!("\n{fence}diff\n{}\n{fence}", diff.trim_end()));
@@ -218,13 +218,13 @@ fn changes(changed: &ChangedFiles) -> String {
 /// Returns the findings of a review as a list.
 fn review(review: &Review) -> String {
     if review.changes.diffs.is_empty() {
-        return review.changes.nothing();
+        return review.changes.no_changes_note();
     }
-    let mut lines = vec![format!("Review of {}: {}", review.changes.title, review.counts())];
+    let mut lines = vec![format!("Review of {}: {}", review.changes.title, review.summary())];
     for finding in &review.findings {
         let (severity, confidence) = (finding.severity.as_str(), finding.confidence.as_str());
         let explanation = finding.explanation.replace('\n', "\n  ");
-        lines.push(format!("- **{severity}** `{}`: {} (confidence: {confidence})", finding.place(), finding.title));
+        lines.push(format!("- **{severity}** `{}`: {} (confidence: {confidence})", finding.location(), finding.title));
         lines.push(format!("  {explanation}"));
     }
     lines.extend(review.dropped_note());

@@ -105,12 +105,12 @@ impl From<text::Line> for Line {
 
 /// Forwards received messages until the input ends. Invalid messages are answered here; the answer does not repeat
 /// their content.
-pub(crate) async fn bring_in(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc::Sender<String>) -> To {
+pub(crate) async fn forward_messages(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc::Sender<String>) -> To {
     while let Some(line) = lines.recv().await {
         let refused = match line {
             Line::Text(text) if text.trim().is_empty() => continue,
             Line::Text(text) => match TransportFrame::parse_json(&text) {
-                TransportFrame::Malformed { .. } => refusal_of(&text),
+                TransportFrame::Malformed { .. } => error_response(&text),
                 frame => {
                     while to.len() >= MESSAGES_IN {
                         sleep(INTERVAL).await;
@@ -137,7 +137,7 @@ pub(crate) async fn bring_in(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc:
 
 /// Returns the error response to an invalid message. Returns `None` for an invalid response, or two programs would send
 /// errors to each other forever.
-fn refusal_of(text: &str) -> Option<String> {
+fn error_response(text: &str) -> Option<String> {
     match serde_json::from_str::<Value>(text) {
         Err(_) => Some(refusal(&Value::Null, PARSE_ERROR, "the line is not JSON; expected one JSON-RPC message per line")),
         Ok(value) if value.get("method").is_none() && (value.get("result").is_some() || value.get("error").is_some()) => None,
@@ -153,7 +153,7 @@ fn refusal(id: &Value, code: i32, message: &str) -> String {
 }
 
 /// Writes messages until there are no more or the reader is gone.
-pub(crate) async fn carry_out(
+pub(crate) async fn write_messages(
     mut from: impl Stream<Item = TransportFrame> + Unpin,
     out: mpsc::Sender<String>,
     room: Arc<Semaphore>,
@@ -196,13 +196,13 @@ mod tests {
     #[test]
     fn invalid_messages_are_answered_with_their_id_and_without_their_content() {
         let code = |text: &str| {
-            let said: Value = serde_json::from_str(&refusal_of(text).unwrap()).unwrap();
+            let said: Value = serde_json::from_str(&error_response(text).unwrap()).unwrap();
             assert!(!said.to_string().contains("secret"), "{said}");
             (said["id"].clone(), said["error"]["code"].as_i64().unwrap())
         };
         assert_eq!(code("{secret"), (Value::Null, -32700));
         assert_eq!(code(r#"[{"secret": 1}]"#), (Value::Null, -32600));
         assert_eq!(code(r#"{"id": 7, "method": 3, "x": "secret"}"#), (json!(7), -32600));
-        assert_eq!(refusal_of(r#"{"id": 7, "result": 1, "error": 2}"#), None);
+        assert_eq!(error_response(r#"{"id": 7, "result": 1, "error": 2}"#), None);
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Turn {
 }
 
 /// The state of a prompt after an event.
-pub(crate) enum Ends {
+pub(crate) enum TurnEnd {
     No,
     With(StopReason),
     Failed(Error),
@@ -32,11 +32,11 @@ impl Turn {
         Self { reply, task: None, goes_on: false, waits: None, cancelled: false, stop: ModelStop::EndTurn }
     }
 
-    pub(crate) fn own(reply: Reply, waits: AwaitedEvent) -> Self {
+    pub(crate) fn for_command(reply: Reply, waits: AwaitedEvent) -> Self {
         Self { waits: Some(waits), ..Self::task(reply) }
     }
 
-    pub(crate) fn going_on(reply: Reply) -> Self {
+    pub(crate) fn continuing(reply: Reply) -> Self {
         Self { goes_on: true, ..Self::task(reply) }
     }
 
@@ -51,32 +51,32 @@ impl Turn {
 }
 
 /// Returns whether an event ends the prompt.
-pub(crate) fn ends(turn: &mut Turn, event: &Event) -> Ends {
+pub(crate) fn end_of_turn(turn: &mut Turn, event: &Event) -> TurnEnd {
     match &event.kind {
         EventKind::TaskStarted { .. } if turn.task.is_none() && turn.waits.is_none() => turn.task.clone_from(&event.task_id),
         EventKind::LlmRequestCompleted { stop_reason, .. } => turn.stop = *stop_reason,
         // This was requested together with the cancellation: a prompt that has not started by now never will.
-        EventKind::BudgetShown { .. } if turn.cancelled && turn.task.is_none() => return Ends::With(StopReason::Cancelled),
+        EventKind::BudgetShown { .. } if turn.cancelled && turn.task.is_none() => return TurnEnd::With(StopReason::Cancelled),
         // There was nothing to continue.
-        EventKind::Notice { .. } if turn.goes_on && event.task_id.is_none() => return Ends::With(StopReason::EndTurn),
+        EventKind::Notice { .. } if turn.goes_on && event.task_id.is_none() => return TurnEnd::With(StopReason::EndTurn),
         // The prompt started nothing: the session stays paused.
         EventKind::SessionPaused { failure } if turn.task.is_none() && turn.waits.is_none() && !turn.goes_on => {
-            return if turn.cancelled { Ends::With(StopReason::Cancelled) } else { failed(failure) };
+            return if turn.cancelled { TurnEnd::With(StopReason::Cancelled) } else { failure_end(failure) };
         }
-        kind if turn.is_of(event) && kind.is_over() => return over(turn, kind),
+        kind if turn.is_of(event) && kind.is_over() => return end_of_command(turn, kind),
         _ => {}
     }
-    Ends::No
+    TurnEnd::No
 }
 
-fn over(turn: &Turn, kind: &EventKind) -> Ends {
+fn end_of_command(turn: &Turn, kind: &EventKind) -> TurnEnd {
     if turn.cancelled {
-        return Ends::With(StopReason::Cancelled);
+        return TurnEnd::With(StopReason::Cancelled);
     }
     match kind {
-        EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => failed(failure),
-        EventKind::TaskCancelled { .. } => Ends::With(StopReason::Cancelled),
-        _ => Ends::With(match turn.stop {
+        EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => failure_end(failure),
+        EventKind::TaskCancelled { .. } => TurnEnd::With(StopReason::Cancelled),
+        _ => TurnEnd::With(match turn.stop {
             ModelStop::MaxTokens | ModelStop::ContextWindowExceeded => StopReason::MaxTokens,
             ModelStop::Refusal | ModelStop::ContentFilter => StopReason::Refusal,
             _ => StopReason::EndTurn,
@@ -84,15 +84,15 @@ fn over(turn: &Turn, kind: &EventKind) -> Ends {
     }
 }
 
-fn failed(failure: &Failure) -> Ends {
+fn failure_end(failure: &Failure) -> TurnEnd {
     let code = match failure.kind {
-        FailureKind::MaxStepsExceeded | FailureKind::BudgetExceeded => return Ends::With(StopReason::MaxTurnRequests),
-        FailureKind::ContextTooLong => return Ends::With(StopReason::MaxTokens),
-        FailureKind::GuardrailBlocked => return Ends::With(StopReason::Refusal),
+        FailureKind::MaxStepsExceeded | FailureKind::BudgetExceeded => return TurnEnd::With(StopReason::MaxTurnRequests),
+        FailureKind::ContextTooLong => return TurnEnd::With(StopReason::MaxTokens),
+        FailureKind::GuardrailBlocked => return TurnEnd::With(StopReason::Refusal),
         FailureKind::Authentication => AUTH_REQUIRED,
         _ => INTERNAL,
     };
     let Failure { kind, retryable, hint, remedy, .. } = failure;
     let data = json!({"kind": kind, "retryable": retryable, "hint": hint, "remedy": remedy});
-    Ends::Failed(Error::new(code, failure.problem().one_line()).data(data))
+    TurnEnd::Failed(Error::new(code, failure.problem().one_line()).data(data))
 }

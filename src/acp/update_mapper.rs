@@ -3,7 +3,7 @@
 use super::calls::{self, Names};
 use super::client::{EditorCapabilities, Sanitizers};
 use crate::protocol::{
-    AgentEvent, CallId, Event, EventKind, PlannedStep, Proposal, SandboxTier, StepStatus, ToolStatus, cut_before,
+    AgentEvent, CallId, Event, EventKind, PlannedStep, Proposal, SandboxTier, StepStatus, ToolStatus, cut_position_before,
 };
 use agent_client_protocol::v1::schema::{
     CompactionStatus, CompactionUpdate, ContentChunk, Cost, CurrentModeUpdate, Notice, NoticeSeverity, Plan, PlanEntry,
@@ -25,14 +25,14 @@ pub(crate) enum EventTime {
 }
 
 /// A completed call that changed files; its diff is shown with it.
-pub(crate) struct Changed {
+pub(crate) struct ChangedCall {
     name: String,
     fields: ToolCallUpdateFields,
     pub proposal: Proposal,
 }
 
-impl Changed {
-    pub(crate) fn with(self, content: Vec<ToolCallContent>) -> SessionUpdate {
+impl ChangedCall {
+    pub(crate) fn into_update(self, content: Vec<ToolCallContent>) -> SessionUpdate {
         SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.name, self.fields.content(content)))
     }
 }
@@ -84,7 +84,7 @@ impl UpdateMapper {
         self.names.tool_call_id(call)
     }
 
-    pub(crate) fn kind_of(&self, call: &CallId) -> Option<ToolKind> {
+    pub(crate) fn tool_kind(&self, call: &CallId) -> Option<ToolKind> {
         self.open.get(call).map(|open| open.kind)
     }
 
@@ -116,10 +116,10 @@ impl UpdateMapper {
     }
 
     /// Returns the updates for an event, and separately a file change whose diff is to be shown.
-    pub(crate) fn map(&mut self, event: &Event, when: EventTime) -> (Vec<SessionUpdate>, Option<Changed>) {
+    pub(crate) fn map(&mut self, event: &Event, when: EventTime) -> (Vec<SessionUpdate>, Option<ChangedCall>) {
         let kind = &event.kind;
         let updates = match kind {
-            EventKind::ToolCompleted { .. } => return self.completed(kind),
+            EventKind::ToolCompleted { .. } => return self.completed_call(kind),
             EventKind::ToolStarted { note: Some(note), .. } => {
                 let note = self.notice(NoticeSeverity::Info, note);
                 self.call(kind).into_iter().chain([note]).collect()
@@ -137,7 +137,7 @@ impl UpdateMapper {
             | EventKind::Agent(AgentEvent::Spent { .. })
             | EventKind::LlmRequestCompleted { .. } => self.response(kind, when).into_iter().collect(),
             EventKind::CompactionStarted { .. } | EventKind::ContextCompacted(_) => {
-                self.compacted(kind, when).into_iter().collect()
+                self.compaction_update(kind, when).into_iter().collect()
             }
             EventKind::TaskStarted { prompt, .. } => {
                 let own = Some(self.prompt(prompt)).filter(|_| when == EventTime::Before);
@@ -157,7 +157,7 @@ impl UpdateMapper {
             EventKind::TaskFailed { failure, .. } if when == EventTime::Before => {
                 vec![self.text_update(&format!("{}\n", failure.message))]
             }
-            kind => notice_of(kind, when).map(|(severity, text)| self.notice(severity, &text)).into_iter().collect(),
+            kind => notice_for(kind, when).map(|(severity, text)| self.notice(severity, &text)).into_iter().collect(),
         };
         (updates, None)
     }
@@ -217,7 +217,7 @@ impl UpdateMapper {
     fn call(&mut self, kind: &EventKind) -> Option<SessionUpdate> {
         match kind {
             EventKind::ToolRequested { tool_call_id, tool_name, capability, arguments, summary } => {
-                let name = self.names.begin(tool_call_id);
+                let name = self.names.assign_name(tool_call_id);
                 let kind = calls::kind(tool_name, capability.as_deref());
                 let title = calls::title(&(self.looks.reveal)(summary));
                 let open = Open { kind, printed: String::new(), pending: false };
@@ -254,7 +254,7 @@ impl UpdateMapper {
     }
 
     /// Returns the update for a summary of older messages.
-    fn compacted(&mut self, kind: &EventKind, when: EventTime) -> Option<SessionUpdate> {
+    fn compaction_update(&mut self, kind: &EventKind, when: EventTime) -> Option<SessionUpdate> {
         match kind {
             EventKind::CompactionStarted { messages, .. } => {
                 self.compactions += 1;
@@ -276,7 +276,7 @@ impl UpdateMapper {
         }
     }
 
-    fn completed(&mut self, kind: &EventKind) -> (Vec<SessionUpdate>, Option<Changed>) {
+    fn completed_call(&mut self, kind: &EventKind) -> (Vec<SessionUpdate>, Option<ChangedCall>) {
         let EventKind::ToolCompleted { tool_call_id, status, output_text, error, proposal, artifact_uris, .. } = kind else {
             return (Vec::new(), None);
         };
@@ -293,17 +293,17 @@ impl UpdateMapper {
         }
         let executes = open.is_none_or(|open| open.kind == ToolKind::Execute);
         if !output_text.trim().is_empty() && (!is_change || executes) {
-            let text = calls::shown(&(self.looks.clean)(output_text), calls::SHOWN_BYTES);
+            let text = calls::excerpt(&(self.looks.clean)(output_text), calls::SHOWN_BYTES);
             content.push(calls::code(&text, ""));
         }
         if let Some(proposal) = proposal.as_ref().filter(|_| *status == ToolStatus::Succeeded) {
-            let places = calls::changed(&proposal.paths, &proposal.diff, &self.directory);
+            let places = calls::change_locations(&proposal.paths, &proposal.diff, &self.directory);
             if !places.is_empty() {
                 fields = fields.locations(places);
             }
         }
         if let Some(proposal) = proposal.clone().filter(|_| is_change && !executes) {
-            return (Vec::new(), Some(Changed { name: self.names.tool_call_id(tool_call_id), fields, proposal }));
+            return (Vec::new(), Some(ChangedCall { name: self.names.tool_call_id(tool_call_id), fields, proposal }));
         }
         (vec![self.update(tool_call_id, fields.content(content))], None)
     }
@@ -313,7 +313,7 @@ impl UpdateMapper {
     }
 
     /// Returns updates with the output of running commands since the last call.
-    pub(crate) fn printed(&mut self) -> Vec<SessionUpdate> {
+    pub(crate) fn output_updates(&mut self) -> Vec<SessionUpdate> {
         let mut updates = Vec::new();
         for (call, open) in self.open.iter_mut().filter(|(_, open)| open.pending) {
             open.pending = false;
@@ -350,7 +350,7 @@ impl UpdateMapper {
             return None;
         }
         let line = prompt.lines().map(str::trim).find(|line| !line.is_empty())?;
-        let title = (self.looks.clean)(&line[..cut_before(line, TITLE_BYTES)]).into_owned();
+        let title = (self.looks.clean)(&line[..cut_position_before(line, TITLE_BYTES)]).into_owned();
         self.title = Some(title.clone());
         let now = jiff::Timestamp::now().to_string();
         Some(SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title).updated_at(now)))
@@ -365,7 +365,7 @@ impl UpdateMapper {
 }
 
 /// Returns the notice that tells the user about an event, if there is one.
-fn notice_of(kind: &EventKind, when: EventTime) -> Option<(NoticeSeverity, Cow<'_, str>)> {
+fn notice_for(kind: &EventKind, when: EventTime) -> Option<(NoticeSeverity, Cow<'_, str>)> {
     match kind {
         EventKind::ContextTruncated { removed } => {
             let words = format!("the {removed} oldest messages no longer fit the context window and are no longer sent");

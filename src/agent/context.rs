@@ -1,6 +1,6 @@
 //! Context window usage of a request: estimates, corrected by the counts of providers.
 
-use super::limits::{BYTES_PER_TOKEN, IMAGE_MOST_TOKENS, MESSAGE_OVERHEAD_TOKENS, PIXELS_PER_TOKEN};
+use super::limits::{BYTES_PER_TOKEN, MAX_IMAGE_TOKENS, MESSAGE_OVERHEAD_TOKENS, PIXELS_PER_TOKEN};
 use crate::protocol::{Arguments, Image, Part, ToolCall, ToolDefinition, ToolResult};
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ const RATIO_MAX: f64 = 3.0;
 /// Window size assumed after a request was too long, in percent of that request.
 const TOO_LONG_PERCENT: u64 = 95;
 /// Smallest assumed window in tokens. A request rejected below this size has another problem.
-const TOO_LONG_LEAST: u64 = 4_000;
+const MIN_TOO_LONG_TOKENS: u64 = 4_000;
 
 /// Learned token counts of models, and the constant part of requests.
 #[derive(Debug, Default)]
-pub(crate) struct Counting {
+pub(crate) struct TokenCounts {
     /// Provider tokens per estimated token, by model name.
     ratios: HashMap<String, f64>,
     /// Known input limit in tokens, by model name.
@@ -30,18 +30,18 @@ pub(crate) struct Counting {
     pub counted: u64,
 }
 
-impl Counting {
+impl TokenCounts {
     pub(crate) fn ratio(&self, model: &str) -> f64 {
         self.ratios.get(model).copied().unwrap_or(1.0)
     }
 
     /// Converts estimated tokens to tokens as this model counts them.
-    pub(crate) fn real(&self, model: &str, estimated: u64) -> u64 {
+    pub(crate) fn to_model_tokens(&self, model: &str, estimated: u64) -> u64 {
         (estimated as f64 * self.ratio(model)).round() as u64
     }
 
     /// Converts tokens of this model to estimated tokens.
-    pub(crate) fn estimated(&self, model: &str, real: u64) -> u64 {
+    pub(crate) fn to_estimate(&self, model: &str, real: u64) -> u64 {
         (real as f64 / self.ratio(model)) as u64
     }
 
@@ -61,13 +61,13 @@ impl Counting {
     }
 
     /// Learns that the provider refused a request of about this size as too long.
-    pub(crate) fn too_long(&mut self, model: &str, tokens: u64) {
-        let most = (tokens * TOO_LONG_PERCENT / 100).max(TOO_LONG_LEAST);
+    pub(crate) fn on_too_long(&mut self, model: &str, tokens: u64) {
+        let most = (tokens * TOO_LONG_PERCENT / 100).max(MIN_TOO_LONG_TOKENS);
         self.most.entry(model.to_owned()).and_modify(|known| *known = most.min(*known)).or_insert(most);
     }
 
     /// Returns the learned input limit of the model.
-    pub(crate) fn most(&self, model: &str) -> u64 {
+    pub(crate) fn input_limit(&self, model: &str) -> u64 {
         self.most.get(model).copied().unwrap_or(u64::MAX)
     }
 }
@@ -75,16 +75,16 @@ impl Counting {
 /// Estimates the tokens of a message before a provider counts it.
 pub(crate) fn estimate(content: &[Part]) -> u64 {
     let bytes: usize = content.iter().map(part_bytes).sum();
-    tokens_of(bytes) + content.iter().map(image_tokens).sum::<u64>() + MESSAGE_OVERHEAD_TOKENS
+    estimate_tokens(bytes) + content.iter().map(image_tokens).sum::<u64>() + MESSAGE_OVERHEAD_TOKENS
 }
 
-pub(crate) fn tokens_of(bytes: usize) -> u64 {
+pub(crate) fn estimate_tokens(bytes: usize) -> u64 {
     (bytes / BYTES_PER_TOKEN) as u64
 }
 
 /// Estimates the tokens of the tool definitions.
 pub(crate) fn tool_tokens(tools: &[ToolDefinition]) -> u64 {
-    serde_json::to_vec(tools).map_or(0, |json| tokens_of(json.len()))
+    serde_json::to_vec(tools).map_or(0, |json| estimate_tokens(json.len()))
 }
 
 /// Returns the bytes of text in a part.
@@ -114,7 +114,7 @@ fn result_bytes(result: &ToolResult) -> usize {
 
 /// Estimates the tokens of the images in a part.
 pub(crate) fn image_tokens(part: &Part) -> u64 {
-    images(part).iter().map(|image| (pixels(image) / PIXELS_PER_TOKEN).min(IMAGE_MOST_TOKENS)).sum()
+    images(part).iter().map(|image| (pixels(image) / PIXELS_PER_TOKEN).min(MAX_IMAGE_TOKENS)).sum()
 }
 
 pub(crate) fn images(part: &Part) -> &[Image] {
@@ -139,24 +139,24 @@ mod tests {
         let image =
             |width, height| Image { uri: "artifact:1".to_owned(), media_type: "image/png".to_owned(), width, height, bytes: 1 };
         let result = |images| {
-            let result = ToolResult::succeeded(CallId::new("c"), "ReadFile", "");
+            let result = ToolResult::success(CallId::new("c"), "ReadFile", "");
             estimate(&[Part::ToolResult(ToolResult { images, ..result })])
         };
         assert_eq!(result(vec![image(750, 2)]) - result(Vec::new()), 2);
-        assert_eq!(result(vec![image(8_000, 8_000), image(75, 10)]) - result(Vec::new()), IMAGE_MOST_TOKENS + 1);
+        assert_eq!(result(vec![image(8_000, 8_000), image(75, 10)]) - result(Vec::new()), MAX_IMAGE_TOKENS + 1);
     }
 
     #[test]
     fn a_token_count_from_the_provider_corrects_estimates_for_that_model_only() {
-        let mut counting = Counting { asked: 1_000, ..Counting::default() };
+        let mut counting = TokenCounts { asked: 1_000, ..TokenCounts::default() };
         counting.learn("a", 1_500);
-        assert_eq!((counting.real("a", 2_000), counting.real("b", 2_000)), (3_000, 2_000));
-        assert_eq!((counting.estimated("a", 3_000), counting.counted), (2_000, 1_500));
+        assert_eq!((counting.to_model_tokens("a", 2_000), counting.to_model_tokens("b", 2_000)), (3_000, 2_000));
+        assert_eq!((counting.to_estimate("a", 3_000), counting.counted), (2_000, 1_500));
     }
 
     #[test]
     fn implausible_token_counts_are_ignored_or_clamped() {
-        let mut counting = Counting { asked: 1_000, ..Counting::default() };
+        let mut counting = TokenCounts { asked: 1_000, ..TokenCounts::default() };
         for (count, ratio) in [(0, 1.0), (9, 1.0), (500, 0.5), (5_000, 3.0), (0, 3.0), (1_000_000, 1.0), (800, 0.8), (300, 1.0)] {
             counting.learn("a", count);
             assert!((counting.ratio("a") - ratio).abs() < 1e-9, "{count}");
@@ -165,13 +165,13 @@ mod tests {
 
     #[test]
     fn a_smaller_context_window_is_remembered_after_a_rejected_request() {
-        let mut counting = Counting::default();
-        assert_eq!(counting.most("a"), u64::MAX);
-        counting.too_long("a", 10_000);
-        counting.too_long("a", 20_000);
-        assert_eq!(counting.most("a"), 9_500);
-        counting.too_long("a", 5);
-        assert_eq!(counting.most("a"), TOO_LONG_LEAST);
+        let mut counting = TokenCounts::default();
+        assert_eq!(counting.input_limit("a"), u64::MAX);
+        counting.on_too_long("a", 10_000);
+        counting.on_too_long("a", 20_000);
+        assert_eq!(counting.input_limit("a"), 9_500);
+        counting.on_too_long("a", 5);
+        assert_eq!(counting.input_limit("a"), MIN_TOO_LONG_TOKENS);
     }
 
     #[test]

@@ -35,7 +35,7 @@ mod tool_runs;
 
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::redaction::hide_in_command;
-use super::turn::{Input, PolicyChange, TurnMachine, Unfinished};
+use super::turn::{Input, PolicyChange, ResumePolicy, TurnMachine};
 use crate::ports::{Record, RecoveredCalls, ToolRouter};
 use crate::protocol::{Command, Event, EventKind, HostCommand, SessionCommand, ToolResult, ToolUses};
 use crate::session::SessionState;
@@ -57,7 +57,7 @@ use proposal_watch::ProposalWatch;
 pub(crate) use queries::SessionQueries;
 use rule_files::RuleFiles;
 use sampling::{Sampling, SamplingPhase, SamplingQueue};
-pub(crate) use server_requests::{Remote, Samples, asks};
+pub(crate) use server_requests::{SamplingFilter, ServerConnections, request_handler};
 use server_requests::{ServerEvent, ServerEvents, ServerRequest};
 use servers::Servers;
 use session_journal::SessionJournal;
@@ -72,25 +72,29 @@ use tool_runs::ToolRuns;
 /// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
 ///
 /// The caller creates the channels, so that a front end can exist before the session does.
-pub(crate) fn spawn(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, events: mpsc::UnboundedSender<Event>) -> Running {
+pub(crate) fn spawn(
+    mut setup: Setup,
+    commands: mpsc::Receiver<SessionCommand>,
+    events: mpsc::UnboundedSender<Event>,
+) -> SessionHandle {
     let (router, _) = watch::channel(Arc::clone(&setup.router));
     let sender = EventSender { workspace_id: setup.workspace_id.clone(), session_id: setup.session_id.clone(), events };
     let (sampling, phases) = SamplingQueue::new();
     let (remote, mut server_events) = match setup.remote.take() {
-        Some(Remote { servers, asked }) => (Some(Arc::clone(&servers)), ServerEvents::new(&*servers, asked, phases)),
+        Some(ServerConnections { servers, asked }) => (Some(Arc::clone(&servers)), ServerEvents::new(&*servers, asked, phases)),
         None => (None, ServerEvents::default()),
     };
     server_events.questions = setup.questions.take();
     let servers = Servers::new(remote, sender.clone());
     let queries = SessionQueries::new(&sender, router.subscribe(), servers.queries());
     let (account, charges) = Account::new();
-    let links = Links { router, servers, sampling, server_events, charges, sender };
+    let links = SessionChannels { router, servers, sampling, server_events, charges, sender };
     let ended = tokio::spawn(run(setup, commands, links));
-    Running { ended, queries, account }
+    SessionHandle { ended, queries, account }
 }
 
 /// Running session.
-pub(crate) struct Running {
+pub(crate) struct SessionHandle {
     pub ended: JoinHandle<()>,
     /// Answers queries until the session has ended.
     pub queries: SessionQueries,
@@ -99,7 +103,7 @@ pub(crate) struct Running {
 }
 
 /// Channels that the session shares with its queries and its servers.
-struct Links {
+struct SessionChannels {
     router: watch::Sender<Arc<dyn ToolRouter>>,
     servers: Servers,
     sampling: SamplingQueue,
@@ -109,11 +113,11 @@ struct Links {
 }
 
 /// State of a session before it starts, from its journal.
-struct Restored {
+struct RestoredSession {
     records: Vec<Record>,
     known: RecoveredCalls,
     settled: Vec<ToolResult>,
-    unfinished: Unfinished,
+    unfinished: ResumePolicy,
 }
 
 struct Host {
@@ -139,7 +143,7 @@ struct Host {
     ending: bool,
 }
 
-async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: Links) {
+async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: SessionChannels) {
     let (inputs, receive_inputs) = mpsc::channel(CHANNEL_DEPTH);
     let (room, report_changes) = (Backpressure::new(setup.room.take()), setup.tell_changes);
     let mut sources = Sources {
@@ -150,7 +154,7 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: 
         charges: links.charges,
         room: room.clone(),
     };
-    let restored = Restored {
+    let restored = RestoredSession {
         records: std::mem::take(&mut setup.records),
         known: std::mem::take(&mut setup.known),
         settled: std::mem::take(&mut setup.settled),
@@ -190,7 +194,7 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: 
     }
     // Agents and reviews do not wait for answers any more.
     drop(sources.charges);
-    Box::pin(host.end(sources.inputs, report_changes)).await;
+    Box::pin(host.shut_down(sources.inputs, report_changes)).await;
 }
 
 /// Returns the events that begin each session.
@@ -212,12 +216,12 @@ fn opening_events(setup: &Setup, resumed: bool) -> [EventKind; 3] {
 }
 
 impl Host {
-    async fn start(&mut self, restored: Restored) {
+    async fn start(&mut self, restored: RestoredSession) {
         let effects = self.machine.begin_session();
         self.perform(effects).await;
-        let Restored { records, known, settled, unfinished } = restored;
+        let RestoredSession { records, known, settled, unfinished } = restored;
         if !records.is_empty() {
-            self.machine.know(known);
+            self.machine.set_recovery_info(known);
             let effects = self.machine.restore(records, settled, unfinished, moment());
             self.perform(effects).await;
         }
@@ -250,14 +254,14 @@ impl Host {
         };
         let input = match input {
             // The sandbox of commands follows the rule files, and the next command must use the new state.
-            Input::RuleFiles(kept) if kept.changes_what_is_seen() => {
+            Input::RuleFiles(kept) if kept.changes_visible_paths() => {
                 self.reload_policy(ReloadRequest::Files).await;
                 Input::RuleFiles(kept)
             }
             input => input,
         };
         self.apply_policy_updates().await;
-        self.take(input).await;
+        self.on_input(input).await;
     }
 
     /// Handles a command that does not concern the turn.
@@ -271,11 +275,11 @@ impl Host {
             HostCommand::ReconnectServer { name } => self.servers.reconnect(&name),
             HostCommand::StopAgent { agent_session_id } => self.context.router().stop_agent(&agent_session_id),
             HostCommand::GoOnUnsaved => {
-                if self.journal.go_on_unsaved(!self.deferred.is_empty()) {
+                if self.journal.continue_unsaved(!self.deferred.is_empty()) {
                     self.retry().await;
                 }
             }
-            HostCommand::Resume => self.take(Input::Command(Command::Continue)).await,
+            HostCommand::Resume => self.on_input(Input::Command(Command::Continue)).await,
         }
     }
 
@@ -285,11 +289,11 @@ impl Host {
             self.emit(EventKind::Agent(event));
         }
         match spent {
-            Some((spent, ChargedWork::Review)) => self.take(Input::Reviewed(spent)).await,
-            Some((spent, ChargedWork::Agent)) => self.take(Input::AgentSpent(spent)).await,
+            Some((spent, ChargedWork::Review)) => self.on_input(Input::Reviewed(spent)).await,
+            Some((spent, ChargedWork::Agent)) => self.on_input(Input::AgentSpent(spent)).await,
             None => {}
         }
-        let failure = self.machine.forbids_requests(moment());
+        let failure = self.machine.request_obstacle(moment());
         let (model, effort, budgets) = self.machine.account();
         // Ignored if the review or the agent has ended.
         let _ = answer.send(AccountState { failure, model, effort, budgets });
@@ -302,14 +306,14 @@ impl Host {
         }
     }
 
-    async fn take(&mut self, input: Input) {
+    async fn on_input(&mut self, input: Input) {
         match &input {
             Input::ModelOpened(Ok(facts)) if facts.name == self.model.facts().name => {
                 self.servers.set_window(facts.context_window);
             }
             Input::ToolOutput { index, text } => self.runs.add_output(*index, text),
-            Input::ToolFinished { index, .. } => self.runs.ended(*index),
-            Input::Previewed { ticket, .. } => self.previews.ended(*ticket),
+            Input::ToolFinished { index, .. } => self.runs.remove(*index),
+            Input::Previewed { ticket, .. } => self.previews.on_ended(*ticket),
             _ => {}
         }
         match input {
@@ -323,7 +327,7 @@ impl Host {
             Command::Quit => {
                 self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));
             }
-            Command::Continue if self.deferred.is_empty() => self.journal.save_what_waits_in_memory().await,
+            Command::Continue if self.deferred.is_empty() => self.journal.retry_save().await,
             _ => {}
         }
         // Secrets in user input are neither saved nor sent.
@@ -402,7 +406,7 @@ impl Host {
                 self.start_sampling();
             }
             ServerEvent::Sampling(SamplingPhase::Over(sampled)) => {
-                self.sampling.ended();
+                self.sampling.on_ended();
                 if let Some(sampled) = sampled {
                     self.take_input(Input::Sampled(sampled)).await;
                 }
@@ -415,7 +419,7 @@ impl Host {
     async fn report_servers(&mut self) {
         // Read before the tools, so that a server that becomes ready later is in the next event.
         let Some(servers) = self.servers.take_changed() else { return };
-        self.machine.know_servers(servers.iter().map(|status| status.name.clone()).collect());
+        self.machine.set_servers(servers.iter().map(|status| status.name.clone()).collect());
         self.reload_policy(ReloadRequest::ServerTools).await;
         self.emit(EventKind::ServersChanged { servers });
     }
@@ -442,7 +446,7 @@ impl Host {
         }
     }
 
-    async fn end(mut self, inputs: mpsc::Receiver<Input>, report_changes: bool) {
+    async fn shut_down(mut self, inputs: mpsc::Receiver<Input>, report_changes: bool) {
         self.save_the_rest().await;
         let (task_count, total_tokens, cost_usd) = self.machine.totals();
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -1,6 +1,6 @@
 //! Images of a thread: messages contain only their names, and the content is loaded just before a request.
 
-use super::limits::{IMAGES_LEFT_AT_ONCE, MAX_IMAGES, MAX_IMAGES_BYTES};
+use super::limits::{IMAGES_DROPPED_AT_ONCE, MAX_IMAGES, MAX_IMAGES_BYTES};
 use crate::ports::{Artifacts, Images};
 use crate::protocol::{Image, Message};
 use base64::Engine;
@@ -21,7 +21,7 @@ impl ImageCache {
 
     /// Loads the images of these messages for the request, without missing ones.
     pub(crate) async fn load(&mut self, messages: &[Arc<Message>]) -> Images {
-        let chosen = chosen(messages);
+        let chosen = newest_images(messages);
         let Some(artifacts) = self.artifacts.clone().filter(|_| !chosen.is_empty()) else {
             self.sent = Images::default();
             return self.sent.clone();
@@ -54,11 +54,11 @@ fn fetch(artifacts: &dyn Artifacts, uri: &str, bytes: u64) -> Option<Arc<str>> {
 }
 
 /// Returns the newest images, as many as may be sent.
-fn chosen(messages: &[Arc<Message>]) -> Vec<&Image> {
+fn newest_images(messages: &[Arc<Message>]) -> Vec<&Image> {
     let mut known = HashSet::new();
     let images = messages.iter().rev().flat_map(|message| message.images().rev());
     let mut newest: Vec<&Image> = images.filter(|image| known.insert(image.uri.as_str())).collect();
-    let over = newest.len().saturating_sub(MAX_IMAGES).div_ceil(IMAGES_LEFT_AT_ONCE) * IMAGES_LEFT_AT_ONCE;
+    let over = newest.len().saturating_sub(MAX_IMAGES).div_ceil(IMAGES_DROPPED_AT_ONCE) * IMAGES_DROPPED_AT_ONCE;
     newest.truncate(newest.len() - over);
     let mut total = 0;
     newest

@@ -10,7 +10,7 @@ pub(crate) const BUDGET_WARNING_PERCENT: f64 = 80.0;
 pub(crate) const BUDGET_FACTOR: f64 = 2.0;
 /// Output tokens assumed in the estimate of a request. The value is modest, because a budget that stops work too early is as
 /// wrong as one that stops it too late.
-pub(crate) const OUTPUT_GUESS_TOKENS: u64 = 500;
+pub(crate) const OUTPUT_ESTIMATE_TOKENS: u64 = 500;
 /// Minimum time in seconds for which providers cache a request, which makes the cached part cheaper next time.
 pub(crate) const CACHE_SECONDS: i64 = 300;
 /// Characters of a provider's message that are repeated to the model.
@@ -37,16 +37,16 @@ pub(crate) const BYTES_PER_TOKEN: usize = 4;
 /// Maximum percentage of the context window for all results of one step together.
 pub(crate) const RESULTS_PERCENT: u64 = 25;
 /// Minimum bytes for each result, regardless of their number.
-pub(crate) const RESULT_LEAST_BYTES: usize = 8_192;
+pub(crate) const MIN_RESULT_BYTES: usize = 8_192;
 /// Tokens of a message beyond its text.
 pub(crate) const MESSAGE_OVERHEAD_TOKENS: u64 = 4;
 /// Pixels per image token. Providers scale down images that would exceed their limit.
 pub(crate) const PIXELS_PER_TOKEN: u64 = 750;
-pub(crate) const IMAGE_MOST_TOKENS: u64 = 4_800;
+pub(crate) const MAX_IMAGE_TOKENS: u64 = 4_800;
 /// Maximum number of images in a request. Beyond it, the oldest are dropped, this many at a time, so that the cached part of a thread
 /// seldom changes.
 pub(crate) const MAX_IMAGES: usize = 20;
-pub(crate) const IMAGES_LEFT_AT_ONCE: usize = 10;
+pub(crate) const IMAGES_DROPPED_AT_ONCE: usize = 10;
 /// Maximum bytes of all images as base64: a request may be 32 MB.
 pub(crate) const MAX_IMAGES_BYTES: u64 = 24 << 20;
 /// Seconds to wait for a policy reload before a session is resumed under the current policy.
@@ -85,7 +85,7 @@ pub(crate) const SAMPLE_SHOWN_BYTES: usize = 32 << 10;
 /// Timeout in seconds for a server to list its offers, or to return a resource or a prompt.
 pub(crate) const SERVER_SECONDS: u64 = 20;
 /// Seconds for which the resources of servers are cached.
-pub(crate) const OFFERED_SECONDS: u64 = 15;
+pub(crate) const RESOURCE_CACHE_SECONDS: u64 = 15;
 /// Maximum number of resources and prompts in one list.
 pub(crate) const MAX_OFFERED: usize = 200;
 /// Maximum bytes of a resource attached to a prompt; as much as fits is sent.
@@ -99,23 +99,23 @@ pub(crate) const RESERVED_PERCENT: u64 = 25;
 /// Percentage of the context window for the newest messages that a compaction keeps.
 pub(crate) const RECENT_PERCENT: u64 = 25;
 /// Minimum percentage of the context window that an automatic compaction must free.
-pub(crate) const COMPACT_LEAST_PERCENT: u64 = 10;
+pub(crate) const MIN_COMPACT_PERCENT: u64 = 10;
 /// Minimum number of tokens that a requested compaction must free.
-pub(crate) const COMPACT_LEAST_TOKENS: u64 = 400;
+pub(crate) const MIN_COMPACT_TOKENS: u64 = 400;
 /// Maximum size of a summary, in percent of the messages that it replaces.
 pub(crate) const SUMMARY_WORTH_PERCENT: u64 = 90;
 /// Percentage of the available input at which the conversation is compacted, regardless of the threshold.
-pub(crate) const COMPACT_LATEST_PERCENT: u64 = 95;
+pub(crate) const MAX_COMPACT_PERCENT: u64 = 95;
 /// Percentage of the context window by which the thread must grow after a compaction, or a failed one, before the next.
 pub(crate) const COMPACT_GROWTH_PERCENT: u64 = 5;
 /// Maximum tokens of a summary, including the model's reasoning.
-pub(crate) const SUMMARY_MOST_TOKENS: u64 = 16_000;
+pub(crate) const MAX_SUMMARY_TOKENS: u64 = 16_000;
 /// Number of times that an overlong summary request is shortened.
 pub(crate) const SUMMARY_HALVINGS: u32 = 3;
 /// Percentage of the context window for the user's messages kept verbatim with a summary, and the bytes kept of each.
-pub(crate) const SAID_PERCENT: u64 = 5;
-pub(crate) const SAID_MOST_BYTES: usize = 4_000;
+pub(crate) const QUOTED_PERCENT: u64 = 5;
+pub(crate) const MAX_QUOTED_BYTES: usize = 4_000;
 /// Maximum number of files listed with a summary, newest first.
 pub(crate) const FILES_NAMED: usize = 60;
 /// Estimated size of a prompt, in percent of the context window, above which it is not sent at all.
-pub(crate) const HOPELESS_PERCENT: u64 = 125;
+pub(crate) const MAX_PROMPT_PERCENT: u64 = 125;

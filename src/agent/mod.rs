@@ -12,13 +12,13 @@ mod retry;
 mod thread;
 mod turn;
 
-pub(crate) use host::call_timeout::{planned as plan_in_time, run as run_in_time};
+pub(crate) use host::call_timeout::{plan_with_timeout as plan_in_time, run as run_in_time};
 pub(crate) use host::{
-    Account, AccountState, EVENTS, PolicyUpdate, PolicyUpdates, ReloadRequest, Remote, Running, Samples, SessionQueries, Setup,
-    SummaryModelSetup, asks, spawn,
+    Account, AccountState, EVENTS, PolicyUpdate, PolicyUpdates, ReloadRequest, SamplingFilter, ServerConnections, SessionHandle,
+    SessionQueries, Setup, SummaryModelSetup, request_handler, spawn,
 };
 pub(crate) use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub(crate) use prompt::{Surroundings, system_prompt};
 pub(crate) use replay::replay;
 pub(crate) use retry::Backoff;
-pub(crate) use turn::{Allowance, Approver, Options, PolicyChange, PriceAssumption, SandboxStatus, Unfinished};
+pub(crate) use turn::{Approver, BudgetSetting, Options, PolicyChange, PriceAssumption, ResumePolicy, SandboxStatus};

@@ -11,19 +11,19 @@ use std::sync::Arc;
 pub(crate) fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Option<String>) {
     match command {
         Command::Prompt { text } => {
-            let (text, notice) = hide_in_words(redactor, &text, "prompt");
+            let (text, notice) = hide_in_message_text(redactor, &text, "prompt");
             (Command::Prompt { text }, notice)
         }
         Command::Steer { text } => {
-            let (text, notice) = hide_in_words(redactor, &text, "message");
+            let (text, notice) = hide_in_message_text(redactor, &text, "message");
             (Command::Steer { text }, notice)
         }
         Command::EditWaiting { id, text } => {
-            let (text, notice) = hide_in_words(redactor, &text, "message");
+            let (text, notice) = hide_in_message_text(redactor, &text, "message");
             (Command::EditWaiting { id, text }, notice)
         }
         Command::Compact { focus: Some(focus) } => {
-            let (focus, notice) = hide_in_words(redactor, &focus, "focus");
+            let (focus, notice) = hide_in_message_text(redactor, &focus, "focus");
             (Command::Compact { focus: Some(focus) }, notice)
         }
         Command::Decide { approval_id, decision: Decision::Denied { reason: Some(reason) } } => {
@@ -53,7 +53,7 @@ fn without_a_secret(redactor: &Redactor, line: String, shared: bool) -> (Command
 }
 
 /// Hides secrets in a message of the user, and returns a notice about them.
-fn hide_in_words(redactor: &Redactor, text: &str, what: &str) -> (String, Option<String>) {
+fn hide_in_message_text(redactor: &Redactor, text: &str, what: &str) -> (String, Option<String>) {
     let hidden = redactor.redact(text);
     let count: usize = hidden.found.iter().map(|found| found.count).sum();
     let kinds: Vec<&str> = hidden.found.iter().map(|found| found.kind.as_str()).collect();

@@ -2,7 +2,7 @@
 
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::{CallId, Effort, Event, EventKind, Part, SessionId, StepId, StopReason, TaskId, Usage, WorkspaceId};
-use crate::session::{CallChange, Change, ModelChoice, Payer, SessionState, Spent};
+use crate::session::{CallChange, Change, Expense, ModelChoice, Payer, SessionState};
 use jiff::Timestamp;
 
 /// Converts records back into the events that a front end shows. Open approvals come from the running session.
@@ -11,12 +11,12 @@ pub(crate) fn replay(records: &[Record], workspace: &WorkspaceId, session: &Sess
     for record in records {
         let applied = state.apply(record);
         if let Some((text, reason)) = applied.interrupted {
-            replay.interrupted(text, reason);
+            replay.show_interrupted(text, reason);
         }
         replay.change(applied.change, &state);
     }
     if let Some((text, reason)) = state.interrupted_answer() {
-        replay.interrupted(text.to_owned(), reason);
+        replay.show_interrupted(text.to_owned(), reason);
     }
     replay.events
 }
@@ -47,13 +47,13 @@ impl<'a> Replay<'a> {
     }
 
     /// Shows the text of an interrupted response, marked as discarded.
-    fn interrupted(&mut self, text: String, reason: &str) {
+    fn show_interrupted(&mut self, text: String, reason: &str) {
         self.emit(EventKind::TextChunk { text });
         self.emit(EventKind::AnswerDiscarded { reason: reason.to_owned() });
     }
 
-    fn request(&mut self, model: &str, stop_reason: StopReason, latency_ms: u64, spent: Spent) {
-        let Spent { usage, cost_usd, estimated } = spent;
+    fn request(&mut self, model: &str, stop_reason: StopReason, latency_ms: u64, spent: Expense) {
+        let Expense { usage, cost_usd, estimated } = spent;
         let (model, session_cost_usd) = (model.to_owned(), None);
         self.emit(EventKind::LlmRequestCompleted {
             model,
@@ -67,7 +67,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Shows a model choice. The journal records only the choice, no other facts of the model.
-    fn chosen(&mut self, choice: &ModelChoice, before: Option<&ModelChoice>) {
+    fn show_model_choice(&mut self, choice: &ModelChoice, before: Option<&ModelChoice>) {
         let is_new = before.is_none_or(|before| before.model != choice.model);
         let new_effort = before.and_then(|before| before.effort) != choice.effort;
         let effort = choice.effort.map_or("the model's default", Effort::as_str);
@@ -83,7 +83,7 @@ impl<'a> Replay<'a> {
             Change::TaskStarted { prompt, max_steps } => {
                 self.at = prompt.timestamp;
                 (self.task, self.step) = (Some(prompt.task_id.clone()), None);
-                self.emit(EventKind::TaskStarted { prompt: prompt.typed().to_owned(), max_steps });
+                self.emit(EventKind::TaskStarted { prompt: prompt.typed_text().to_owned(), max_steps });
             }
             // A replayed part of a session may begin here.
             Change::StepStarted { task_id, step_id, .. } => {
@@ -103,7 +103,7 @@ impl<'a> Replay<'a> {
             Change::Call { tool_call_id, change } => self.call(tool_call_id, change),
             Change::TaskEnded { end, step_count } => self.emit(task_end(end, step_count)),
             Change::Steered { message } => self.emit(EventKind::Steered { text: message.text() }),
-            Change::Spent { spent: Spent { usage, cost_usd, estimated }, payer: Payer::Review } => {
+            Change::Spent { spent: Expense { usage, cost_usd, estimated }, payer: Payer::Review } => {
                 self.emit(EventKind::ReviewSpent { usage, cost_usd, session_cost_usd: None, estimated });
             }
             Change::Spent { spent, payer } => {
@@ -113,7 +113,7 @@ impl<'a> Replay<'a> {
                 };
                 self.request(&state.asked_model, stop_reason, 0, spent);
             }
-            Change::ModelChosen { choice, before } => self.chosen(&choice, before.as_ref()),
+            Change::ModelChosen { choice, before } => self.show_model_choice(&choice, before.as_ref()),
             Change::Compacted { compaction, spent, .. } => {
                 self.request(&state.asked_model, StopReason::EndTurn, 0, spent);
                 self.emit(EventKind::ContextCompacted(compaction.clone()));

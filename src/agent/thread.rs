@@ -6,7 +6,7 @@ mod tests;
 
 use super::limits::WINDOW_FILL_PERCENT;
 use crate::protocol::{Message, MessageId, Part, Role, StepId, TaskId};
-use packed::Packed;
+use packed::PackedMessage;
 use std::sync::Arc;
 
 /// Message to the model after its output limit cut a response; not written by the user.
@@ -35,7 +35,7 @@ pub(crate) struct Thread {
 /// Messages removed at the front.
 #[derive(Debug, Clone)]
 struct RemovedRange {
-    removed: Packed,
+    removed: PackedMessage,
     /// Number of messages in place of the removed ones at that time.
     standing: usize,
     /// Number of messages dropped before.
@@ -56,7 +56,7 @@ pub(crate) struct CompactionPoint {
 
 impl CompactionPoint {
     /// Returns the number of summarized messages.
-    pub(crate) fn summarised(&self) -> usize {
+    pub(crate) fn summarized_count(&self) -> usize {
         self.index - self.verbatim.len()
     }
 }
@@ -86,7 +86,7 @@ impl Thread {
 
     /// Returns all messages ever added, including removed ones.
     #[cfg(test)]
-    pub(crate) fn everything(&mut self) -> Vec<MessageId> {
+    pub(crate) fn all_ids(&mut self) -> Vec<MessageId> {
         for fold in std::mem::take(&mut self.folds).into_iter().rev() {
             self.messages.splice(..fold.standing, fold.removed.open().unwrap_or_default());
         }
@@ -160,7 +160,7 @@ impl Thread {
     }
 
     /// Returns the messages before `index` for the summary request: the newest that fit, after a marker if others do not.
-    pub(crate) fn opening(&self, index: usize, budget: u64) -> Vec<Arc<Message>> {
+    pub(crate) fn messages_before(&self, index: usize, budget: u64) -> Vec<Arc<Message>> {
         let mut window = self.window();
         window.truncate(index);
         let mut tokens: u64 = window.iter().map(|message| message.token_count).sum();
@@ -173,7 +173,7 @@ impl Thread {
         if start > 0
             && let Some(first) = window.first_mut()
         {
-            let marked = marked(first, start as u64 + self.dropped);
+            let marked = with_cut_marker(first, start as u64 + self.dropped);
             if first.role == Role::User {
                 *first = Arc::new(marked);
             } else {
@@ -188,7 +188,7 @@ impl Thread {
 
     /// Plans a summary that keeps about `keep` tokens of the newest messages and the user's messages for `task`. `None` if
     /// nothing is left to summarize.
-    pub(crate) fn cut(&self, keep: u64, task: Option<&TaskId>) -> Option<CompactionPoint> {
+    pub(crate) fn plan_compaction(&self, keep: u64, task: Option<&TaskId>) -> Option<CompactionPoint> {
         let latest = self.latest();
         let (mut index, mut tail) = (latest, 0);
         for (at, message) in self.messages.iter().enumerate().rev() {
@@ -218,7 +218,7 @@ impl Thread {
         let kept: u64 = said.iter().map(|message| message.token_count).sum();
         let of_older: u64 = older.iter().map(|message| message.token_count).sum();
         let cut = CompactionPoint { index, verbatim, freed: of_older - kept };
-        (cut.summarised() > summary).then_some(cut)
+        (cut.summarized_count() > summary).then_some(cut)
     }
 
     /// Replaces the messages up to `until` with a summary; `verbatim` ones stay. Returns whether anything changed.
@@ -263,7 +263,7 @@ impl Thread {
     }
 
     /// Removes this message and all later ones, along with a summary that covers them. Returns their number.
-    pub(crate) fn cut_off(&mut self, from: &MessageId) -> Option<u64> {
+    pub(crate) fn truncate_from(&mut self, from: &MessageId) -> Option<u64> {
         loop {
             let standing = self.folds.last().map_or(0, |fold| fold.standing);
             let found = self.messages.iter().position(|message| message.message_id == *from);
@@ -283,7 +283,7 @@ impl Thread {
     }
 
     /// Returns the response of a step.
-    pub(crate) fn answer_of(&self, step: &StepId) -> Option<MessageId> {
+    pub(crate) fn response_id(&self, step: &StepId) -> Option<MessageId> {
         let of_it = |message: &&Arc<Message>| message.role == Role::Assistant && message.step_id.as_ref() == Some(step);
         let name = |message: &Arc<Message>| message.message_id.clone();
         let packed = || {
@@ -302,19 +302,21 @@ impl Thread {
         let standing = heads.len();
         let removed: Vec<_> = self.messages.splice(..end, heads).collect();
         self.messages.shrink_to(self.messages.len() * 2);
-        self.folds.push(RemovedRange { removed: Packed::new(removed), standing, dropped: self.dropped, summary });
+        self.folds.push(RemovedRange { removed: PackedMessage::new(removed), standing, dropped: self.dropped, summary });
         self.tokens = self.messages.iter().map(|message| message.token_count).sum();
     }
 
     fn mark(&mut self) {
         let first = self.messages.first().filter(|_| self.dropped > 0);
-        self.marked = first.map(|first| Arc::new(marked(first, self.dropped)));
+        self.marked = first.map(|first| Arc::new(with_cut_marker(first, self.dropped)));
     }
 }
 
 /// Returns whether the user wrote the message.
 pub(crate) fn is_prompt(message: &Message) -> bool {
-    message.role == Role::User && ![CUT, GO_ON, INTERRUPTED].contains(&message.typed()) && !EARLIER.contains(&message.typed())
+    message.role == Role::User
+        && ![CUT, GO_ON, INTERRUPTED].contains(&message.typed_text())
+        && !EARLIER.contains(&message.typed_text())
 }
 
 /// Returns whether the message only marks an interruption.
@@ -330,7 +332,7 @@ fn number(id: &MessageId) -> u64 {
 }
 
 /// Returns a message with the marker before its own text.
-fn marked(message: &Message, dropped: u64) -> Message {
+fn with_cut_marker(message: &Message, dropped: u64) -> Message {
     let mut content = vec![Part::Text { text: format!("[Earlier conversation truncated — {dropped} messages removed]\n\n") }];
     content.extend(message.content.iter().cloned());
     // It gets another ID, so that data cached by ID is not mistaken for that of the unmarked message.

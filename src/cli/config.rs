@@ -22,7 +22,7 @@ pub(crate) fn path(place: &AppContext) -> Result<Exit, CliError> {
 /// Prints every key with its value and origin, including the settings of the project.
 pub(crate) fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    let (settings, lines) = match project.tightened(&place.settings) {
+    let (settings, lines) = match project.tighten_settings(&place.settings) {
         Some(Ok((settings, layer))) => {
             let mut lines = vec!["# .aye/config.toml is trusted; it tightens:".to_owned()];
             lines.extend(layer.taken.iter().map(|line| format!("#   {line}")));

@@ -3,9 +3,9 @@
 
 use super::policy;
 use crate::config::{Directories, Environment, KeyPlace, ModelChoice};
-use crate::host::console::{print_text, say_json};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
-use crate::host::disk_usage::{UsageEntry, taken};
+use crate::host::disk_usage::{UsageEntry, usage};
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::models::ModelCatalog;
@@ -71,9 +71,9 @@ impl Check {
         Self { name, state: State::Missing, says: says.into(), fix: fix.map(str::to_owned) }
     }
 
-    fn of_problem(name: &'static str, problem: Problem) -> Self {
+    fn from_problem(name: &'static str, problem: Problem) -> Self {
         let fix = Some(problem.hints.join("; ")).filter(|fix| !fix.is_empty());
-        Self { name, state: State::Missing, says: problem.detailed(), fix }
+        Self { name, state: State::Missing, says: problem.detailed_message(), fix }
     }
 
     fn note(name: &'static str, says: impl Into<String>) -> Self {
@@ -82,7 +82,7 @@ impl Check {
 }
 
 pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
-    let environment = Environment::of_process();
+    let environment = Environment::from_process();
     let directories = Directories::find(&environment)?;
     let place = AppContext::find(common);
     let workspace = || std::env::current_dir().map(|directory| vec![directory]).unwrap_or_default();
@@ -90,32 +90,32 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
     let probe = sandbox::probe(&Helper::default().program, &roots, &directories.data);
     let tier = tier(probe.tier);
     let mut checks = vec![sandbox(tier, &probe)];
-    checks.extend(kernel(&Kernel::of_this_machine()));
+    checks.extend(kernel(&Kernel::detect()));
     match &place {
         Ok(place) => {
-            let policy = policy::in_force(place, common);
+            let policy = policy::load_policy(place, common);
             checks.push(configuration(&directories));
             checks.extend(project_configuration(place, common));
             checks.extend(certificates(place));
             checks.extend(keys(place));
-            checks.push(in_force(&policy));
+            checks.push(check_layers(&policy));
             checks.extend(policy.iter().map(|policy| approvals(place, policy, common, tier)));
-            checks.extend(policy.iter().flat_map(|policy| not_kept(place, policy, &probe)));
+            checks.extend(policy.iter().flat_map(|policy| unenforced_rules(place, policy, &probe)));
             checks.push(tools(place, common));
         }
-        Err(error) => checks.push(Check::of_problem("configuration", Problem::joined(error.problems.clone()))),
+        Err(error) => checks.push(Check::from_problem("configuration", Problem::joined(error.problems.clone()))),
     }
     checks.push(data(&directories.data));
     checks.push(store(&directories.data));
-    let storage = place.as_ref().map(taken).unwrap_or_default();
-    checks.extend(storage.iter().map(room));
-    checks.extend(undecided(&directories.data));
+    let storage = place.as_ref().map(usage).unwrap_or_default();
+    checks.extend(storage.iter().map(disk_usage));
+    checks.extend(undecided_layers(&directories.data));
     checks.extend(place.as_ref().ok().map(|place| model(place, common)));
     checks.extend(place.as_ref().ok().and_then(|place| summary_model(place, common)));
     checks.push(terminal(&environment));
     let ok = checks.iter().all(|check| check.state != State::Missing);
     if json {
-        say_json(&Findings { ok, tier, checks, storage });
+        print_json(&Findings { ok, tier, checks, storage });
     } else {
         print_text(&as_text(&checks));
     }
@@ -231,7 +231,7 @@ fn certificates(place: &AppContext) -> Option<Check> {
 fn project_configuration(place: &AppContext, common: &Common) -> Option<Check> {
     const NAME: &str = "project configuration";
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    match project.tightened(&place.settings) {
+    match project.tighten_settings(&place.settings) {
         Some(Ok((_, layer))) => {
             let taken = if layer.taken.is_empty() { "nothing".to_owned() } else { layer.taken.join(", ") };
             let ignored: String = layer.ignored.iter().flat_map(|line| ["; ", line.as_str()]).collect();
@@ -257,10 +257,10 @@ fn keys(place: &AppContext) -> Option<Check> {
     Some(Check::missing("keys", says, Some("fix these lines; the rest of the file is used")))
 }
 
-fn in_force(policy: &Result<Policy, CliError>) -> Check {
+fn check_layers(policy: &Result<Policy, CliError>) -> Check {
     match policy {
         Ok(policy) => Check::good("policy", &policy.name),
-        Err(error) => Check::of_problem("policy", Problem::joined(error.problems.clone())),
+        Err(error) => Check::from_problem("policy", Problem::joined(error.problems.clone())),
     }
 }
 
@@ -291,10 +291,10 @@ fn tools(place: &AppContext, common: &Common) -> Check {
 }
 
 /// Lists the restrictions of the policy that no sandbox enforces here.
-fn not_kept(place: &AppContext, policy: &Policy, probe: &Probe) -> Vec<Check> {
+fn unenforced_rules(place: &AppContext, policy: &Policy, probe: &Probe) -> Vec<Check> {
     let standing = SandboxHost::from_probe(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
     let enforcer = standing.enforcer(place, policy);
-    standing.sandbox_policy(&enforcer).unheld().into_iter().map(|what| Check::note("not enforced", what)).collect()
+    standing.sandbox_policy(&enforcer).unenforceable_rules().into_iter().map(|what| Check::note("not enforced", what)).collect()
 }
 
 /// Checks that sessions can be saved.
@@ -325,7 +325,7 @@ fn store(directory: &Path) -> Check {
 }
 
 /// Checks the disk usage of one kind of data. It may exceed its limit until the next start that prunes.
-fn room(taken: &UsageEntry) -> Check {
+fn disk_usage(taken: &UsageEntry) -> Check {
     let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
     let says = format!("{} of {} MB ({})", megabytes(taken.bytes), megabytes(taken.budget_bytes), taken.key);
     let name = match taken.name {
@@ -343,8 +343,8 @@ fn room(taken: &UsageEntry) -> Check {
 }
 
 /// Lists the copies whose changes await a decision, with their sessions.
-fn undecided(data: &Path) -> Option<Check> {
-    let layers = undecided_use(&sandbox::left_bases(data));
+fn undecided_layers(data: &Path) -> Option<Check> {
+    let layers = undecided_use(&sandbox::abandoned_bases(data));
     let named = layers.iter().take(UNDECIDED).map(|layer| format!("session {} ({})", layer.session, size(layer.bytes)));
     let named: Vec<_> = named.collect();
     let more = layers.len().saturating_sub(named.len());
@@ -358,7 +358,7 @@ fn undecided(data: &Path) -> Option<Check> {
 fn model(place: &AppContext, common: &Common) -> Check {
     match models_under_policy(place, common).would_use(common.model.as_deref()) {
         Ok(choice) => usable_model("model", &choice),
-        Err(error) => Check::of_problem("model", error.into_problem()),
+        Err(error) => Check::from_problem("model", error.into_problem()),
     }
 }
 
@@ -366,14 +366,14 @@ fn model(place: &AppContext, common: &Common) -> Check {
 fn summary_model(place: &AppContext, common: &Common) -> Option<Check> {
     let models = models_under_policy(place, common);
     let (key, name) = models.summary_model()?;
-    let forbidden = models.allowed().forbidden_by(name);
+    let forbidden = models.allowed_models().forbidding_rule(name);
     let check = match (forbidden, models.choice(Some(name))) {
         (Some(rule), _) => {
             let problem = Problem::new(format!("the policy does not allow `{name}` (rule: {rule})"));
-            Check::of_problem("summaries", problem.hint(format!("change `{key}`, or add the model to `allowed_models`")))
+            Check::from_problem("summaries", problem.hint(format!("change `{key}`, or add the model to `allowed_models`")))
         }
         (None, Ok(choice)) => usable_model("summaries", &choice),
-        (None, Err(error)) => Check::of_problem("summaries", error.into_problem().at(name)),
+        (None, Err(error)) => Check::from_problem("summaries", error.into_problem().with_location(name)),
     };
     Some(check)
 }
@@ -381,7 +381,7 @@ fn summary_model(place: &AppContext, common: &Common) -> Option<Check> {
 fn models_under_policy(place: &AppContext, common: &Common) -> ModelCatalog {
     let models = ModelCatalog::new(place);
     match place.policy(common.policy.as_deref(), None) {
-        Ok(policy) => models.under(&policy),
+        Ok(policy) => models.with_policy(&policy),
         // Errors in the policy are reported by another check.
         Err(_) => models,
     }

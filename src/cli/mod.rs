@@ -29,8 +29,8 @@ mod tool;
 mod update;
 mod usage;
 
-use crate::host::console::{fail, print_text, say_json};
-pub use crate::host::version::{Commit, commit_in};
+use crate::host::console::{fail, print_json, print_text};
+pub use crate::host::version::{Commit, parse_commit};
 
 use crate::agent::Approver;
 use crate::host::context::AppContext;
@@ -51,10 +51,10 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
     crate::host::crash::redact_panics();
     crate::sys::allocator::hide_from_others();
     crate::sys::allocator::share_heaps();
-    crate::host::version::set(commit);
+    crate::host::version::set_commit(commit);
     crate::host::crash::log_contained();
-    crate::tui::spare_contained(crate::policy::guard::contains_panics);
-    let invocation = match args::parse(std::env::args_os(), Nesting::of_process()) {
+    crate::tui::set_contained_check(crate::policy::guard::contains_panics);
+    let invocation = match args::parse(std::env::args_os(), Nesting::detect()) {
         Ok(invocation) => invocation,
         Err(ParseExit::Told(help)) => {
             let _ = help.print();
@@ -68,9 +68,9 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
     let common = match invocation.action {
         // Its policy is the name of a preset.
         Action::Setup { .. } => Ok(invocation.common),
-        _ => profile::resolved(&invocation.common),
+        _ => profile::with_profile(&invocation.common),
     };
-    match common.and_then(|common| act(&common, invocation.action)) {
+    match common.and_then(|common| run_action(&common, invocation.action)) {
         Ok(exit) => exit.into(),
         Err(trouble) => {
             fail(&trouble);
@@ -79,11 +79,11 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
     }
 }
 
-fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
+fn run_action(common: &Common, action: Action) -> Result<Exit, CliError> {
     match action {
         Action::Interactive { prompt, is_literal, session } => {
             let request = interactive::Request::new(prompt, session);
-            interactive::run(common, if is_literal { request } else { request.expanded(common)? })
+            interactive::run(common, if is_literal { request } else { request.expand_command(common)? })
         }
         Action::Exec { prompt, takes_input, session, format, options } => {
             let request = exec::Request { prompt, takes_input, session, format, options, approver: Approver::Nobody };
@@ -93,7 +93,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Demo { answers } => demo::run(common, answers == Answers::Yes),
         Action::ToolList { json } => tool::list(&AppContext::find(common)?, common, json),
         Action::ToolManifest => {
-            say_json(&crate::tools::manifest_schema());
+            print_json(&crate::tools::manifest_schema());
             Ok(Exit::Completed)
         }
         Action::ToolSchema { name } => tool::schema(&AppContext::find(common)?, common, &name),

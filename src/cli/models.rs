@@ -2,7 +2,7 @@
 
 pub(crate) mod update;
 
-use crate::host::console::{print_text, say_json, warn, warn_all};
+use crate::host::console::{print_json, print_text, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -33,7 +33,7 @@ pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str
     let here = ModelCatalog::new(place);
     // An invalid policy does not prevent the list; `aye policy validate` reports its errors.
     let here = match place.policy(None, None) {
-        Ok(policy) => here.under(&policy),
+        Ok(policy) => here.with_policy(&policy),
         Err(_) => here,
     };
     let (date, origin) = {
@@ -46,7 +46,7 @@ pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str
         models.retain(|model| model.facts.name.to_ascii_lowercase().contains(&filter));
     }
     if json {
-        say_json(&Answer { catalogue: State { date, origin }, models, notices });
+        print_json(&Answer { catalogue: State { date, origin }, models, notices });
         return Ok(Exit::Completed);
     }
     warn_all(&notices);
@@ -132,8 +132,8 @@ mod tests {
     fn model_rows_show_known_facts_and_omit_unknown_ones() {
         let price = Price { input: 0.075, output: 4.5, cache_read: 0.0, cache_write: 0.0 };
         let known =
-            ModelFacts { max_output_tokens: Some(128_000), images: true, ..ModelFacts::of_test("a/b", 1_050_000, Some(price)) };
-        let unknown = ModelFacts { reasoning: true, ..ModelFacts::of_test("local/lengthy", 32_768, None) };
+            ModelFacts { max_output_tokens: Some(128_000), images: true, ..ModelFacts::for_test("a/b", 1_050_000, Some(price)) };
+        let unknown = ModelFacts { reasoning: true, ..ModelFacts::for_test("local/lengthy", 32_768, None) };
         let models = [
             ListedModel {
                 facts: known,
@@ -148,7 +148,7 @@ mod tests {
                 ..ListedModel::default()
             },
             ListedModel {
-                facts: ModelFacts::of_test("a/c", 1_000, None),
+                facts: ModelFacts::for_test("a/c", 1_000, None),
                 source: "catalogue".to_owned(),
                 ..ListedModel::default()
             },

@@ -2,7 +2,7 @@
 
 use super::args::ReviewRequest;
 use super::exec::{ValueTask, run_for_value};
-use crate::host::console::{print_text, say_json, warn};
+use crate::host::console::{print_json, print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -26,7 +26,7 @@ pub(crate) fn run(common: &Common, request: &ReviewRequest) -> Result<Exit, CliE
     place.policy(common.policy.as_deref(), None)?;
     let changes = collect(&place, common, &request.subject)?;
     if changes.diffs.is_empty() {
-        warn(changes.nothing());
+        warn(changes.no_changes_note());
         return Ok(report(&Review { changes, ..Review::default() }, request));
     }
     warn(format!("reviewing {}", changes.summary()));
@@ -58,7 +58,7 @@ fn collect(place: &AppContext, common: &Common, subject: &ReviewSubject) -> Resu
 /// Prints the findings. Returns the exit code: 1 if one is high or critical.
 fn report(review: &Review, request: &ReviewRequest) -> Exit {
     if request.json {
-        say_json(&as_json(review));
+        print_json(&as_json(review));
     } else {
         print_text(&clean(&review.text()));
     }

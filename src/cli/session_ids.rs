@@ -3,13 +3,13 @@
 use crate::protocol::Problem;
 
 pub(crate) fn session_id(given: &str) -> Result<String, Problem> {
-    if looks_like_an_id(given) {
+    if is_possible_id(given) {
         return Ok(given.to_ascii_lowercase());
     }
     Err(Problem::new("must be at least 6 hex digits of a session ID").hint("run `aye sessions list` to list the IDs"))
 }
 
 /// Returns true if a word could be a session ID or its first digits.
-pub(crate) fn looks_like_an_id(word: &str) -> bool {
+pub(crate) fn is_possible_id(word: &str) -> bool {
     (6..=32).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -1,15 +1,15 @@
 //! `aye tool`: lists, describes and calls tools, under the policy.
 
-use crate::host::console::{print_text, say_json, warn, warn_all};
+use crate::host::console::{print_json, print_text, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::mcp_servers;
-use crate::host::mcp_servers::{Connected, FIRST_WAIT, Servers, specs};
+use crate::host::mcp_servers::{FIRST_WAIT, Servers, SessionServers, specs};
 use crate::host::offered_tools;
 use crate::host::options::{Answers, Common};
 use crate::host::project::ProjectConfig;
-use crate::host::tool_runner::{Judged, Starts, ToolEnvironment, ToolRunner, denied};
+use crate::host::tool_runner::{CallVerdict, Starts, ToolEnvironment, ToolRunner, denied_error};
 use crate::host::{session, startup};
 use crate::mcp::Spec;
 use crate::policy::{PreviewPermit, Verdict};
@@ -48,23 +48,23 @@ impl Drop for ToolSession {
 }
 
 impl ToolSession {
-    fn wait_for<T>(&self, work: impl Future<Output = T>) -> Result<T, CliError> {
+    fn run_until_interrupted<T>(&self, work: impl Future<Output = T>) -> Result<T, CliError> {
         let runtime = self.runtime.as_ref().ok_or_else(|| CliError::failed("the tools are already closed"))?;
         Ok(runtime.block_on(work))
     }
 }
 
 /// Returns true if MCP servers are needed: not for a name that always means a built-in tool.
-fn asks_servers(place: &AppContext, name: Option<&str>) -> bool {
+fn needs_servers(place: &AppContext, name: Option<&str>) -> bool {
     let local_first = place.settings.tools.conflict == "local-first";
-    name.is_none_or(|name| !local_first || tools::name_of(name).is_none())
+    name.is_none_or(|name| !local_first || tools::canonical_name(name).is_none())
 }
 
 /// Prepares the tools. `name`: the requested tool; `None` for all.
 fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>) -> Result<ToolSession, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    project.ignored_policy().iter().for_each(warn);
-    let found = asks_servers(place, name).then(|| specs::specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
+    project.ignored_policy_notice().iter().for_each(warn);
+    let found = needs_servers(place, name).then(|| specs::specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
     // An MCP server may be a program.
     let starts = if found.is_some() { Starts::Programs } else { starts };
     let ground = ToolEnvironment::find(place, common, &project, starts)?;
@@ -78,19 +78,19 @@ fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>
 fn connect(ground: &ToolEnvironment, project: &ProjectConfig, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Servers {
     let ToolEnvironment { place, policy, standing, .. } = ground;
     let settings = || session::tool_settings(place, policy, standing.sandbox_policy(policy));
-    let Connected { servers, problems, .. } =
+    let SessionServers { servers, problems, .. } =
         mcp_servers::connect(place, found, policy, settings, project.approved_servers(), false);
     warn_all(&problems);
-    warn_all(&runtime.block_on(servers.settle(FIRST_WAIT)));
+    warn_all(&runtime.block_on(servers.connect_unknown(FIRST_WAIT)));
     servers
 }
 
 pub(crate) fn list(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
     let table = table(place, common, Starts::Nothing, None)?;
     let bench = &table.bench;
-    let tools = offered_tools::offered(&bench.router, &bench.policy);
+    let tools = offered_tools::tools_for_model(&bench.router, &bench.policy);
     if json {
-        say_json(&tools);
+        print_json(&tools);
         return Ok(Exit::Completed);
     }
     for tool in tools {
@@ -106,7 +106,7 @@ pub(crate) fn list(place: &AppContext, common: &Common, json: bool) -> Result<Ex
 pub(crate) fn schema(place: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
     let table = table(place, common, Starts::Nothing, Some(name))?;
     let tool = table.bench.router.definition(name).map_err(|error| CliError::usage(error.message))?;
-    say_json(&tool);
+    print_json(&tool);
     Ok(Exit::Completed)
 }
 
@@ -135,21 +135,21 @@ pub(crate) fn plan(place: &AppContext, common: &Common, name: &str, arguments: &
     let call = tool_call(name, arguments)?;
     let bench = &table.bench;
     if let Err(error) = bench.offers(name) {
-        return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
+        return Ok(report(&ToolResult::from_error(call.tool_call_id, name, error), true));
     }
-    let plan = match table.wait_for(bench.plan(call.clone()))? {
+    let plan = match table.run_until_interrupted(bench.plan(call.clone()))? {
         Ok(plan) => plan,
-        Err(error) => return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true)),
+        Err(error) => return Ok(report(&ToolResult::from_error(call.tool_call_id, name, error), true)),
     };
-    let permit = match plan.judged(&bench.policy, jiff::Timestamp::now()) {
+    let permit = match plan.judge(&bench.policy, jiff::Timestamp::now()) {
         Verdict::Allow(permit) => permit.preview(),
         // A preview changes nothing, so it needs no approval.
         Verdict::Ask(question) => question.preview(),
         Verdict::Deny(denial) => {
-            return Ok(report(&ToolResult::refused(call.tool_call_id, name, denied(&denial)), true));
+            return Ok(report(&ToolResult::from_error(call.tool_call_id, name, denied_error(&denial)), true));
         }
     };
-    say_json(&table.wait_for(foretell(bench, plan, permit))?);
+    print_json(&table.run_until_interrupted(preview_plan(bench, plan, permit))?);
     Ok(Exit::Completed)
 }
 
@@ -163,11 +163,11 @@ pub(crate) fn call(
 ) -> Result<Exit, CliError> {
     let table = table(place, common, Starts::for_tool(name), Some(name))?;
     let call = tool_call(name, arguments)?;
-    let result = table.wait_for(carry_out(&table.bench, call, answers))?;
+    let result = table.run_until_interrupted(run_call(&table.bench, call, answers))?;
     Ok(report(&result, json))
 }
 
-async fn foretell(bench: &ToolRunner, plan: Plan, permit: PreviewPermit) -> PlannedCall {
+async fn preview_plan(bench: &ToolRunner, plan: Plan, permit: PreviewPermit) -> PlannedCall {
     let summary = plan.summary.clone();
     let mut proposal = plan.proposal.clone().unwrap_or_else(|| Proposal { summary, ..Proposal::default() });
     match &plan.preview {
@@ -178,7 +178,7 @@ async fn foretell(bench: &ToolRunner, plan: Plan, permit: PreviewPermit) -> Plan
             return PlannedCall::new(proposal, None);
         }
     }
-    match bench.router.preview(plan, permit, RunContext::unwatched()).await {
+    match bench.router.preview(plan, permit, RunContext::detached()).await {
         Ok(mut plan) => {
             let effects = plan.effects.take();
             let proposal = plan.proposal.take().unwrap_or(proposal);
@@ -193,29 +193,29 @@ async fn foretell(bench: &ToolRunner, plan: Plan, permit: PreviewPermit) -> Plan
     }
 }
 
-async fn carry_out(bench: &ToolRunner, call: ToolCall, answers: Answers) -> ToolResult {
+async fn run_call(bench: &ToolRunner, call: ToolCall, answers: Answers) -> ToolResult {
     let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
-    let (plan, permit, by) = match bench.judged(call).await {
-        Ok(Judged::Allowed(plan, permit)) => (plan, permit, None),
-        Ok(Judged::Asks(plan, question)) if answers == Answers::Yes => {
-            match bench.looked_at(plan, &question, RunContext::unwatched()).await {
+    let (plan, permit, by) = match bench.judge(call).await {
+        Ok(CallVerdict::Allowed(plan, permit)) => (plan, permit, None),
+        Ok(CallVerdict::Asks(plan, question)) if answers == Answers::Yes => {
+            match bench.run_preview(plan, &question, RunContext::detached()).await {
                 Ok(plan) => (plan, question.approve(), Some("you")),
-                Err(error) => return ToolResult::refused(id, name, error),
+                Err(error) => return ToolResult::from_error(id, name, error),
             }
         }
-        Ok(Judged::Asks(plan, question)) => {
+        Ok(CallVerdict::Asks(plan, question)) => {
             bench.keep(&plan, "deny", "no user can approve this call", &question.reason).await;
             let message = format!("approval required ({}; rule: {}); pass --yes to approve", question.reason, question.rule);
-            return ToolResult::refused(id, name, ToolError::new(ErrorCode::NoApprover, message));
+            return ToolResult::from_error(id, name, ToolError::new(ErrorCode::NoApprover, message));
         }
         Err(refused) => return *refused,
     };
-    bench.run(plan, permit, by, RunContext::unwatched()).await
+    bench.run(plan, permit, by, RunContext::detached()).await
 }
 
 fn report(result: &ToolResult, json: bool) -> Exit {
     if json {
-        say_json(result);
+        print_json(result);
     } else if std::io::stdout().is_terminal() {
         print_text(&(crate::text::clean(&result.text_for_model()).into_owned() + "\n"));
     } else {
@@ -231,7 +231,7 @@ pub(crate) fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, CliErro
         None => arguments.to_owned(),
     };
     // A session rejects such a call too.
-    if let Some(limit) = Arguments::exceeded_limit(&text) {
+    if let Some(limit) = Arguments::describe_exceeded_limit(&text) {
         return Err(CliError::usage(format!("--args: too large: {limit}")));
     }
     Ok(ToolCall { tool_call_id: CallId::new("call_1"), tool_name: name.to_owned(), arguments: Arguments::parse(&text) })

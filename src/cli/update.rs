@@ -1,7 +1,7 @@
 //! `aye update`: prints how to update aye, and whether there is a newer version. It changes nothing and runs nothing.
 
 use super::args::definition::UpdateArgs;
-use crate::host::console::{print_text, say_json, warn};
+use crate::host::console::{print_json, print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -48,16 +48,16 @@ struct NewestJson {
 
 pub(crate) fn run(place: &AppContext, args: &UpdateArgs) -> Result<Exit, CliError> {
     let program = std::env::current_exe().and_then(|program| program.canonicalize()).unwrap_or_else(|_| PathBuf::from("aye"));
-    let records = PackageRecords::of_system(|name| place.environment.get(name).map(str::to_owned));
-    let installation = Installation::of_program(program, &records);
+    let records = PackageRecords::from_system(|name| place.environment.get(name).map(str::to_owned));
+    let installation = Installation::for_program(program, &records);
     let release = if args.check { Some(newest(place)?) } else { None };
-    let status = release.as_ref().map(|release| release.compared_with(INSTALLED));
+    let status = release.as_ref().map(|release| release.compare_with(INSTALLED));
     let commands = installation.method.update_commands(release.as_ref());
     if let Some(release) = &release {
         warn_of_clock(release);
     }
     if args.json {
-        say_json(&json(&installation, release.as_ref(), status, commands));
+        print_json(&json(&installation, release.as_ref(), status, commands));
     } else {
         print_text(&reveal(&text(&installation, release.as_ref(), status, &commands)));
     }
@@ -75,9 +75,9 @@ fn newest(place: &AppContext) -> Result<Release, CliError> {
     let Some(url) = release_index::url(place) else {
         return Err(CliError::usage("this build has no release server").hint("set `[update] url` in config.toml"));
     };
-    crate::config::check_list_url(&url).map_err(|problem| CliError::usage(problem.at("`update.url`")))?;
+    crate::config::check_list_url(&url).map_err(|problem| CliError::usage(problem.with_location("`update.url`")))?;
     runtime()?.block_on(Release::download(&url, place)).map_err(|problem| {
-        let problem = problem.at("cannot check for a newer version");
+        let problem = problem.with_location("cannot check for a newer version");
         let has_hint = !problem.hints.is_empty();
         CliError::failed(if has_hint { problem } else { problem.hint("try again later, or check `update.url`") })
     })

@@ -42,12 +42,12 @@ impl Surroundings {
     /// Returns the path in a variable, or one below the home directory.
     fn path(&self, variable: &str, below_home: &str) -> PathBuf {
         match self.variable(variable) {
-            Some(path) => self.expanded(path),
+            Some(path) => self.expand_path(path),
             None => self.home.join(below_home),
         }
     }
 
-    fn expanded(&self, path: &str) -> PathBuf {
+    fn expand_path(&self, path: &str) -> PathBuf {
         path.strip_prefix("~/").map_or_else(|| PathBuf::from(path), |below| self.home.join(below))
     }
 }

@@ -43,7 +43,7 @@ enum Entry {
 
 /// The reason why a key was not saved in the keyring.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotKept {
+pub(crate) enum KeyringFailure {
     #[error("{0}")]
     Keyring(#[from] KeyringError),
     #[error("{0}")]
@@ -64,12 +64,12 @@ pub(crate) struct Credentials {
     /// Keys that another process replaced after they were read. They are still secret.
     replaced: Arc<Mutex<Vec<Secret>>>,
     /// Keys that programs of the user printed, by provider, and other secrets that this run obtained.
-    obtained: Arc<Obtained>,
+    obtained: Arc<ObtainedKeys>,
 }
 
 /// Secrets that this run obtained and that are saved nowhere.
 #[derive(Debug, Default)]
-struct Obtained {
+struct ObtainedKeys {
     printed: Mutex<BTreeMap<String, PrintedKey>>,
     /// Locked while a program runs, so that no program runs twice at once.
     turn: Mutex<()>,
@@ -89,12 +89,12 @@ impl From<PrivateError> for ConfigError {
     fn from(error: PrivateError) -> Self {
         let remedy = error.remedy();
         let problem = Problem::new(error.to_string());
-        Self::one(remedy.into_iter().fold(problem, Problem::hint))
+        Self::single(remedy.into_iter().fold(problem, Problem::hint))
     }
 }
 
 impl Credentials {
-    pub(crate) fn at(directories: &Directories) -> Self {
+    pub(crate) fn in_directories(directories: &Directories) -> Self {
         Self { file: Some(directories.config.join("credentials.toml")), ..Self::none() }
     }
 
@@ -115,7 +115,7 @@ impl Credentials {
     }
 
     /// Discards the cached file, because another process may have changed it.
-    pub(crate) fn look_again(&self) {
+    pub(crate) fn reload(&self) {
         let before = self.known_values().into_iter().map(Secret::new).collect();
         *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = before;
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -127,14 +127,14 @@ impl Credentials {
     }
 
     /// Returns the names of the tokens of an MCP server, for all its URLs.
-    pub(crate) fn names_of_server(&self, server: &str) -> Result<Vec<String>, ConfigError> {
+    pub(crate) fn server_token_names(&self, server: &str) -> Result<Vec<String>, ConfigError> {
         let start = format!("{OF_SERVER}{server}:");
         Ok(self.entries()?.keys().filter(|name| name.starts_with(&start)).cloned().collect())
     }
 
     /// Returns the key like `secret`, but without the cache, because another process may have replaced it.
-    pub(crate) fn secret_anew(&self, name: &str) -> Result<Option<Secret>, String> {
-        self.look_again();
+    pub(crate) fn secret_uncached(&self, name: &str) -> Result<Option<Secret>, String> {
+        self.reload();
         if let Some(Ok(old)) = self.cached.lock().unwrap_or_else(PoisonError::into_inner).remove(name) {
             self.replaced.lock().unwrap_or_else(PoisonError::into_inner).push(old);
         }
@@ -142,7 +142,7 @@ impl Credentials {
     }
 
     /// Returns the location where the key of a provider is saved, if any. Does not query the keyring.
-    pub(crate) fn kept(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
+    pub(crate) fn storage_of(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
         Ok(self.entries()?.get(provider).map(|entry| match entry {
             Entry::Keyring => KeyStorage::Keyring,
             Entry::Key(_) => KeyStorage::File,
@@ -150,7 +150,7 @@ impl Credentials {
     }
 
     /// Returns the key from the file. Does not query the keyring.
-    pub(crate) fn of_file(&self, provider: &str) -> Result<Option<Secret>, ConfigError> {
+    pub(crate) fn file_secret(&self, provider: &str) -> Result<Option<Secret>, ConfigError> {
         Ok(match self.entries()?.get(provider) {
             Some(Entry::Key(key)) => Some(key.clone()),
             Some(Entry::Keyring) | None => None,
@@ -161,12 +161,12 @@ impl Credentials {
     pub(crate) fn secret(&self, provider: &str) -> Result<Option<Secret>, String> {
         match self.entries().map_err(|error| error.to_string())?.get(provider) {
             Some(Entry::Key(key)) => Ok(Some(key.clone())),
-            Some(Entry::Keyring) => self.of_keyring(provider).map(Some),
+            Some(Entry::Keyring) => self.keyring_secret(provider).map(Some),
             None => Ok(None),
         }
     }
 
-    fn of_keyring(&self, provider: &str) -> Result<Secret, String> {
+    fn keyring_secret(&self, provider: &str) -> Result<Secret, String> {
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Ok(secret)) = cached.get(provider) {
             return Ok(secret.clone());
@@ -184,7 +184,7 @@ impl Credentials {
 
     /// Returns the key that the program of a provider prints. Runs it if it has not run yet, if its key is older than the
     /// lifetime, or if its key is the one that was rejected.
-    pub(crate) fn printed_key<E>(
+    pub(crate) fn program_key<E>(
         &self,
         provider: &str,
         command: &KeyCommand,
@@ -222,7 +222,7 @@ impl Credentials {
     }
 
     /// Waits until another secret is known, which must be redacted.
-    pub(crate) async fn obtained(&self) {
+    pub(crate) async fn wait_for_new_secret(&self) {
         self.obtained.changed.notified().await;
     }
 
@@ -238,14 +238,14 @@ impl Credentials {
         let obtained = self.obtained.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         let all = of_file.chain(cached.values().flatten().cloned()).chain(replaced.iter().cloned());
         let all = all.chain(obtained.iter().cloned());
-        let mut values: Vec<String> = all.flat_map(|key| parts(&key)).collect();
+        let mut values: Vec<String> = all.flat_map(|key| secret_parts(&key)).collect();
         values.sort_unstable();
         values.dedup();
         values
     }
 
     /// Saves a key in the keyring, and records that in the file.
-    pub(crate) fn keep_in_keyring(&self, provider: &str, key: &Secret) -> Result<(), NotKept> {
+    pub(crate) fn keep_in_keyring(&self, provider: &str, key: &Secret) -> Result<(), KeyringFailure> {
         keyring::set(provider, key.reveal(), CHANGING)?;
         self.cached.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), Ok(key.clone()));
         self.note(provider, Entry::Keyring)?;
@@ -265,12 +265,12 @@ impl Credentials {
 
     /// Deletes a key, and returns the location where it was saved.
     pub(crate) fn forget(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
-        let kept = self.kept(provider)?;
+        let kept = self.storage_of(provider)?;
         if kept == Some(KeyStorage::Keyring) {
             let gone = keyring::delete(provider, CHANGING);
             gone.map_err(|error| {
                 let what = format!("cannot delete the key for `{provider}` from the keyring");
-                ConfigError::one(Problem::new(what).because(error))
+                ConfigError::single(Problem::new(what).because(error))
             })?;
         }
         if kept.is_some() {
@@ -286,10 +286,10 @@ impl Credentials {
         private::update(path, FILE_BYTES, |old| {
             let mut entries = old.map_or_else(|| Ok(Entries::new()), |old| parse(&old, path))?;
             change(&mut entries);
-            Ok((!entries.is_empty()).then(|| written(&entries).into_bytes()))
+            Ok((!entries.is_empty()).then(|| format_entries(&entries).into_bytes()))
         })
-        .map_err(|error: ConfigError| at(path, error))?;
-        self.look_again();
+        .map_err(|error: ConfigError| with_path(path, error))?;
+        self.reload();
         Ok(())
     }
 }
@@ -301,7 +301,7 @@ pub(crate) fn server_key(server: &str, url: &str) -> String {
 }
 
 /// Returns the secret parts of a key: the whole key, or each of several tokens.
-fn parts(key: &Secret) -> Vec<String> {
+fn secret_parts(key: &Secret) -> Vec<String> {
     const SECRET: [&str; 4] = ["access_token", "refresh_token", "id_token", "client_secret"];
     fn collect(value: &serde_json::Value, found: &mut Vec<String>) {
         let serde_json::Value::Object(entries) = value else { return };
@@ -319,16 +319,16 @@ fn parts(key: &Secret) -> Vec<String> {
     found
 }
 
-fn at(path: &Path, error: ConfigError) -> ConfigError {
+fn with_path(path: &Path, error: ConfigError) -> ConfigError {
     let place = format!("`{}`", path.display());
-    if error.to_string().starts_with(&place) { error } else { error.at(place) }
+    if error.to_string().starts_with(&place) { error } else { error.with_location(place) }
 }
 
 fn read(path: &Path) -> Result<Entries, ConfigError> {
     match private::read(path, FILE_BYTES) {
         Ok(Some(bytes)) => parse(&bytes, path),
         Ok(None) => Ok(Entries::new()),
-        Err(error) => Err(at(path, error.into())),
+        Err(error) => Err(with_path(path, error.into())),
     }
 }
 
@@ -337,7 +337,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Entries, ConfigError> {
     let wrong = |byte: usize| {
         let line = 1 + bytes.iter().take(byte).filter(|byte| **byte == b'\n').count();
         let expected = "expected `[PROVIDER]` with `key = \"…\"` or `keyring = true`, as written by `aye auth login`";
-        ConfigError::one(Problem::new(format!("`{}` line {line}", path.display())).because(expected))
+        ConfigError::single(Problem::new(format!("`{}` line {line}", path.display())).because(expected))
     };
     let text = std::str::from_utf8(bytes).map_err(|error| wrong(error.valid_up_to()))?;
     let document = DeTable::parse(text).map_err(|error| wrong(error.span().map_or(0, |span| span.start)))?;
@@ -355,7 +355,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Entries, ConfigError> {
     Ok(entries)
 }
 
-fn written(entries: &Entries) -> String {
+fn format_entries(entries: &Entries) -> String {
     let text = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let mut file = HEAD.to_owned();
     for (name, entry) in entries {

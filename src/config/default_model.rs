@@ -4,7 +4,7 @@ use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Edited {
+pub(crate) enum EditResult {
     /// The file already sets this model or another one.
     Set(String),
     /// The new content of the file.
@@ -12,18 +12,18 @@ pub(crate) enum Edited {
 }
 
 /// Adds the default model to the text, unless it sets one.
-pub(crate) fn with_default_model(text: &str, model: &str) -> Result<Edited, ConfigError> {
+pub(crate) fn with_default_model(text: &str, model: &str) -> Result<EditResult, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
-    let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;
+    let mut document = parsed.map_err(|error| ConfigError::single(error.message().to_owned()))?;
     let table = document.entry("model").or_insert_with(|| Item::Table(Table::new()));
     let Some(table) = table.as_table_like_mut() else {
-        return Err(ConfigError::one("`model` must be a table: `[model]`"));
+        return Err(ConfigError::single("`model` must be a table: `[model]`"));
     };
     if let Some(set) = table.get("default").or_else(|| table.get("main")) {
-        return Ok(Edited::Set(set.as_str().unwrap_or_default().to_owned()));
+        return Ok(EditResult::Set(set.as_str().unwrap_or_default().to_owned()));
     }
     table.insert("default", value(model));
-    Ok(Edited::New(document.to_string()))
+    Ok(EditResult::New(document.to_string()))
 }
 
 #[cfg(test)]
@@ -33,15 +33,15 @@ mod tests {
     #[test]
     fn a_missing_default_model_is_added_and_nothing_else_changes() {
         let new = |text: &str| with_default_model(text, "acme/one").unwrap();
-        let with = |text: &str| Edited::New(text.to_owned());
+        let with = |text: &str| EditResult::New(text.to_owned());
         assert_eq!(new(""), with("[model]\ndefault = \"acme/one\"\n"));
         assert_eq!(
             new("# mine\n[ui]\nplain = true # yes\n"),
             with("# mine\n[ui]\nplain = true # yes\n\n[model]\ndefault = \"acme/one\"\n")
         );
         assert_eq!(new("[model]\neffort = \"low\"\n"), with("[model]\neffort = \"low\"\ndefault = \"acme/one\"\n"));
-        assert_eq!(new("[model]\ndefault = \"acme/two\"\n"), Edited::Set("acme/two".to_owned()));
-        assert_eq!(new("[model]\nmain = \"acme/two\"\n"), Edited::Set("acme/two".to_owned()));
+        assert_eq!(new("[model]\ndefault = \"acme/two\"\n"), EditResult::Set("acme/two".to_owned()));
+        assert_eq!(new("[model]\nmain = \"acme/two\"\n"), EditResult::Set("acme/two".to_owned()));
         assert!(with_default_model("model = 3", "acme/one").is_err());
         assert!(with_default_model("[", "acme/one").is_err());
     }

@@ -20,10 +20,10 @@ impl Directories {
         let usual = directories::ProjectDirs::from("", "", "aye");
         let place = |variable: &str, usual: Option<PathBuf>| match environment.get(variable) {
             Some(given) => std::path::absolute(given)
-                .map_err(|error| ConfigError::one(Problem::new(format!("{variable}: `{given}`")).because(error))),
+                .map_err(|error| ConfigError::single(Problem::new(format!("{variable}: `{given}`")).because(error))),
             None => usual.ok_or_else(|| {
                 let hint = format!("set HOME, or set {variable} to a directory");
-                ConfigError::one(Problem::new("cannot find your home directory").hint(hint))
+                ConfigError::single(Problem::new("cannot find your home directory").hint(hint))
             }),
         };
         Ok(Self::new(
@@ -38,7 +38,7 @@ impl Directories {
     }
 
     /// Returns the directory of the user's own files for a project, by its canonical path.
-    pub(crate) fn of_project(&self, real: &Path) -> PathBuf {
+    pub(crate) fn project_dir(&self, real: &Path) -> PathBuf {
         self.config.join("projects").join(super::trust::directory_name(real))
     }
 

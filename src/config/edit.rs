@@ -25,7 +25,7 @@ impl NewValue<'_> {
 /// Sets these values in the text. A comment after a replaced value stays.
 pub(crate) fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Result<String, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
-    let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;
+    let mut document = parsed.map_err(|error| ConfigError::single(error.message().to_owned()))?;
     for (path, value) in values {
         let Some((key, tables)) = path.split_last() else { continue };
         let mut table: &mut dyn TableLike = document.as_table_mut();
@@ -37,7 +37,8 @@ pub(crate) fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Res
                 Item::Table(table)
             };
             let next = table.entry(name).or_insert_with(new);
-            table = next.as_table_like_mut().ok_or_else(|| ConfigError::one(format!("`{name}` must be a table: `[{name}]`")))?;
+            table =
+                next.as_table_like_mut().ok_or_else(|| ConfigError::single(format!("`{name}` must be a table: `[{name}]`")))?;
         }
         let mut value = value.value();
         // The main model has two names, of which only one may be set.

@@ -10,7 +10,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    pub(crate) fn of_process() -> Self {
+    pub(crate) fn from_process() -> Self {
         Self::from_pairs(
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
         )

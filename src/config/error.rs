@@ -10,11 +10,11 @@ pub(crate) struct ConfigError {
 }
 
 impl ConfigError {
-    pub(crate) fn one(problem: impl Into<Problem>) -> Self {
+    pub(crate) fn single(problem: impl Into<Problem>) -> Self {
         Self { problems: vec![problem.into()] }
     }
 
-    pub(crate) fn many(problems: Vec<Problem>) -> Self {
+    pub(crate) fn multiple(problems: Vec<Problem>) -> Self {
         Self { problems }
     }
 
@@ -25,8 +25,8 @@ impl ConfigError {
 
     /// Names the file before each error.
     #[must_use]
-    pub(crate) fn at(self, place: impl fmt::Display) -> Self {
-        Self { problems: self.problems.into_iter().map(|problem| problem.at(&place)).collect() }
+    pub(crate) fn with_location(self, place: impl fmt::Display) -> Self {
+        Self { problems: self.problems.into_iter().map(|problem| problem.with_location(&place)).collect() }
     }
 
     /// Returns a single error, with the others as its lines.

@@ -78,13 +78,13 @@ pub(super) fn text<'a>(values: &'a Values, path: &[&str]) -> Option<&'a str> {
 }
 
 /// Returns the error for a file that is not a text.
-pub(super) fn not_text(path: &Path) -> Problem {
+pub(super) fn not_utf8(path: &Path) -> Problem {
     Problem::new(format!("`{}` is not UTF-8 text", path.display())).because("expected a TOML file")
 }
 
 /// Reads a file. A missing file sets nothing.
 pub(super) fn read(path: &Path) -> Result<Values, ConfigError> {
-    let wrong = |reason: &dyn fmt::Display| ConfigError::one(Problem::new(format!("`{}`", path.display())).because(reason));
+    let wrong = |reason: &dyn fmt::Display| ConfigError::single(Problem::new(format!("`{}`", path.display())).because(reason));
     match path.metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Values::new()),
         Err(error) => return Err(wrong(&error)),
@@ -98,23 +98,23 @@ pub(super) fn read(path: &Path) -> Result<Values, ConfigError> {
     match std::str::from_utf8(&bytes) {
         Ok(text) => parse(text.strip_prefix('\u{feff}').unwrap_or(text), path),
         Err(error) => {
-            let line = line_of(bytes.get(..error.valid_up_to()).unwrap_or_default(), usize::MAX);
-            Err(ConfigError::one(format!("`{}` line {line}: not UTF-8 text", path.display())))
+            let line = line_number(bytes.get(..error.valid_up_to()).unwrap_or_default(), usize::MAX);
+            Err(ConfigError::single(format!("`{}` line {line}: not UTF-8 text", path.display())))
         }
     }
 }
 
 pub(super) fn parse(text: &str, path: &Path) -> Result<Values, ConfigError> {
-    let (values, problems) = parse_what_fits(text, path)?;
+    let (values, problems) = parse_lenient(text, path)?;
     ConfigError::unless_empty(problems)?;
     Ok(values)
 }
 
 /// Returns the valid keys of a text, and an error for each of the others.
-pub(super) fn parse_what_fits(text: &str, path: &Path) -> Result<(Values, Vec<Problem>), ConfigError> {
+pub(super) fn parse_lenient(text: &str, path: &Path) -> Result<(Values, Vec<Problem>), ConfigError> {
     let document = DeTable::parse(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| line_of(text.as_bytes(), span.start));
-        ConfigError::one(format!("`{}` line {line}: invalid TOML: {}", path.display(), error.message()))
+        let line = error.span().map_or(1, |span| line_number(text.as_bytes(), span.start));
+        ConfigError::single(format!("`{}` line {line}: invalid TOML: {}", path.display(), error.message()))
     })?;
     let mut walk = Walk { text, path, values: Values::new(), problems: Vec::new() };
     walk.table(&mut Vec::new(), document.get_ref());
@@ -125,13 +125,13 @@ pub(super) fn parse_what_fits(text: &str, path: &Path) -> Result<(Values, Vec<Pr
 pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(), ConfigError> {
     let path: Vec<String> = name.split('.').map(|part| part.trim().to_owned()).collect();
     let Some(key) = schema::find(&path) else {
-        return Err(ConfigError::one(Problem::new(format!("--set: unknown key `{name}`")).hint(schema::suggest(&path))));
+        return Err(ConfigError::single(Problem::new(format!("--set: unknown key `{name}`")).hint(schema::suggest(&path))));
     };
     let parsed = DeValue::parse(given).ok();
     let value = parsed.and_then(|value| convert(key.kind, value.get_ref())).or_else(|| from_word(key.kind, given));
     let Some(value) = value else {
         let problem = Problem::new(format!("--set: invalid value `{given}` for `{name}`"));
-        return Err(ConfigError::one(problem.because(format!("expected {}", key.kind.describe()))));
+        return Err(ConfigError::single(problem.because(format!("expected {}", key.kind.describe()))));
     };
     values.insert(path, Entry { value, origin: Origin::Flag });
     Ok(())
@@ -164,7 +164,7 @@ impl Walk<'_> {
     fn table(&mut self, at: &mut Vec<String>, table: &DeTable<'_>) {
         for (name, value) in table {
             at.push(name.get_ref().to_string());
-            self.entry(at, line_of(self.text.as_bytes(), name.span().start), value);
+            self.entry(at, line_number(self.text.as_bytes(), name.span().start), value);
             at.pop();
         }
     }
@@ -280,6 +280,6 @@ fn texts(array: &DeArray<'_>) -> Option<Vec<String>> {
 }
 
 /// Returns the line of a byte, counted from 1.
-fn line_of(text: &[u8], byte: usize) -> usize {
+fn line_number(text: &[u8], byte: usize) -> usize {
     1 + text.iter().take(byte).filter(|byte| **byte == b'\n').count()
 }

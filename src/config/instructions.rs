@@ -49,7 +49,7 @@ pub(crate) enum Length {
 }
 
 /// Returns the user's own instructions, which apply to all projects.
-pub(crate) fn of_person(config_dir: &Path) -> Option<InstructionFile> {
+pub(crate) fn user_instructions(config_dir: &Path) -> Option<InstructionFile> {
     read(&config_dir.join("AGENTS.md"))
 }
 
@@ -65,7 +65,7 @@ pub(super) struct InstructionFiles {
 }
 
 /// Returns the instruction files of a project. Call it only if the project is trusted.
-pub(super) fn of_project(workspace: &Path) -> InstructionFiles {
+pub(super) fn project_instructions(workspace: &Path) -> InstructionFiles {
     let root = repository(workspace).unwrap_or(workspace);
     let mut levels: Vec<&Path> = workspace.ancestors().take(LEVELS).take_while(|level| level.starts_with(root)).collect();
     levels.reverse();
@@ -133,12 +133,12 @@ impl InstructionFiles {
         let imported = imports(&file.text);
         self.files.push(file);
         for given in imported {
-            self.follow(&given, &path, &paths, workspace, depth + 1);
+            self.add_import(&given, &path, &paths, workspace, depth + 1);
         }
     }
 
     /// Adds the file of an import: relative to the file that imports it, and only inside the workspace.
-    fn follow(&mut self, given: &str, from: &Path, paths: &[String], workspace: &Path, depth: usize) {
+    fn add_import(&mut self, given: &str, from: &Path, paths: &[String], workspace: &Path, depth: usize) {
         let bare = given.trim_end_matches(PUNCTUATION);
         let name = format!("@{bare} in {}", from.strip_prefix(workspace).unwrap_or(from).display());
         let mut ignore = |why: &str| self.ignored.push((name.clone(), why.to_owned()));
@@ -150,7 +150,7 @@ impl InstructionFiles {
         }
         let Some(directory) = from.parent() else { return };
         let existing = [given, bare].into_iter().find_map(|given| {
-            let path = lexical(directory, given)?;
+            let path = normalize_path(directory, given)?;
             // A path outside is not looked at.
             (!path.starts_with(workspace) || path.symlink_metadata().is_ok()).then_some(path)
         });
@@ -231,7 +231,7 @@ impl InstructionFiles {
 }
 
 /// Returns a path by its text alone; `None` if it leads above the root.
-fn lexical(directory: &Path, given: &str) -> Option<PathBuf> {
+fn normalize_path(directory: &Path, given: &str) -> Option<PathBuf> {
     let mut path = directory.to_owned();
     for component in Path::new(given).components() {
         match component {

@@ -17,14 +17,14 @@ pub(crate) struct KeyCommand {
 
 impl KeyCommand {
     /// Returns the command of a provider, if one is set.
-    pub(super) fn of_provider(settings: &Settings, provider: &str) -> Option<Self> {
+    pub(super) fn for_provider(settings: &Settings, provider: &str) -> Option<Self> {
         let Value::List(argv) = &settings.entry(&["providers", provider, "api_key_command"])?.value else { return None };
         let seconds = settings::number(&settings.values, &["providers", provider, "api_key_lifetime_seconds"]);
         Some(Self { argv: argv.clone(), lifetime: (seconds > 0).then(|| Duration::from_secs(seconds)) })
     }
 
     /// Returns the command as a line for a shell, so that it can be copied.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn shell_line(&self) -> String {
         line(&self.argv)
     }
 }

@@ -32,8 +32,8 @@ pub(crate) mod trust;
 
 pub(crate) use address::check_list_url;
 pub(crate) use api::Api;
-pub(crate) use credentials::{Credentials, KeyStorage, NotKept, server_key};
-pub(crate) use default_model::{Edited, with_default_model};
+pub(crate) use credentials::{Credentials, KeyStorage, KeyringFailure, server_key};
+pub(crate) use default_model::{EditResult, with_default_model};
 pub(crate) use directories::Directories;
 pub(crate) use edit::{NewValue, with_values};
 pub(crate) use environment::{Environment, Secret};
@@ -41,7 +41,7 @@ pub(crate) use error::ConfigError;
 pub(crate) use hook_pins::HookPins;
 pub(crate) use instructions::{
     InstructionFile, PUNCTUATION as PATH_PUNCTUATION, imports as instruction_imports, is_instruction_file,
-    of_person as instructions_of_person, on_the_way as instructions_on_the_way,
+    on_the_way as instructions_on_the_way, user_instructions as instructions_of_person,
 };
 pub(crate) use key_command::KeyCommand;
 pub(crate) use no_model::NoModel;
@@ -63,13 +63,13 @@ pub(crate) fn check_settings(text: &str) -> Result<(), ConfigError> {
 
 /// Reads a configuration file, and the same file after aye has written a value into it, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
-pub fn settings_in(text: &str) -> Result<(), String> {
+pub fn check_settings_text(text: &str) -> Result<(), String> {
     let read = |text: &str| {
         let values = file::parse(text, std::path::Path::new("config.toml"))?;
         Settings::from_values(values, &[])
     };
     read(text).map_err(|error| error.to_string())?;
-    if let Edited::New(edited) = with_default_model(text, "acme/one").map_err(|error| error.to_string())? {
+    if let EditResult::New(edited) = with_default_model(text, "acme/one").map_err(|error| error.to_string())? {
         read(&edited).map_err(|error| format!("after a change: {error}"))?;
     }
     Ok(())

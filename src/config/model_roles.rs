@@ -20,7 +20,7 @@ pub(super) fn merge_main(values: &mut Values) -> Result<(), ConfigError> {
     {
         let problem =
             Problem::new(format!("`{}` line {line}: `model.main` is the same as `model.default` (line {first})", path.display()));
-        return Err(ConfigError::one(problem.hint("remove one of them")));
+        return Err(ConfigError::single(problem.hint("remove one of them")));
     }
     values.insert(default, main);
     Ok(())

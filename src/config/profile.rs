@@ -33,7 +33,7 @@ impl Profile {
             (Some(below), Some(home)) => home.join(below),
             _ => config.join(path),
         });
-        Self { model: text("model"), mode: text("mode").as_deref().and_then(Mode::named), policy }
+        Self { model: text("model"), mode: text("mode").as_deref().and_then(Mode::from_name), policy }
     }
 }
 
@@ -44,7 +44,7 @@ impl Profile {
 pub(super) fn apply(values: &mut Values, name: &str, file: &Path) -> Result<(), ConfigError> {
     let names = names(values);
     if !names.iter().any(|known| known == name) {
-        return Err(ConfigError::one(unknown(name, &names, file)));
+        return Err(ConfigError::single(unknown_profile(name, &names, file)));
     }
     for (key, path) in KEYS {
         let Some(Entry { value, origin }) = values.get([TABLE, name, key].map(str::to_owned).as_slice()).cloned() else {
@@ -65,7 +65,7 @@ fn names(values: &Values) -> Vec<String> {
     names
 }
 
-fn unknown(name: &str, names: &[String], file: &Path) -> Problem {
+fn unknown_profile(name: &str, names: &[String], file: &Path) -> Problem {
     let problem = Problem::new(format!("unknown profile `{name}`"));
     if names.is_empty() {
         let problem = problem.because(format!("`{}` has no profiles", file.display()));

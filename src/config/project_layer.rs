@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// How a key of a project can tighten the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tightens {
+enum TightenRule {
     /// By a smaller number; by any number if none is set.
     BySmaller,
     /// By this value only.
@@ -21,20 +21,20 @@ enum Tightens {
 }
 
 /// The keys that a project can tighten.
-const TIGHTEN: &[(&[&str], Tightens)] = &[
-    (&["budget", "*"], Tightens::BySmaller),
-    (&["llm", "max_retries"], Tightens::BySmaller),
-    (&["search", "max_per_session"], Tightens::BySmaller),
-    (&["tools", "absolute_paths_only"], Tightens::By(true)),
-    (&["tools", "follow_symlinks"], Tightens::By(false)),
-    (&["tools", "disabled"], Tightens::ByList),
-    (&["tools", "enabled"], Tightens::ByList),
-    (&["tools", "text", "enabled"], Tightens::By(false)),
-    (&["tools", "text", "allow_create"], Tightens::By(false)),
-    (&["tools", "text", "allow_delete"], Tightens::By(false)),
-    (&["tools", "text", "max_file_size"], Tightens::BySmaller),
-    (&["tools", "text", "allowed_extensions"], Tightens::ByIntersection),
-    (&["mcp", "servers", "*", "enabled"], Tightens::By(false)),
+const TIGHTEN: &[(&[&str], TightenRule)] = &[
+    (&["budget", "*"], TightenRule::BySmaller),
+    (&["llm", "max_retries"], TightenRule::BySmaller),
+    (&["search", "max_per_session"], TightenRule::BySmaller),
+    (&["tools", "absolute_paths_only"], TightenRule::By(true)),
+    (&["tools", "follow_symlinks"], TightenRule::By(false)),
+    (&["tools", "disabled"], TightenRule::ByList),
+    (&["tools", "enabled"], TightenRule::ByList),
+    (&["tools", "text", "enabled"], TightenRule::By(false)),
+    (&["tools", "text", "allow_create"], TightenRule::By(false)),
+    (&["tools", "text", "allow_delete"], TightenRule::By(false)),
+    (&["tools", "text", "max_file_size"], TightenRule::BySmaller),
+    (&["tools", "text", "allowed_extensions"], TightenRule::ByIntersection),
+    (&["mcp", "servers", "*", "enabled"], TightenRule::By(false)),
 ];
 
 /// The reason why other keys are ignored, by prefix.
@@ -76,12 +76,12 @@ pub(crate) struct ProjectLayer {
 impl ProjectLayer {
     /// Reads a project's file. Returns the tightened settings and a report.
     pub(crate) fn read(bytes: &[u8], path: &Path, settings: &Settings) -> Result<(Settings, Self), ConfigError> {
-        let text = std::str::from_utf8(bytes).map_err(|_| ConfigError::one(file::not_text(path)))?;
-        let (said, ignored) = file::parse_what_fits(text, path)?;
+        let text = std::str::from_utf8(bytes).map_err(|_| ConfigError::single(file::not_utf8(path)))?;
+        let (said, ignored) = file::parse_lenient(text, path)?;
         let mut values = settings.values.clone();
         let mut layer = Self { taken: Vec::new(), ignored: ignored.iter().map(Problem::one_line).collect() };
         for (key, entry) in said {
-            match tightened(&key, &entry.value, &values) {
+            match tighten(&key, &entry.value, &values) {
                 Ok(value) => {
                     layer.taken.push(format!("{} = {}", key.join("."), entry.value.as_toml()));
                     if let Some(value) = value {
@@ -99,16 +99,16 @@ impl ProjectLayer {
 
 /// Returns the tightened value, or the reason why the key is ignored. Returns `None` if the value applies in addition
 /// to the current one.
-fn tightened(key: &[String], said: &Value, values: &Values) -> Result<Option<Value>, String> {
-    let fits = |pattern: &[&str]| pattern.len() == key.len() && begins(key, pattern);
+fn tighten(key: &[String], said: &Value, values: &Values) -> Result<Option<Value>, String> {
+    let fits = |pattern: &[&str]| pattern.len() == key.len() && has_prefix(key, pattern);
     let Some((_, tightens)) = TIGHTEN.iter().find(|(pattern, _)| fits(pattern)) else {
-        let reason = REASONS.iter().find(|(start, _)| begins(key, start));
+        let reason = REASONS.iter().find(|(start, _)| has_prefix(key, start));
         return Err(reason.map_or("a project can only tighten settings", |(_, reason)| reason).to_owned());
     };
     let set = values.get(key).map(|entry| &entry.value);
     let usual = || schema::find(key).map(|key| key.default).filter(|default| !default.is_empty());
     match (tightens, said) {
-        (Tightens::BySmaller, Value::Number(new) | Value::Dollars(new)) => {
+        (TightenRule::BySmaller, Value::Number(new) | Value::Dollars(new)) => {
             let now = match set {
                 Some(Value::Number(now) | Value::Dollars(now)) => Some(*now),
                 _ => usual().and_then(|default| default.parse().ok()),
@@ -118,14 +118,14 @@ fn tightened(key: &[String], said: &Value, values: &Values) -> Result<Option<Val
                 _ => Ok(Some(said.clone())),
             }
         }
-        (Tightens::By(wanted), Value::Flag(flag)) if flag == wanted => {
+        (TightenRule::By(wanted), Value::Flag(flag)) if flag == wanted => {
             let is_unknown_server = key.first().is_some_and(|table| table == "mcp")
                 && !values.keys().any(|known| known.len() > 3 && known[..3] == key[..3]);
             if is_unknown_server { Err("your settings have no such server".to_owned()) } else { Ok(Some(said.clone())) }
         }
-        (Tightens::By(wanted), _) => Err(format!("only `{wanted}` tightens")),
-        (Tightens::ByList, _) => Ok(None),
-        (Tightens::ByIntersection, Value::List(new)) => {
+        (TightenRule::By(wanted), _) => Err(format!("only `{wanted}` tightens")),
+        (TightenRule::ByList, _) => Ok(None),
+        (TightenRule::ByIntersection, Value::List(new)) => {
             let plain = |text: &String| text.trim().trim_start_matches('*').trim_start_matches('.').to_ascii_lowercase();
             let both = match set {
                 Some(Value::List(now)) if !now.is_empty() => {
@@ -140,11 +140,11 @@ fn tightened(key: &[String], said: &Value, values: &Values) -> Result<Option<Val
                 Ok(Some(Value::List(both)))
             }
         }
-        (Tightens::BySmaller | Tightens::ByIntersection, _) => Err("a project can only tighten settings".to_owned()),
+        (TightenRule::BySmaller | TightenRule::ByIntersection, _) => Err("a project can only tighten settings".to_owned()),
     }
 }
 
-fn begins(key: &[String], start: &[&str]) -> bool {
+fn has_prefix(key: &[String], start: &[&str]) -> bool {
     start.len() <= key.len() && start.iter().zip(key).all(|(start, name)| *start == "*" || start == name)
 }
 

@@ -149,7 +149,7 @@ impl Settings {
     ) -> Result<ModelChoice, NoModel> {
         if let Some(asked) = flag.or_else(|| self.text(&["model", "default"])) {
             let Some((provider, model)) = asked.split_once('/') else {
-                return Err(ConfigError::one(format!("invalid model `{asked}`: must be PROVIDER/NAME")).into());
+                return Err(ConfigError::single(format!("invalid model `{asked}`: must be PROVIDER/NAME")).into());
             };
             return self.at_provider(provider, model, environment, credentials);
         }
@@ -158,27 +158,27 @@ impl Settings {
         let with_key = BUILT_IN.iter().filter(has_default).find(|known| known.key_variables.iter().any(is_set));
         let with_address = || BUILT_IN.iter().find(|known| is_set(&known.url_variable));
         if let Some(known) = with_key.or_else(with_address) {
-            let known = self.preferred(known, environment);
+            let known = self.preferred_api(known, environment);
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
         }
         let has_command = |known: &&BuiltIn| {
             self.key_command(known.name).is_some() && self.base_url(known.name, Some(known), environment).is_ok()
         };
         if let Some(known) = BUILT_IN.iter().filter(has_default).find(has_command) {
-            let known = self.preferred(known, environment);
+            let known = self.preferred_api(known, environment);
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
         }
         let kept = credentials.names()?;
         let is_kept = |name: &str| kept.iter().any(|kept| kept == name);
         let usable =
-            |known: &&BuiltIn| is_kept(kept_as(known.name)) && self.base_url(known.name, Some(known), environment).is_ok();
+            |known: &&BuiltIn| is_kept(key_provider(known.name)) && self.base_url(known.name, Some(known), environment).is_ok();
         if let Some(known) = BUILT_IN.iter().filter(has_default).find(usable) {
-            let known = self.preferred(known, environment);
+            let known = self.preferred_api(known, environment);
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
         }
         let commanded = self.providers().into_iter().filter(|name| self.key_command(name).is_some());
         let names: Vec<String> = commanded.chain(kept).collect();
-        let configured = names.iter().find_map(|name| Some((name, self.models_of(name).first()?)));
+        let configured = names.iter().find_map(|name| Some((name, self.provider_models(name).first()?)));
         match configured {
             Some((provider, model)) => self.at_provider(provider, model, environment, credentials),
             None => Err(no_key("no API key found", "ANTHROPIC_API_KEY or OPENAI_API_KEY", "PROVIDER")),
@@ -212,7 +212,7 @@ impl Settings {
     /// Returns the name under which `aye auth` saves the key of a provider, or an error for an unknown provider.
     pub(crate) fn key_name<'a>(&self, provider: &'a str) -> Result<&'a str, ConfigError> {
         let is_known = self.providers().iter().any(|name| name == provider) || services_with_key().any(|name| name == provider);
-        if is_known { Ok(kept_as(provider)) } else { Err(self.unknown_provider(provider)) }
+        if is_known { Ok(key_provider(provider)) } else { Err(self.unknown_provider(provider)) }
     }
 
     /// Returns the environment variable for the key of a provider: the first that is set, else the first.
@@ -222,7 +222,7 @@ impl Settings {
         }
         let built_in = BUILT_IN.iter().find(|known| known.name == provider).map(|known| known.key_variables);
         let names = built_in
-            .or_else(|| Kind::of_provider(self, provider).map(Kind::key_variables))
+            .or_else(|| Kind::for_provider(self, provider).map(Kind::key_variables))
             .unwrap_or_else(|| search_key_variables(provider));
         let set = names.iter().find(|name| environment.get(name).is_some());
         set.or(names.first()).map(|&name| name.to_owned())
@@ -230,12 +230,12 @@ impl Settings {
 
     /// Returns the program that prints the key of a provider, if one is set.
     pub(crate) fn key_command(&self, provider: &str) -> Option<KeyCommand> {
-        KeyCommand::of_provider(self, provider).or_else(|| KeyCommand::of_provider(self, kept_as(provider)))
+        KeyCommand::for_provider(self, provider).or_else(|| KeyCommand::for_provider(self, key_provider(provider)))
     }
 
     /// Returns whether the account of a cloud platform authenticates requests to a provider without a key.
     pub(crate) fn has_account(&self, provider: &str) -> bool {
-        Kind::of_provider(self, provider).is_some_and(Kind::has_account)
+        Kind::for_provider(self, provider).is_some_and(Kind::has_account)
     }
 
     /// Returns the catalogue entries that the settings name for models with other names: full names of both.
@@ -255,16 +255,16 @@ impl Settings {
     }
 
     /// Returns the default model of a provider.
-    pub(crate) fn default_of(&self, provider: &str) -> Option<&str> {
+    pub(crate) fn provider_default_model(&self, provider: &str) -> Option<&str> {
         let known = BUILT_IN.iter().find(|known| known.name == provider);
         known
             .map(|known| self.default_model(known))
             .filter(|model| !model.is_empty())
-            .or_else(|| self.models_of(provider).first().map(String::as_str))
+            .or_else(|| self.provider_models(provider).first().map(String::as_str))
     }
 
     /// Returns `[providers.NAME] models`.
-    pub(crate) fn models_of(&self, provider: &str) -> &[String] {
+    pub(crate) fn provider_models(&self, provider: &str) -> &[String] {
         match self.entry(&["providers", provider, "models"]).map(|entry| &entry.value) {
             Some(Value::List(models)) => models,
             Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_)) | None => &[],
@@ -274,7 +274,7 @@ impl Settings {
     /// Returns the default API for a provider with two of them. OpenAI supports tools of current models only in the
     /// Responses API; another server at `OPENAI_BASE_URL` is expected to support Chat Completions.
     /// `[providers.openai-chat]` in the settings selects that API.
-    fn preferred<'a>(&self, known: &'a BuiltIn, environment: &Environment) -> &'a BuiltIn {
+    fn preferred_api<'a>(&self, known: &'a BuiltIn, environment: &Environment) -> &'a BuiltIn {
         let is_set_up =
             self.values.keys().any(|path| matches!(path.as_slice(), [table, name, _] if table == "providers" && name == CHAT));
         if known.name != CHAT || is_set_up {
@@ -286,7 +286,7 @@ impl Settings {
     }
 
     fn default_model<'a>(&'a self, known: &'a BuiltIn) -> &'a str {
-        self.models_of(known.name).first().map_or(known.default_model, String::as_str)
+        self.provider_models(known.name).first().map_or(known.default_model, String::as_str)
     }
 
     fn at_provider(
@@ -297,9 +297,9 @@ impl Settings {
         credentials: &Credentials,
     ) -> Result<ModelChoice, NoModel> {
         let known = BUILT_IN.iter().find(|known| known.name == provider);
-        let kind = Kind::of_provider(self, provider);
-        let of_model = kind.filter(|_| self.text(&["providers", provider, "api"]).is_none()).map(|kind| kind.api_of(model));
-        let Some(api) = of_model.or_else(|| self.api_of(provider)) else { return Err(self.unknown_provider(provider).into()) };
+        let kind = Kind::for_provider(self, provider);
+        let of_model = kind.filter(|_| self.text(&["providers", provider, "api"]).is_none()).map(|kind| kind.api_for(model));
+        let Some(api) = of_model.or_else(|| self.api_for(provider)) else { return Err(self.unknown_provider(provider).into()) };
         let service = kind.map(|kind| kind.read(self, provider, environment)).transpose()?.unwrap_or_default();
         let base_url = match kind.filter(|_| self.text(&["providers", provider, "base_url"]).is_none()) {
             Some(kind) => kind.base_url(&service, provider, environment)?,
@@ -310,33 +310,33 @@ impl Settings {
         let (key, key_place) = match environment.secret(&key_variable) {
             Some(key) => (Some(key), KeyPlace::Environment),
             None if key_command.is_some() => (None, KeyPlace::Command),
-            None => match credentials.kept(kept_as(provider))? {
+            None => match credentials.storage_of(key_provider(provider))? {
                 Some(KeyStorage::Keyring) => (None, KeyPlace::Keyring),
-                Some(KeyStorage::File) => (credentials.of_file(kept_as(provider))?, KeyPlace::File),
+                Some(KeyStorage::File) => (credentials.file_secret(key_provider(provider))?, KeyPlace::File),
                 None if kind.is_some_and(Kind::has_account) => (None, KeyPlace::Account),
                 None => (None, KeyPlace::Nowhere),
             },
         };
-        let headers = provider_headers::of_provider(self, provider, environment)?;
+        let headers = provider_headers::headers_for(self, provider, environment)?;
         // A server of the user may need no key; the provider itself always does.
         let at_home = kind.is_some() || known.is_some_and(|known| known.home == base_url);
         if key_place == KeyPlace::Nowhere && at_home && !key_variable.is_empty() && !address::is_local(&base_url) {
-            return Err(no_key(&format!("no API key for `{provider}`"), &key_variable, kept_as(provider)));
+            return Err(no_key(&format!("no API key for `{provider}`"), &key_variable, key_provider(provider)));
         }
         let (provider, model) = (provider.to_owned(), model.to_owned());
         Ok(ModelChoice { provider, model, api, base_url, key, key_place, key_variable, key_command, headers, service })
     }
 
-    fn api_of(&self, provider: &str) -> Option<Api> {
+    fn api_for(&self, provider: &str) -> Option<Api> {
         let known = || BUILT_IN.iter().find(|known| known.name == provider).map(|known| known.api);
-        let of_service = || Kind::of_provider(self, provider).map(|kind| kind.api_of(""));
-        self.text(&["providers", provider, "api"]).map_or_else(|| known().or_else(of_service), Api::named)
+        let of_service = || Kind::for_provider(self, provider).map(|kind| kind.api_for(""));
+        self.text(&["providers", provider, "api"]).map_or_else(|| known().or_else(of_service), Api::from_name)
     }
 
     fn base_url(&self, provider: &str, known: Option<&BuiltIn>, environment: &Environment) -> Result<String, NoModel> {
         let variable = known.map_or("", |known| known.url_variable);
         if let Some(given) = environment.get(variable) {
-            let checked = address::check(given).map_err(|problem| ConfigError::one(problem.at(variable)))?;
+            let checked = address::check(given).map_err(|problem| ConfigError::single(problem.with_location(variable)))?;
             return Ok(checked);
         }
         if let Some(given) = self.text(&["providers", provider, "base_url"]) {
@@ -351,7 +351,7 @@ impl Settings {
             }
             None => {
                 let problem = Problem::new(format!("provider `{provider}` has no URL"));
-                Err(ConfigError::one(problem.hint(format!("set `providers.{provider}.base_url`"))).into())
+                Err(ConfigError::single(problem.hint(format!("set `providers.{provider}.base_url`"))).into())
             }
         }
     }
@@ -359,7 +359,7 @@ impl Settings {
     fn unknown_provider(&self, asked: &str) -> ConfigError {
         if self.values.keys().any(|path| path.len() == 3 && path.starts_with(&["providers".to_owned(), asked.to_owned()])) {
             let problem = Problem::new(format!("provider `{asked}` has no `api`"));
-            return ConfigError::one(problem.hint(format!("set `providers.{asked}.api`")));
+            return ConfigError::single(problem.hint(format!("set `providers.{asked}.api`")));
         }
         let known: Vec<&str> = BUILT_IN.iter().map(|known| known.name).collect();
         let nearest = known.iter().find(|name| strsim::damerau_levenshtein(name, asked) <= 2);
@@ -367,7 +367,7 @@ impl Settings {
             || format!("use {}, or add `[providers.{asked}]` to config.toml", known.join(", ")),
             |name| format!("did you mean `{name}`?"),
         );
-        ConfigError::one(Problem::new(format!("unknown provider `{asked}`")).hint(hint))
+        ConfigError::single(Problem::new(format!("unknown provider `{asked}`")).hint(hint))
     }
 
     /// Returns the ports on which to look for local model servers.
@@ -382,7 +382,7 @@ impl Settings {
 
     /// Returns true if the settings or the environment set the URL of the provider `local`, so that no search is
     /// needed.
-    pub(crate) fn says_where_local_is(&self) -> bool {
+    pub(crate) fn has_local_url(&self) -> bool {
         self.text(&["providers", "local", "base_url"]).is_some()
     }
 
@@ -410,19 +410,19 @@ impl Settings {
                 ("providers", "base_url", Value::Text(given)) => address::check(given).err().into_iter().collect(),
                 ("providers", "api_key_command", Value::List(argv)) => key_command::check(argv).err().into_iter().collect(),
                 ("providers", "headers", Value::Table(headers)) => {
-                    provider_headers::check(headers, self.api_of(provider), Kind::of_provider(self, provider)).collect()
+                    provider_headers::check(headers, self.api_for(provider), Kind::for_provider(self, provider)).collect()
                 }
                 _ => continue,
             };
             let place = format!("{}: `{}`", entry.origin, path.join("."));
-            problems.extend(found.into_iter().map(|problem| problem.at(&place)));
+            problems.extend(found.into_iter().map(|problem| problem.with_location(&place)));
         }
         ConfigError::unless_empty(problems)
     }
 }
 
 /// `openai` and `openai-chat` are two APIs of one provider.
-fn kept_as(provider: &str) -> &str {
+fn key_provider(provider: &str) -> &str {
     if provider == CHAT { RESPONSES } else { provider }
 }
 

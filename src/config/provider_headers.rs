@@ -50,7 +50,7 @@ pub(super) fn check<'a>(
 ///
 /// # Errors
 /// A variable is not set, or its value is not allowed in a header.
-pub(super) fn of_provider(settings: &Settings, provider: &str, environment: &Environment) -> Result<Values, ConfigError> {
+pub(super) fn headers_for(settings: &Settings, provider: &str, environment: &Environment) -> Result<Values, ConfigError> {
     let Some(Entry { value: Value::Table(headers), origin }) = settings.entry(&["providers", provider, "headers"]) else {
         return Ok(Values::default());
     };
@@ -58,7 +58,7 @@ pub(super) fn of_provider(settings: &Settings, provider: &str, environment: &Env
     for (name, value) in headers {
         let wrong = |reason: String| {
             let problem = Problem::new(format!("{origin}: cannot use the header `{name}` of `providers.{provider}`"));
-            ConfigError::one(problem.because(reason))
+            ConfigError::single(problem.because(reason))
         };
         let value = expand(value, environment, &[]).map_err(|error| wrong(error.to_string()))?;
         address::check_header(name, &value).map_err(wrong)?;

@@ -18,8 +18,10 @@ pub(crate) struct Retention {
 
 impl Retention {
     pub(super) fn from_values(values: &Values) -> Self {
-        let days = set(values, "session_days").or_else(|| set(values, "days")).unwrap_or_else(|| usual("session_days"));
-        let bytes = |key| set(values, key).unwrap_or_else(|| usual(key)) << 20;
+        let days = configured_limit(values, "session_days")
+            .or_else(|| configured_limit(values, "days"))
+            .unwrap_or_else(|| default_limit("session_days"));
+        let bytes = |key| configured_limit(values, key).unwrap_or_else(|| default_limit(key)) << 20;
         Self {
             session_days: Some(days).filter(|days| *days > 0),
             sessions_bytes: bytes("sessions_mb"),
@@ -36,14 +38,14 @@ fn path(key: &str) -> [String; 2] {
     ["retention".to_owned(), key.to_owned()]
 }
 
-fn set(values: &Values, key: &str) -> Option<u64> {
+fn configured_limit(values: &Values, key: &str) -> Option<u64> {
     match values.get(path(key).as_slice()).map(|entry| &entry.value) {
         Some(Value::Number(number)) => Some(*number),
         _ => None,
     }
 }
 
-fn usual(key: &str) -> u64 {
+fn default_limit(key: &str) -> u64 {
     schema::find(&path(key)).and_then(|key| key.default.parse().ok()).unwrap_or_default()
 }
 

@@ -502,7 +502,7 @@ impl Key {
         self.pattern.len() >= path.len() && self.pattern.iter().zip(path).all(|(want, have)| *want == "*" || want == have)
     }
 
-    pub(super) fn dotted(&self) -> String {
+    pub(super) fn dotted_name(&self) -> String {
         self.pattern.join(".").replace('*', "NAME")
     }
 }
@@ -552,7 +552,7 @@ pub(super) fn suggest(path: &[String]) -> String {
     }
     let elsewhere = KEYS.iter().find(|key| key.pattern.last().is_some_and(|last| last == wrong));
     if let Some(key) = elsewhere {
-        return format!("did you mean `{}`?", key.dotted());
+        return format!("did you mean `{}`?", key.dotted_name());
     }
     let mut names: Vec<String> = here.iter().map(|name| format!("`{name}`")).collect();
     names.sort_unstable();
@@ -564,7 +564,7 @@ pub(super) fn suggest(path: &[String]) -> String {
 pub(crate) fn key_list() -> String {
     let entries = KEYS.iter().map(|key| {
         let default = if key.default.is_empty() { "unset" } else { key.default };
-        format!("{}\n    {}; default {default}\n    {}\n", key.dotted(), key.kind.describe(), key.doc)
+        format!("{}\n    {}; default {default}\n    {}\n", key.dotted_name(), key.kind.describe(), key.doc)
     });
     entries.collect::<Vec<_>>().concat()
 }
@@ -704,8 +704,8 @@ mod tests {
                 "*" => &table["additionalProperties"],
                 name => &table["properties"][name],
             });
-            assert_eq!(place["description"], key.doc, "{}", key.dotted());
-            assert_eq!(place.get("default").is_some(), !key.default.is_empty(), "{}", key.dotted());
+            assert_eq!(place["description"], key.doc, "{}", key.dotted_name());
+            assert_eq!(place.get("default").is_some(), !key.default.is_empty(), "{}", key.dotted_name());
             if !key.default.is_empty() && !key.pattern.contains(&"*") {
                 let (name, tables) = key.pattern.split_last().unwrap();
                 let text = format!("[{}]\n{name} = {}\n", tables.join("."), key.default);

@@ -85,7 +85,8 @@ impl Search {
         let entry = file::entry(values, &BASE_URL);
         let base_url = entry.and_then(|entry| if let Value::Text(given) = &entry.value { Some((entry, given)) } else { None });
         let base_url = base_url.map(|(entry, given)| {
-            address::check(given).map_err(|problem| ConfigError::one(problem.at(format!("{}: `search.base_url`", entry.origin))))
+            address::check(given)
+                .map_err(|problem| ConfigError::single(problem.with_location(format!("{}: `search.base_url`", entry.origin))))
         });
         let base_url = base_url.transpose()?;
         let named = file::text(values, &PROVIDER);
@@ -95,11 +96,11 @@ impl Search {
             }
             None => SearchChoice::Model { by_name: named.is_some() },
         };
-        Ok(Self { choice, most: most(values) })
+        Ok(Self { choice, most: max_searches(values) })
     }
 }
 
-fn most(values: &Values) -> u64 {
+fn max_searches(values: &Values) -> u64 {
     let path = ["search", "max_per_session"].map(str::to_owned);
     match values.get(path.as_slice()).map(|entry| &entry.value) {
         Some(Value::Number(number)) => *number,

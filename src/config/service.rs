@@ -30,7 +30,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Returns the service of a provider: the one that the settings name, or the one with the name of the provider.
-    pub(super) fn of_provider(settings: &Settings, provider: &str) -> Option<Self> {
+    pub(super) fn for_provider(settings: &Settings, provider: &str) -> Option<Self> {
         let name = settings.text(&["providers", provider, "service"]).unwrap_or(provider);
         let kinds = [Self::Azure, Self::Vertex, Self::Bedrock];
         SERVICES.iter().zip(kinds).find(|(known, _)| **known == name).map(|(_, kind)| kind)
@@ -46,7 +46,7 @@ impl Kind {
     }
 
     /// Returns the API of a model, unless the settings name one.
-    pub(super) fn api_of(self, model: &str) -> Api {
+    pub(super) fn api_for(self, model: &str) -> Api {
         match self {
             Self::Azure => Api::OpenAiResponses,
             Self::Vertex if model.starts_with("claude") => Api::Anthropic,
@@ -77,13 +77,13 @@ impl Kind {
                 };
                 let location = setting("location", &["GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION"]);
                 let location = location.unwrap_or_else(|| "global".to_owned());
-                is_name(&location).then_some(()).ok_or_else(|| wrong(provider, "location", &location))?;
+                is_name(&location).then_some(()).ok_or_else(|| invalid_value(provider, "location", &location))?;
                 Ok(Service::Vertex { project, location })
             }
             Self::Bedrock => {
                 let region = setting("region", &["AWS_REGION", "AWS_DEFAULT_REGION"]);
                 if let Some(region) = region.as_ref().filter(|region| !is_name(region)) {
-                    return Err(wrong(provider, "region", region).into());
+                    return Err(invalid_value(provider, "region", region).into());
                 }
                 Ok(Service::Bedrock { region, profile: setting("profile", &[]) })
             }
@@ -94,7 +94,7 @@ impl Kind {
     pub(super) fn base_url(self, service: &Service, provider: &str, environment: &Environment) -> Result<String, NoModel> {
         let from = |variable: &str| {
             let given = environment.get(variable)?;
-            Some(address::check(given).map_err(|problem| NoModel::Wrong(ConfigError::one(problem.at(variable)))))
+            Some(address::check(given).map_err(|problem| NoModel::Wrong(ConfigError::single(problem.with_location(variable)))))
         };
         match (self, service) {
             (Self::Azure, _) => from("AZURE_OPENAI_ENDPOINT").unwrap_or_else(|| {
@@ -131,7 +131,7 @@ fn is_name(text: &str) -> bool {
     (1..=63).contains(&text.len()) && text.bytes().all(is_plain) && !text.starts_with('-') && !text.ends_with('-')
 }
 
-fn wrong(provider: &str, key: &str, value: &str) -> ConfigError {
+fn invalid_value(provider: &str, key: &str, value: &str) -> ConfigError {
     let problem = Problem::new(format!("invalid {key} `{value}` for `{provider}`"));
-    ConfigError::one(problem.because("expected lower-case letters, digits and `-`, such as `europe-west1`"))
+    ConfigError::single(problem.because("expected lower-case letters, digits and `-`, such as `europe-west1`"))
 }

@@ -114,9 +114,9 @@ impl ToolLists {
     }
 
     /// Reads the tool lists of a project, which can only disable tools. `ProjectLayer` reads all other keys.
-    pub(crate) fn of_project(bytes: &[u8], path: &std::path::Path) -> Result<Self, ConfigError> {
-        let text = std::str::from_utf8(bytes).map_err(|_| ConfigError::one(file::not_text(path)))?;
-        file::parse_what_fits(text, path).map(|(values, _)| Self::from_values(&values))
+    pub(crate) fn from_project(bytes: &[u8], path: &std::path::Path) -> Result<Self, ConfigError> {
+        let text = std::str::from_utf8(bytes).map_err(|_| ConfigError::single(file::not_utf8(path)))?;
+        file::parse_lenient(text, path).map(|(values, _)| Self::from_values(&values))
     }
 }
 
@@ -158,7 +158,7 @@ impl Settings {
                 enabled: flag(&values, &["tools", "text", "enabled"]),
                 allowed_extensions: extensions(&values, &["tools", "text", "allowed_extensions"]),
                 max_file_size: number_set(&values, &["tools", "text", "max_file_size"])
-                    .or_else(|| file::bytes(default_of(&["tools", "text", "max_file_size"])?.as_str()?)),
+                    .or_else(|| file::bytes(schema_default(&["tools", "text", "max_file_size"])?.as_str()?)),
                 allow_create: flag(&values, &["tools", "text", "allow_create"]),
                 allow_delete: flag(&values, &["tools", "text", "allow_delete"]),
             },
@@ -177,7 +177,7 @@ impl Settings {
         let approval = Approval {
             strict: file::text(&values, &["approval", "guard"]) == Some("strict"),
             by_effects: file::text(&values, &["approval", "approve"]) != Some("command"),
-            mode: file::text(&values, &["approval", "mode"]).and_then(Mode::named).unwrap_or_default(),
+            mode: file::text(&values, &["approval", "mode"]).and_then(Mode::from_name).unwrap_or_default(),
             arming_ms: number(&values, &["approval", "arming_ms"]),
             timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),
         };
@@ -233,7 +233,7 @@ impl Settings {
     }
 
     /// Returns true if line-based output is configured.
-    pub(crate) fn plain(&self) -> bool {
+    pub(crate) fn is_line_based(&self) -> bool {
         flag(&self.values, &["ui", "plain"])
     }
 
@@ -279,7 +279,7 @@ impl Settings {
             let mut set =
                 self.values.iter().filter(|(path, _)| key.pattern.len() == path.len() && key.starts_with(path)).peekable();
             if set.peek().is_none() && !key.default.is_empty() && !key.pattern.contains(&"*") {
-                let _ = writeln!(shown, "{} = {}  # default", key.dotted(), key.default);
+                let _ = writeln!(shown, "{} = {}  # default", key.dotted_name(), key.default);
             }
             for (path, entry) in set {
                 let origin = match &entry.origin {
@@ -336,7 +336,7 @@ fn extensions(values: &Values, path: &[&str]) -> Vec<String> {
         Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_)) => Vec::new(),
         None => {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
-            let texts = default_of(&path).and_then(|default| default.as_array().cloned()).unwrap_or_default();
+            let texts = schema_default(&path).and_then(|default| default.as_array().cloned()).unwrap_or_default();
             texts.iter().filter_map(toml::Value::as_str).map(extension).collect()
         }
     }
@@ -347,7 +347,7 @@ fn extension(text: &str) -> String {
 }
 
 /// Returns the default of a key from the schema.
-fn default_of(path: &[&str]) -> Option<toml::Value> {
+fn schema_default(path: &[&str]) -> Option<toml::Value> {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     let default = super::schema::find(&path)?.default;
     toml::from_str::<toml::Table>(&format!("value = {default}")).ok()?.remove("value")

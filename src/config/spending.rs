@@ -62,5 +62,5 @@ pub(super) fn assumed_price(values: &Values) -> Option<SetPrice> {
 pub(super) fn effort(values: &Values) -> Option<SetEffort> {
     let Entry { value, origin } = values.get(["model".to_owned(), "effort".to_owned()].as_slice())?;
     let Value::Text(name) = value else { return None };
-    Some(SetEffort { effort: Effort::named(name)?, by_flag: !matches!(origin, Origin::File { .. }) })
+    Some(SetEffort { effort: Effort::from_name(name)?, by_flag: !matches!(origin, Origin::File { .. }) })
 }

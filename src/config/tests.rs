@@ -1,7 +1,7 @@
 use super::file::{Origin, Value};
 use super::instructions::Length;
 use super::settings::Llm;
-use super::trust::{Project, Trusted};
+use super::trust::{Project, TrustProof};
 use super::*;
 use std::fs;
 use std::path::Path;
@@ -131,7 +131,7 @@ fn unreadable_configuration_files_are_reported_by_name() {
 #[test]
 fn all_keys_are_listed_and_values_are_shown_with_their_origin() {
     for key in schema::KEYS {
-        assert!(schema::key_list().contains(&key.dotted()), "{}", key.dotted());
+        assert!(schema::key_list().contains(&key.dotted_name()), "{}", key.dotted_name());
     }
     let toml = "[providers.mine]\nbase_url = 'https://h'\n[mcp.servers.s]\nenv = { TOKEN = 'hush' }\n";
     let shown = load(toml, &[("llm.max_retries", "7")]).unwrap().show();
@@ -325,7 +325,7 @@ fn known_providers_need_only_a_key() {
 #[test]
 fn saved_keys_are_used_if_the_environment_has_none() {
     let dir = TempDir::new().unwrap();
-    let kept = Credentials::at(&Directories::new(dir.path(), dir.path()));
+    let kept = Credentials::in_directories(&Directories::new(dir.path(), dir.path()));
     kept.keep_in_file("openai", &Secret::new("kept-key")).unwrap();
     kept.keep_in_file("mine", &Secret::new("mine-key")).unwrap();
     let choose = |toml: &str, flag, pairs: &[(&str, &str)]| {
@@ -415,7 +415,7 @@ fn real(dir: &TempDir) -> std::path::PathBuf {
 }
 
 fn texts(project: &Project) -> Vec<String> {
-    project.instructions(&Trusted::for_this_run()).iter().map(|file| file.text.clone()).collect()
+    project.instructions(&TrustProof::for_this_run()).iter().map(|file| file.text.clone()).collect()
 }
 
 #[test]
@@ -432,7 +432,7 @@ fn instructions_are_read_from_the_repository_root_down_to_the_workspace() {
     fs::create_dir(root.join(".git")).unwrap();
     let project = Project::examine(&workspace);
     assert_eq!(texts(&project), ["root", "core"]);
-    let names: Vec<_> = project.brings().map(|item| item.name.clone()).collect();
+    let names: Vec<_> = project.effective_items().map(|item| item.name.clone()).collect();
     assert_eq!(names, [root.join("AGENTS.md").to_string_lossy().into_owned(), "CLAUDE.md".to_owned()]);
 }
 
@@ -457,10 +457,10 @@ fn long_instructions_are_truncated_at_a_character_boundary_and_marked() {
     let workspace = real(&dir);
     fs::write(workspace.join("AGENTS.md"), "x".to_owned() + &"é".repeat(64 << 10)).unwrap();
     let project = Project::examine(&workspace);
-    let [file] = project.instructions(&Trusted::for_this_run()) else { panic!("one file") };
+    let [file] = project.instructions(&TrustProof::for_this_run()) else { panic!("one file") };
     assert_eq!((file.length, file.text.len(), file.text.contains('\u{fffd}')), (Length::Cut, (64 << 10) - 1, false));
     fs::write(workspace.join("AGENTS.md"), "  \n").unwrap();
-    assert_eq!(Project::examine(&workspace).brings().count(), 0);
+    assert_eq!(Project::examine(&workspace).effective_items().count(), 0);
     assert_eq!(instructions_of_person(&workspace), None);
     fs::write(workspace.join("AGENTS.md"), "mine").unwrap();
     assert_eq!(instructions_of_person(&workspace).unwrap().text, "mine");

@@ -6,10 +6,10 @@ use toml_edit::{DocumentMut, Item, Table, value};
 /// Sets the theme in the text.
 pub(crate) fn with_theme(text: &str, name: &str) -> Result<String, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
-    let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;
+    let mut document = parsed.map_err(|error| ConfigError::single(error.message().to_owned()))?;
     let table = document.entry("ui").or_insert_with(|| Item::Table(Table::new()));
     let Some(table) = table.as_table_like_mut() else {
-        return Err(ConfigError::one("`ui` must be a table: `[ui]`"));
+        return Err(ConfigError::single("`ui` must be a table: `[ui]`"));
     };
     match table.get_mut("theme").and_then(Item::as_value_mut) {
         // Spaces and comments around the value stay.

@@ -7,15 +7,15 @@ use std::io::{self, Write};
 /// Writes the value and a line break. Strings keep their meaning; characters that a terminal obeys or does not show are
 /// escaped.
 pub(crate) fn write(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(&mut *out, Harmless)).map_err(io::Error::from)?;
+    value.serialize(&mut Serializer::with_formatter(&mut *out, EscapingWriter)).map_err(io::Error::from)?;
     out.write_all(b"\n")
 }
 
 /// Escapes such characters in existing JSON: outside of strings there is only ASCII.
-pub(crate) fn harmless(json: &str) -> String {
+pub(crate) fn escape_controls(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {
-        if is_obeyed(letter) {
+        if is_control(letter) {
             let _ = std::fmt::Write::write_fmt(&mut text, format_args!("\\u{:04x}", u32::from(letter)));
         } else {
             text.push(letter);
@@ -24,12 +24,12 @@ pub(crate) fn harmless(json: &str) -> String {
     text
 }
 
-struct Harmless;
+struct EscapingWriter;
 
-impl Formatter for Harmless {
+impl Formatter for EscapingWriter {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
         let mut rest = fragment;
-        while let Some((at, letter)) = rest.char_indices().find(|(_, letter)| is_obeyed(*letter)) {
+        while let Some((at, letter)) = rest.char_indices().find(|(_, letter)| is_control(*letter)) {
             CompactFormatter.write_string_fragment(writer, &rest[..at])?;
             write!(writer, "\\u{:04x}", u32::from(letter))?;
             rest = &rest[at + letter.len_utf8()..];
@@ -39,7 +39,7 @@ impl Formatter for Harmless {
 }
 
 /// Matches DEL, the C1 control characters, line separators and direction controls.
-fn is_obeyed(letter: char) -> bool {
+fn is_control(letter: char) -> bool {
     matches!(letter, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -54,7 +54,7 @@ mod tests {
         write(&mut line, &serde_json::json!({ text: text })).unwrap();
         let line = String::from_utf8(line).unwrap();
         assert!(line.ends_with('\n') && line.contains("é") && line.contains("\\u009b31m"), "{line}");
-        assert!(!line.trim_end().contains(|letter: char| letter.is_control() || is_obeyed(letter)), "{line}");
+        assert!(!line.trim_end().contains(|letter: char| letter.is_control() || is_control(letter)), "{line}");
         let read: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(read[text], text);
     }

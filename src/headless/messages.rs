@@ -25,7 +25,7 @@ pub(super) struct Messages {
     /// The calls without a result.
     calls: HashMap<CallId, (String, Value)>,
     denials: Vec<Value>,
-    spent: Spent,
+    spent: SpendingTotals,
     /// The number of tasks that have started.
     tasks: u32,
     started: Option<Timestamp>,
@@ -58,7 +58,7 @@ struct Response {
 }
 
 #[derive(Default)]
-struct Spent {
+struct SpendingTotals {
     usage: Usage,
     cost_usd: Option<f64>,
     latency_ms: u64,
@@ -80,7 +80,7 @@ impl Messages {
             response: Response::default(),
             calls: HashMap::new(),
             denials: Vec::new(),
-            spent: Spent::default(),
+            spent: SpendingTotals::default(),
             tasks: 0,
             started: None,
             last: None,
@@ -127,11 +127,11 @@ impl Messages {
                 Ok(())
             }
             EventKind::TaskFailed { failure, step_count } => {
-                self.end = Some(End::failed(&failure, step_count));
+                self.end = Some(End::from_failure(&failure, step_count));
                 Ok(())
             }
             EventKind::SessionPaused { failure } => {
-                self.end = Some(End::failed(&failure, self.spent_turns()));
+                self.end = Some(End::from_failure(&failure, self.turn_count()));
                 Ok(())
             }
             EventKind::TaskCancelled { step_count } => {
@@ -164,7 +164,7 @@ impl Messages {
             return Ok(());
         }
         self.begin(out)?;
-        let turns = self.spent_turns();
+        let turns = self.turn_count();
         let end = self.end.take().unwrap_or_else(|| {
             End::error("error_during_execution", "the session ended before the task was completed".to_owned(), turns)
         });
@@ -193,7 +193,7 @@ impl Messages {
         lines::write(out, &result)
     }
 
-    fn spent_turns(&self) -> u32 {
+    fn turn_count(&self) -> u32 {
         u32::try_from(self.response.number).unwrap_or(u32::MAX)
     }
 
@@ -332,7 +332,7 @@ impl Session {
     }
 }
 
-impl Spent {
+impl SpendingTotals {
     fn count(&mut self, kind: &EventKind) {
         let (usage, cost) = match kind {
             EventKind::LlmRequestCompleted { usage, cost_usd, latency_ms, .. } => {
@@ -350,7 +350,7 @@ impl Spent {
 }
 
 impl End {
-    fn failed(failure: &Failure, turns: u32) -> Self {
+    fn from_failure(failure: &Failure, turns: u32) -> Self {
         let subtype = match (failure.kind, failure.remedy) {
             (FailureKind::MaxStepsExceeded, _)
             | (FailureKind::BudgetExceeded, Some(Remedy::RaiseBudget { unit: BudgetUnit::Steps, .. })) => "error_max_turns",

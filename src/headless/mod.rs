@@ -46,7 +46,7 @@ pub(crate) trait ResponseCheck: Send + Sync {
     ///
     /// # Errors
     /// Describes why the response does not match.
-    fn value_in(&self, text: &str) -> Result<String, String>;
+    fn extract_value(&self, text: &str) -> Result<String, String>;
 
     /// Returns the name of the schema, for messages.
     fn name(&self) -> String;
@@ -63,14 +63,14 @@ pub(crate) struct Check<'a> {
 const MAX_RESPONSE_LINES: usize = 20;
 
 /// A function that makes text safe for a terminal.
-pub(crate) type Clean = fn(&str) -> Cow<'_, str>;
+pub(crate) type Sanitizer = fn(&str) -> Cow<'_, str>;
 
 /// The destination of the lines.
 pub(crate) struct Output<'a> {
     pub out: &'a mut (dyn Write + Send),
     pub err: &'a mut (dyn Write + Send),
     pub out_is_terminal: bool,
-    pub clean: Clean,
+    pub clean: Sanitizer,
     /// Version of aye, for the first line of `Format::StreamJson`.
     pub version: &'static str,
     /// True if the session is saved, so that it can be continued.
@@ -98,7 +98,7 @@ struct EventWriter<'a> {
     output: Output<'a>,
     plain: Plain,
     messages: Messages,
-    checked: Checked,
+    checked: CheckState,
     verdict: Verdict,
     /// The event that ended the last task, or the last event if no task has ended.
     last: Option<Event>,
@@ -107,7 +107,7 @@ struct EventWriter<'a> {
 impl<'a> EventWriter<'a> {
     fn new(format: Format, output: Output<'a>) -> Self {
         let messages = Messages::new(output.version);
-        let (plain, checked, verdict) = (Plain::default(), Checked::default(), Verdict::default());
+        let (plain, checked, verdict) = (Plain::default(), CheckState::default(), Verdict::default());
         Self { format, output, plain, messages, checked, verdict, last: None }
     }
 
@@ -135,7 +135,7 @@ impl<'a> EventWriter<'a> {
             self.checked.last = None;
         }
         let EventKind::TaskCompleted { text, .. } = kind else { return };
-        let checked = by.value_in(text);
+        let checked = by.extract_value(text);
         if let Err(mismatch) = &checked {
             if self.checked.count < repairs && self.format == Format::Text {
                 let line = format!("the response does not match `{}`; asking the model to correct it: {mismatch}", by.name());
@@ -181,7 +181,7 @@ impl<'a> EventWriter<'a> {
 
 /// The checks of the run so far.
 #[derive(Default)]
-struct Checked {
+struct CheckState {
     /// The number of responses that did not match.
     count: usize,
     /// The result for the last task, if it was completed.
@@ -273,7 +273,7 @@ impl Verdict {
     }
 
     fn fail(&mut self, kind: FailureKind) {
-        self.ended = Some(failed(kind));
+        self.ended = Some(failure_outcome(kind));
     }
 
     fn outcome(&self) -> Outcome {
@@ -290,7 +290,7 @@ fn is_denial(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::NoApprover | ErrorCode::PolicyDenied)
 }
 
-fn failed(kind: FailureKind) -> Outcome {
+fn failure_outcome(kind: FailureKind) -> Outcome {
     match kind {
         FailureKind::Authentication => Outcome::AuthenticationFailed,
         FailureKind::BudgetExceeded | FailureKind::MaxStepsExceeded => Outcome::LimitReached,

@@ -1,7 +1,7 @@
 //! Text output of events: the progress lines and the final response.
 
 use super::Output;
-use crate::protocol::tool::hidden_words;
+use crate::protocol::tool::redaction_summary;
 use crate::protocol::{
     Budget, BudgetScope, BudgetUnit, CallId, Elicitation, EventKind, Failure, FailureKind, ModelFacts, PlannedStep, Remedy,
     ServerStatus, Usage, budget_key,
@@ -39,9 +39,9 @@ impl Plain {
             name.split('/').next().unwrap_or_default().clone_into(&mut self.provider);
         }
         if let EventKind::TaskCompleted { text, .. } = kind {
-            answer(text, output)?;
+            format_response(text, output)?;
         }
-        let spent = kind.is_over().then(|| self.spent()).flatten();
+        let spent = kind.is_over().then(|| self.usage_summary()).flatten();
         let failure = match kind {
             EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => {
                 problem(failure, &self.provider, output.is_saved)
@@ -70,14 +70,14 @@ impl Plain {
     }
 
     /// Returns `$0.0123 · 12,345 tokens in, 678 out`, with `~` if a provider did not report all of it.
-    fn spent(&self) -> Option<String> {
+    fn usage_summary(&self) -> Option<String> {
         let Usage { input_tokens, output_tokens, .. } = self.usage;
         if input_tokens + output_tokens == 0 {
             return None;
         }
         let about = if self.is_estimated { "~" } else { "" };
         let cost = self.cost_usd.map(|cost| format!("{about}${cost:.4} · ")).unwrap_or_default();
-        Some(format!("{cost}{about}{} tokens in, {} out", grouped(input_tokens), grouped(output_tokens)))
+        Some(format!("{cost}{about}{} tokens in, {} out", group_digits(input_tokens), group_digits(output_tokens)))
     }
 
     fn line(&mut self, kind: &EventKind) -> Option<String> {
@@ -94,7 +94,7 @@ impl Plain {
             EventKind::LlmRetry { .. } => retry_line(kind),
             EventKind::ServersChanged { servers } => self.servers_line(servers),
             EventKind::ModelChanged { message, .. } => Some(message.clone()),
-            EventKind::BudgetApproaching { budget } => Some(approaching(budget)),
+            EventKind::BudgetApproaching { budget } => Some(budget_warning(budget)),
             EventKind::Steered { text } => Some(format!("sent to the model: {text}")),
             EventKind::AnswerDiscarded { reason } => Some(format!("the response above was discarded: {reason}")),
             EventKind::StepLimitApproaching { step_count, max_steps } => Some(format!("step {step_count} of {max_steps}")),
@@ -107,7 +107,7 @@ impl Plain {
             EventKind::TaskCancelled { .. } => Some("cancelled".to_owned()),
             EventKind::SessionStarted { .. } => start_line(kind),
             EventKind::PolicyInForce { message, .. } | EventKind::SandboxInForce { missing: message, .. } => message.clone(),
-            EventKind::ChangedFiles(changed) => changed.counts().map(|counts| format!("changed: {counts}")),
+            EventKind::ChangedFiles(changed) => changed.summary().map(|counts| format!("changed: {counts}")),
             EventKind::Rewound(done) => Some(done.message.clone()),
             EventKind::ElicitationRequested(asked) => elicitation_line(asked),
             // Written as an error.
@@ -167,7 +167,7 @@ impl Plain {
             }
             EventKind::ToolCompleted { tool_call_id, tool_name, error, redactions, .. } => {
                 let summary = self.summaries.remove(tool_call_id).unwrap_or_else(|| tool_name.clone());
-                let hidden = hidden_words(redactions);
+                let hidden = redaction_summary(redactions);
                 match error {
                     Some(error) => Some(format!("✗ {summary}: {}: {}", error.code.as_str(), error.message)),
                     None => hidden.map(|hidden| format!("  {summary}: {hidden}")),
@@ -227,23 +227,23 @@ fn retry_line(kind: &EventKind) -> Option<String> {
 /// Returns the line about a change of the messages that the model gets.
 fn context_line(kind: &EventKind) -> Option<String> {
     match kind {
-        EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {} into a summary", counted(*messages))),
+        EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {} into a summary", message_count(*messages))),
         EventKind::ContextCompacted(compaction) => Some(format!(
             "compacted {} into a summary{}: {} → {} tokens, {} unchanged",
-            counted(compaction.summarised),
+            message_count(compaction.summarised),
             compaction.model.as_ref().map(|name| format!(" by {name}")).unwrap_or_default(),
-            grouped(compaction.tokens_before),
-            grouped(compaction.tokens_after),
+            group_digits(compaction.tokens_before),
+            group_digits(compaction.tokens_after),
             if compaction.kept == 1 { "1 message".to_owned() } else { format!("{} messages", compaction.kept) },
         )),
-        EventKind::CompactionUndone { tokens } => Some(format!("summary undone: {} tokens", grouped(*tokens))),
+        EventKind::CompactionUndone { tokens } => Some(format!("summary undone: {} tokens", group_digits(*tokens))),
         EventKind::ContextTruncated { removed } => Some(format!("the {removed} oldest messages are no longer sent to the model")),
         _ => None,
     }
 }
 
 /// Writes a response: raw for a program, cleaned for a terminal.
-fn answer(text: &str, output: &mut Output<'_>) -> io::Result<()> {
+fn format_response(text: &str, output: &mut Output<'_>) -> io::Result<()> {
     let text = if output.out_is_terminal { (output.clean)(text) } else { Cow::Borrowed(text) };
     output.out.write_all(text.as_bytes())?;
     if text.is_empty() || text.ends_with('\n') {
@@ -253,14 +253,14 @@ fn answer(text: &str, output: &mut Output<'_>) -> io::Result<()> {
 }
 
 /// Returns `session: $4.10 of $5.00 used, 82 %`.
-fn approaching(budget: &Budget) -> String {
+fn budget_warning(budget: &Budget) -> String {
     let Budget { scope, unit, limit, used, .. } = budget;
     let scope = match scope {
         BudgetScope::Session => "session",
         BudgetScope::Task => "task",
     };
     let percent = if *limit > 0.0 { used / limit * 100.0 } else { 100.0 };
-    let whole = |amount: f64| grouped(amount.max(0.0).round() as u64);
+    let whole = |amount: f64| group_digits(amount.max(0.0).round() as u64);
     match unit {
         BudgetUnit::CostUsd => format!("{scope}: ${used:.2} of ${limit:.2} used, {percent:.0} %"),
         BudgetUnit::Tokens => format!("{scope}: {} of {} tokens used, {percent:.0} %", whole(*used), whole(*limit)),
@@ -268,12 +268,12 @@ fn approaching(budget: &Budget) -> String {
     }
 }
 
-fn counted(messages: u64) -> String {
+fn message_count(messages: u64) -> String {
     if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
 }
 
 /// Returns the number with thousands separators: `12,345`.
-fn grouped(count: u64) -> String {
+fn group_digits(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -287,7 +287,7 @@ fn grouped(count: u64) -> String {
 
 /// Returns the lines of a failure. The last hint is the command that continues the task, if the session is saved.
 fn problem(failure: &Failure, provider: &str, is_saved: bool) -> Vec<String> {
-    let problem = failure.problem_of(provider);
+    let problem = failure.to_provider_problem(provider);
     let problem = match failure.remedy.filter(|_| is_saved) {
         Some(Remedy::Continue | Remedy::ChangePolicy | Remedy::SaveKey) => problem.hint("run `aye exec -c` to continue"),
         Some(Remedy::AssumePrice) => {

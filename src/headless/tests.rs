@@ -175,7 +175,7 @@ fn text_output_is_the_answer_and_progress_is_written_to_stderr() {
 
 #[test]
 fn session_changes_and_usage_are_written_to_stderr() {
-    let facts = ModelFacts::of_test("acme/other", 1000, None);
+    let facts = ModelFacts::for_test("acme/other", 1000, None);
     let budget = Budget {
         scope: BudgetScope::Session,
         unit: BudgetUnit::CostUsd,

@@ -1,6 +1,6 @@
 //! Response of a hook: its exit code and its output.
 
-use crate::protocol::{HookDecision, HookEvent, cut_before};
+use crate::protocol::{HookDecision, HookEvent, cut_position_before};
 use serde_json::{Map, Value};
 
 /// Maximum bytes of a reason, a context or a message of a hook.
@@ -50,7 +50,7 @@ pub(crate) fn read_response(event: HookEvent, code: i32, stdout: &str, stderr: &
 /// Returns a text without surrounding space, within the limit; `None` if it is empty.
 fn text(text: &str) -> Option<String> {
     let text = text.trim();
-    let end = cut_before(text, MAX_TEXT_BYTES);
+    let end = cut_position_before(text, MAX_TEXT_BYTES);
     let cut = if end < text.len() { "…" } else { "" };
     (!text.is_empty()).then(|| format!("{}{cut}", &text[..end]))
 }
@@ -199,7 +199,7 @@ mod tests {
             r#"{"hookSpecificOutput": {"hookEventName": "Stop"}}"#,
             r#"{"hookSpecificOutput": {"permissionDecision": "defer"}}"#,
             r#"{"hookSpecificOutput": {"updatedInput": "ls"}}"#,
-            r#"{} {}"#,
+            r"{} {}",
         ] {
             assert!(before(0, output, "").is_err(), "{output}");
         }

@@ -15,12 +15,12 @@ pub(crate) struct AllowedModels {
 }
 
 impl AllowedModels {
-    pub(crate) fn by(policy: &Policy) -> Self {
+    pub(crate) fn from_policy(policy: &Policy) -> Self {
         Self { layers: policy.layers.iter().filter(|layer| layer.bundle.llm.allowed_models.is_some()).cloned().collect() }
     }
 
     /// Returns the rule that forbids a model, if there is one.
-    pub(crate) fn forbidden_by(&self, model: &str) -> Option<String> {
+    pub(crate) fn forbidding_rule(&self, model: &str) -> Option<String> {
         let layer = self.layers.iter().find(|layer| !layer.bundle.llm.allows(model))?;
         Some(layer.scope.rule(layer.bundle.llm.models_line))
     }

@@ -1,6 +1,6 @@
 //! The tools of one run: the names of `--allowed-tools`, in the spellings of aye and of other agents.
 
-use crate::policy::{ToolLimit, ToolNames, means_tool, of_other_agent, server_of};
+use crate::policy::{ToolLimit, ToolNames, entry_server, from_other_agent, names_tool};
 use crate::protocol::Problem;
 use crate::tools;
 use strsim::damerau_levenshtein;
@@ -31,19 +31,19 @@ impl KnownNames {
         if let Some((name, pattern)) = entry.split_once('(') {
             return Err(pattern_problem(entry, name, pattern.strip_suffix(')').unwrap_or(pattern)));
         }
-        let entry = of_other_agent(entry).unwrap_or_else(|| entry.to_owned());
-        if let Some(name) = tools::name_of(&entry) {
+        let entry = from_other_agent(entry).unwrap_or_else(|| entry.to_owned());
+        if let Some(name) = tools::canonical_name(&entry) {
             return Ok(name.to_owned());
         }
         let is_built_in =
-            tools::built_in_names().chain([tools::FIND_TOOLS, tools::SKILL, tools::AGENT]).any(|name| means_tool(&entry, name));
-        if is_built_in || self.own.iter().any(|name| means_tool(&entry, name)) {
+            tools::built_in_names().chain([tools::FIND_TOOLS, tools::SKILL, tools::AGENT]).any(|name| names_tool(&entry, name));
+        if is_built_in || self.own.iter().any(|name| names_tool(&entry, name)) {
             return Ok(entry);
         }
-        match server_of(&entry) {
-            Some(server) if self.servers.iter().any(|name| means_tool(server, name)) => Ok(entry),
+        match entry_server(&entry) {
+            Some(server) if self.servers.iter().any(|name| names_tool(server, name)) => Ok(entry),
             Some(server) => Err(self.unknown_server(&entry, server)),
-            None => Err(self.unknown(&entry)),
+            None => Err(self.unknown_name(&entry)),
         }
     }
 
@@ -56,7 +56,7 @@ impl KnownNames {
         })
     }
 
-    fn unknown(&self, entry: &str) -> Problem {
+    fn unknown_name(&self, entry: &str) -> Problem {
         let problem = Problem::new(format!("unknown tool `{entry}` in `{OPTION}`"));
         let own = self.own.iter().map(String::as_str);
         let near = similar(entry, tools::all_names().into_iter().chain(own));
@@ -81,7 +81,7 @@ fn similar<'a>(entry: &str, names: impl Iterator<Item = &'a str>) -> Vec<String>
 /// Returns the error for `Bash(npm test:*)`, with the rule of a policy that means the same.
 fn pattern_problem(entry: &str, name: &str, pattern: &str) -> Problem {
     let problem = Problem::new(format!("`{entry}` in `{OPTION}`")).because("expected the name of a tool, without a pattern");
-    let Some(tool) = tools::name_of(name.trim()) else { return problem.hint("run `aye tool list` to list the tools") };
+    let Some(tool) = tools::canonical_name(name.trim()) else { return problem.hint("run `aye tool list` to list the tools") };
     let words: Vec<&str> = pattern.trim_end_matches(":*").split_whitespace().filter(|word| !word.contains('*')).collect();
     if tool != "RunCommand" || words.is_empty() {
         return problem.hint(format!("write `{tool}`; the policy decides what it may access"));

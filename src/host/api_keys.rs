@@ -2,7 +2,7 @@
 
 use super::context::AppContext;
 use super::error::CliError;
-use crate::config::{NotKept, Secret};
+use crate::config::{KeyringFailure, Secret};
 use crate::protocol::Problem;
 use crate::sys::keyring::KeyringError;
 use std::fmt::Write as _;
@@ -20,17 +20,17 @@ pub(crate) const KEY_BYTES: u64 = 8 << 10;
 /// Saves a key under this name, in the keyring or in a file if there is none. Returns lines that say where it is. If an
 /// environment variable is also set, `goes_before` describes its precedence.
 pub(crate) fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str) -> Result<String, CliError> {
-    let key = Secret::new(checked(key)?);
+    let key = Secret::new(check_key(key)?);
     let in_keyring = if place.settings.uses_keyring() { Some(place.credentials.keep_in_keyring(name, &key)) } else { None };
     let mut text = match in_keyring {
         Some(Ok(())) => format!("saved the key for {name} in the keyring\n"),
-        Some(Err(NotKept::File(error))) => return Err(error.into()),
-        Some(Err(NotKept::Keyring(error))) if error != KeyringError::Absent => {
+        Some(Err(KeyringFailure::File(error))) => return Err(error.into()),
+        Some(Err(KeyringFailure::Keyring(error))) if error != KeyringError::Absent => {
             let error = CliError::failed(Problem::new("the key was not saved").because(error));
             return Err(error.hint("pass `--set auth.keyring=false` to save it in a file that only you can read"));
         }
         without => {
-            check_place_of_file(place)?;
+            check_file_location(place)?;
             place.credentials.keep_in_file(name, &key)?;
             let why = if without.is_some() { " because the system keyring is not available" } else { "" };
             let file = place.credentials.file().unwrap_or(Path::new("")).display();
@@ -48,7 +48,7 @@ pub(crate) fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str)
 }
 
 /// Returns the key if it is a single line that a header can carry.
-fn checked(key: &str) -> Result<&str, CliError> {
+fn check_key(key: &str) -> Result<&str, CliError> {
     let key = key.trim();
     if key.is_empty() {
         return Err(CliError::usage("no key was given; nothing was saved"));
@@ -61,12 +61,12 @@ fn checked(key: &str) -> Result<&str, CliError> {
 }
 
 /// Returns an error if the credentials file would be in a directory that is shared with others.
-pub(crate) fn check_place_of_file(place: &AppContext) -> Result<(), CliError> {
-    shared_place(place).map_or(Ok(()), |problem| Err(CliError::usage(problem)))
+pub(crate) fn check_file_location(place: &AppContext) -> Result<(), CliError> {
+    sharing_problem(place).map_or(Ok(()), |problem| Err(CliError::usage(problem)))
 }
 
 /// Returns the reason why the configuration directory would be shared with others, with a repository.
-fn shared_place(place: &AppContext) -> Option<Problem> {
+fn sharing_problem(place: &AppContext) -> Option<Problem> {
     let config = &place.directories.config;
     let real = config.ancestors().find_map(|level| level.canonicalize().ok())?;
     let home = &place.home;

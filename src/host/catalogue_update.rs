@@ -28,7 +28,7 @@ pub(crate) enum ListSource {
 
 impl ListSource {
     /// Returns the source that the user names; without a scheme, it is a file.
-    pub(crate) fn named(given: &str) -> Result<Self, Problem> {
+    pub(crate) fn parse(given: &str) -> Result<Self, Problem> {
         if given.contains("://") {
             crate::config::check_list_url(given)?;
             return Ok(Self::Url(given.to_owned()));
@@ -98,12 +98,12 @@ pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
     }
     // Also after a failure, so that a server that is down is not asked with every start.
     note_look(&stamp);
-    let source = ListSource::named(&url).ok()?;
+    let source = ListSource::parse(&url).ok()?;
     let catalogue = ModelCatalog::new(place).catalogue().ok()?;
     match read(&source, place, &catalogue).await {
         Ok(update) if update.changes.is_empty() => None,
         Ok(update) => {
-            let count = crate::protocol::counted(update.changes.len() as u64, "change", "changes");
+            let count = crate::protocol::format_count(update.changes.len() as u64, "change", "changes");
             Some(format!("the catalogue of models has {count}; run `aye models update` to see and apply them"))
         }
         Err(problem) => {
@@ -151,13 +151,13 @@ mod tests {
     #[test]
     fn sources_are_files_https_urls_or_loopback_urls() {
         assert_eq!(
-            ListSource::named("https://models.dev/api.json").unwrap(),
+            ListSource::parse("https://models.dev/api.json").unwrap(),
             ListSource::Url("https://models.dev/api.json".to_owned())
         );
-        assert_eq!(ListSource::named("/lists/x.toml").unwrap(), ListSource::File("/lists/x.toml".into()));
-        assert!(ListSource::named("http://127.0.0.1:8080/x.toml?y=1").is_ok());
+        assert_eq!(ListSource::parse("/lists/x.toml").unwrap(), ListSource::File("/lists/x.toml".into()));
+        assert!(ListSource::parse("http://127.0.0.1:8080/x.toml?y=1").is_ok());
         for url in ["http://lists.example/x.toml", "ftp://lists.example/x", "https://me:secret@lists.example/x", "https://"] {
-            assert!(ListSource::named(url).is_err(), "{url}");
+            assert!(ListSource::parse(url).is_err(), "{url}");
         }
     }
 }

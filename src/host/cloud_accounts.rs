@@ -44,7 +44,7 @@ pub(crate) fn access(place: &AppContext, choice: &ModelChoice) -> Result<Access,
 }
 
 fn region_of_profile(surroundings: &Surroundings, provider: &str, profile: Option<&str>) -> Result<String, NoModel> {
-    let region = aws::region_of_profile(surroundings, profile).map_err(ConfigError::one)?;
+    let region = aws::region_of_profile(surroundings, profile).map_err(ConfigError::single)?;
     region.ok_or_else(|| {
         let problem = Problem::new(format!("no AWS region for `{provider}`"));
         NoModel::NoKey(problem.hint(format!("set AWS_REGION, or `providers.{provider}.region` in config.toml")))

@@ -26,7 +26,7 @@ pub(crate) struct ConfiguredTools {
 }
 
 /// Returns the enabled tools, plus the tool that loads others on demand if needed.
-fn enabled(mut names: Vec<String>) -> ToolNames {
+fn enabled_names(mut names: Vec<String>) -> ToolNames {
     names.push(tools::FIND_TOOLS.to_owned());
     ToolNames::Enabled(names)
 }
@@ -41,9 +41,9 @@ impl ConfiguredTools {
     pub(crate) fn read(directories: &Directories, settings: &Settings, project: Option<&ProjectConfig>) -> Self {
         let mut set = Self::default();
         set.limit(&settings.tool_lists());
-        set.own(&own_directory(directories));
+        set.add_user_tools(&own_directory(directories));
         if let Some(project) = project {
-            set.of_project(settings, project);
+            set.add_project_tools(settings, project);
         }
         set
     }
@@ -67,15 +67,15 @@ impl ConfiguredTools {
     fn limit(&mut self, lists: &ToolLists) {
         let limit = |(rule, names): &(String, Vec<String>), list: fn(Vec<String>) -> ToolNames| {
             // An alias means its tool.
-            let own = names.iter().map(|name| tools::name_of(name).map_or_else(|| name.clone(), str::to_owned));
+            let own = names.iter().map(|name| tools::canonical_name(name).map_or_else(|| name.clone(), str::to_owned));
             ToolLimit { rule: rule.clone(), names: list(own.collect()) }
         };
         self.limits.extend(lists.disabled.iter().map(|list| limit(list, ToolNames::Disabled)));
-        self.limits.extend(lists.enabled.iter().map(|list| limit(list, enabled)));
+        self.limits.extend(lists.enabled.iter().map(|list| limit(list, enabled_names)));
         self.print.update(format!("{lists:?}").as_bytes());
     }
 
-    fn own(&mut self, directory: &Path) {
+    fn add_user_tools(&mut self, directory: &Path) {
         let entries = match std::fs::read_dir(directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
@@ -105,7 +105,7 @@ impl ConfiguredTools {
         }
     }
 
-    fn of_project(&mut self, settings: &Settings, project: &ProjectConfig) {
+    fn add_project_tools(&mut self, settings: &Settings, project: &ProjectConfig) {
         if let Some(lists) = project.tool_lists() {
             match lists {
                 Ok(lists) => self.limit(&lists),
@@ -113,13 +113,13 @@ impl ConfiguredTools {
             }
         }
         // An error here was already reported for the lists above.
-        if let Some(Ok((_, layer))) = project.tightened(settings) {
-            self.ignored.extend(few(layer.ignored));
+        if let Some(Ok((_, layer))) = project.tighten_settings(settings) {
+            self.ignored.extend(truncate_list(layer.ignored));
         }
         let brought = project.manifests();
         self.problems.extend(brought.changes);
         for (file, bytes) in brought.files {
-            self.add(bytes, Source { file, project: Some((project.root().to_owned(), project.known())) });
+            self.add(bytes, Source { file, project: Some((project.root().to_owned(), project.trusted_hashes())) });
         }
     }
 
@@ -146,7 +146,7 @@ impl ConfiguredTools {
 }
 
 /// Returns the first lines, and the number of the others.
-fn few(mut lines: Vec<String>) -> Vec<String> {
+fn truncate_list(mut lines: Vec<String>) -> Vec<String> {
     const MAX: usize = 10;
     let more = lines.len().saturating_sub(MAX);
     lines.truncate(MAX);

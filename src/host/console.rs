@@ -29,13 +29,13 @@ pub(crate) fn fail(error: &CliError) {
 fn to_stderr(message: &str) {
     let message = crate::text::clean(message).into_owned();
     let width = std::io::stderr().is_terminal().then(crate::tui::columns).flatten();
-    let message = width.map_or_else(|| message.clone(), |width| in_rows(&message, width.into()));
+    let message = width.map_or_else(|| message.clone(), |width| wrap_message(&message, width.into()));
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 
 /// Wraps a message between words. A line with a word that is too long for a row is left to the terminal, which keeps it
 /// a single line.
-fn in_rows(message: &str, width: usize) -> String {
+fn wrap_message(message: &str, width: usize) -> String {
     let mut rows = Vec::new();
     for line in message.split('\n') {
         if line.split(' ').any(|word| crate::text::width(word) > width) {
@@ -54,19 +54,22 @@ pub(crate) fn print_text(text: &str) {
 }
 
 /// Prints a value as one line of JSON.
-pub(crate) fn say_json(value: &impl serde::Serialize) {
+pub(crate) fn print_json(value: &impl serde::Serialize) {
     let _ = crate::headless::lines::write(&mut std::io::stdout(), value);
     let _ = std::io::stdout().flush();
 }
 
 #[cfg(test)]
 mod tests {
-    use super::in_rows;
+    use super::wrap_message;
 
     #[test]
     fn terminal_messages_wrap_between_words_without_splitting_names() {
         let said = "aye: /home/me/.config/aye/policy.toml line 3: unknown key\n    3 \u{2502} allowd = [1]";
-        assert_eq!(in_rows(said, 40), "aye: /home/me/.config/aye/policy.toml\nline 3: unknown key\n    3 \u{2502} allowd = [1]");
-        assert_eq!(in_rows("at /a/very/long/name of a file", 10), "at /a/very/long/name of a file");
+        assert_eq!(
+            wrap_message(said, 40),
+            "aye: /home/me/.config/aye/policy.toml\nline 3: unknown key\n    3 \u{2502} allowd = [1]"
+        );
+        assert_eq!(wrap_message("at /a/very/long/name of a file", 10), "at /a/very/long/name of a file");
     }
 }

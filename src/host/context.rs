@@ -58,14 +58,14 @@ pub(crate) struct AppContext {
 
 impl AppContext {
     pub(crate) fn find(common: &Common) -> Result<Self, CliError> {
-        let environment = Environment::of_process();
+        let environment = Environment::from_process();
         let directories = Directories::find(&environment)?;
-        ephemeral::remove_left(&directories.shared);
+        ephemeral::remove_abandoned(&directories.shared);
         let settings = Settings::load(&directories, common.profile.as_deref(), &common.set)?;
-        let workspace = real(common.directory.as_deref().unwrap_or(Path::new(".")), "-C")?;
+        let workspace = resolve_directory(common.directory.as_deref().unwrap_or(Path::new(".")), "-C")?;
         let mut roots = vec![workspace.clone()];
         for directory in &common.add_dirs {
-            roots.push(real(directory, "--add-dir")?);
+            roots.push(resolve_directory(directory, "--add-dir")?);
         }
         let home = environment.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
         let home = home.canonicalize().unwrap_or(home);
@@ -74,8 +74,8 @@ impl AppContext {
         }
         let (mode, profile, set) = (common.mode.unwrap_or_default(), common.profile.clone(), common.set.clone());
         let tools = ConfiguredTools::read(&directories, &settings, None);
-        let credentials = Credentials::at(&directories);
-        let skills = Skills::of_user(&directories, &home);
+        let credentials = Credentials::in_directories(&directories);
+        let skills = Skills::for_user(&directories, &home);
         let hooks = Hooks::of_user(&directories, &home, &workspace);
         let agents = Agents::of_user(&directories, &home);
         Ok(Self {
@@ -103,17 +103,17 @@ impl AppContext {
     /// aye runs, the settings cannot allow more than the default mode: the command could have written them.
     pub(crate) fn session_mode(&self, flag: Option<Mode>) -> Mode {
         let set = self.settings.approval.mode;
-        flag.unwrap_or_else(|| match Nesting::of_process() {
+        flag.unwrap_or_else(|| match Nesting::detect() {
             Nesting::Outermost => set,
             Nesting::InsideAye => set.min(Mode::default()),
         })
     }
 
     /// Reloads the settings, with these values on top, and the saved keys.
-    pub(crate) fn anew(&self, set: &[(String, String)]) -> Result<Self, ConfigError> {
+    pub(crate) fn reload(&self, set: &[(String, String)]) -> Result<Self, ConfigError> {
         let set: Vec<_> = self.set.iter().chain(set).cloned().collect();
         let settings = Settings::load(&self.directories, self.profile.as_deref(), &set)?;
-        Ok(Self { settings, credentials: Credentials::at(&self.directories), set, ..self.clone() })
+        Ok(Self { settings, credentials: Credentials::in_directories(&self.directories), set, ..self.clone() })
     }
 
     /// Stores all data of the session in a directory that is removed at the end of the run.
@@ -153,19 +153,19 @@ impl AppContext {
             own: self.directories.config.join("policy.toml"),
             given: file.map(Path::to_owned),
             managed: PathBuf::from(policy_layers::MANAGED),
-            mine: self.directories.of_project(&self.workspace).join("policy.toml"),
+            mine: self.directories.project_dir(&self.workspace).join("policy.toml"),
         }
     }
 
     pub(crate) fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
         let limits = self.tool_limits().into_iter().chain(aliases(&policy.layers)).collect();
         let approve = if self.settings.approval.by_effects { Approve::Effects } else { Approve::Command };
-        let context = Context { skills: self.skills.set().own_directories(), ..self.context(sandbox, mode) };
-        let enforcer = Enforcer::new(policy.layers.clone(), context).limited(limits).approving(Some(approve));
-        let enforcer = enforcer.excluding(self.excluded());
+        let context = Context { skills: self.skills.skill_set().own_directories(), ..self.context(sandbox, mode) };
+        let enforcer = Enforcer::new(policy.layers.clone(), context).with_limits(limits).approving(Some(approve));
+        let enforcer = enforcer.excluding(self.excluded_paths());
         let enforcer = match self.settings.tools.shell {
             Shell::Bash => enforcer,
-            other => enforcer.in_shell(other.name()),
+            other => enforcer.with_shell(other.name()),
         };
         match &self.parent {
             Some(parent) => parent.narrow(enforcer),
@@ -174,7 +174,7 @@ impl AppContext {
     }
 
     /// Returns the files that the workspace excludes from the tools. Needs no trust, because it only tightens.
-    fn excluded(&self) -> Vec<ExcludedPaths> {
+    fn excluded_paths(&self) -> Vec<ExcludedPaths> {
         let list = |root: &PathBuf| match own_list(root) {
             Ok(text) => Some(ExcludedPaths::parse(root, &text?)),
             Err(why) => {
@@ -202,16 +202,16 @@ impl AppContext {
 
     /// Applies the settings of a trusted project, which can only tighten. Errors in them are reported with the tools.
     fn tighten(&mut self, project: &ProjectConfig) {
-        if let Some(Ok((settings, _))) = project.tightened(&self.settings) {
+        if let Some(Ok((settings, _))) = project.tighten_settings(&self.settings) {
             self.settings = settings;
         }
     }
 
     /// Reloads the manifests and skills, and the settings of tools and approvals. Returns a description of what changed.
-    pub(crate) fn look_again(&mut self, project: &ProjectConfig) -> Result<Option<String>, ConfigError> {
+    pub(crate) fn reload_project_parts(&mut self, project: &ProjectConfig) -> Result<Option<String>, ConfigError> {
         let settings = Settings::load(&self.directories, self.profile.as_deref(), &self.set)?;
         let tools = ConfiguredTools::read(&self.directories, &settings, Some(project));
-        let settings = match project.tightened(&settings) {
+        let settings = match project.tighten_settings(&settings) {
             Some(Ok((settings, _))) => settings,
             Some(Err(_)) | None => settings,
         };
@@ -255,19 +255,19 @@ impl AppContext {
             mode,
             sandbox,
             // Both spellings; of a missing directory, the existing part is resolved.
-            own: own.into_iter().flat_map(|path| [path.clone(), self.resolved(path)]).collect(),
+            own: own.into_iter().flat_map(|path| [path.clone(), self.resolve(path)]).collect(),
             // Added where commands and calls are judged.
             skills: Vec::new(),
         }
     }
 
-    fn resolved(&self, path: &Path) -> PathBuf {
+    fn resolve(&self, path: &Path) -> PathBuf {
         let text = path.to_str().unwrap_or_default();
         crate::sys::path::resolve(text, &self.workspace, None).map_or_else(|_| path.to_owned(), |resolved| resolved.real)
     }
 
     /// Returns the workspace in the form `~/src/greeter`.
-    pub(crate) fn workspace_for_people(&self) -> String {
+    pub(crate) fn workspace_display(&self) -> String {
         crate::text::abbreviate_home(&self.workspace, &self.home)
     }
 
@@ -280,13 +280,13 @@ impl AppContext {
 /// Returns the limits with the aliases that layers use for tools.
 fn aliases(layers: &[Layer]) -> Vec<ToolLimit> {
     let limit = |layer: &Layer, pattern: &ToolPattern| {
-        let name = tools::name_of(&pattern.text).filter(|name| *name != pattern.text)?;
+        let name = tools::canonical_name(&pattern.text).filter(|name| *name != pattern.text)?;
         Some(ToolLimit { rule: layer.scope.rule(pattern.line), names: ToolNames::Disabled(vec![name.to_owned()]) })
     };
     layers.iter().flat_map(|layer| layer.bundle.disabled.iter().filter_map(move |pattern| limit(layer, pattern))).collect()
 }
 
-fn real(directory: &Path, flag: &str) -> Result<PathBuf, CliError> {
+fn resolve_directory(directory: &Path, flag: &str) -> Result<PathBuf, CliError> {
     let real = directory
         .canonicalize()
         .map_err(|error| CliError::usage(format!("{flag}: cannot work in `{}`: {error}", directory.display())))?;

@@ -14,7 +14,7 @@ const MIN_BYTES: usize = 8;
 
 /// The state of crash handling: the command to resume, and the first crash.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Watch(Arc<Mutex<State>>);
+pub(crate) struct CrashHandler(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -25,9 +25,9 @@ struct State {
     message: Option<String>,
 }
 
-impl Watch {
+impl CrashHandler {
     /// Installs the panic hook. The previous hook, which restores the terminal, runs first.
-    pub(crate) fn begin() -> Self {
+    pub(crate) fn install() -> Self {
         let watch = Self::default();
         let own = watch.clone();
         let before = std::panic::take_hook();
@@ -35,7 +35,7 @@ impl Watch {
             if contains_panics() {
                 return before(info);
             }
-            match own.broke(info) {
+            match own.write_report(info) {
                 // On the main thread, no other code reports the crash.
                 Some(words) if std::thread::current().name() == Some("main") => crate::host::console::warn(&words),
                 Some(_) => {}
@@ -46,27 +46,27 @@ impl Watch {
     }
 
     /// Records that a session is open.
-    pub(crate) fn knows(&self, logs: PathBuf, resume: String) {
+    pub(crate) fn set_session(&self, logs: PathBuf, resume: String) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (state.logs, state.resume) = (logs, Some(resume));
     }
 
     /// Returns the error to report instead of an error caused by the crash.
-    pub(crate) fn trouble(&self) -> Option<CliError> {
+    pub(crate) fn error(&self) -> Option<CliError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).message.clone().map(CliError::failed)
     }
 
     /// Writes a report. Returns `None` if no session was open.
-    fn broke(&self, info: &PanicHookInfo<'_>) -> Option<String> {
+    fn write_report(&self, info: &PanicHookInfo<'_>) -> Option<String> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let resume = state.resume.clone()?;
         if let Some(message) = &state.message {
             return Some(message.clone());
         }
         let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
-        let text = redacted(info.to_string());
+        let text = redact_in_thread(info.to_string());
         let report = format!("aye {}, thread {thread}\n{text}\n\n{}\n", super::version::version(), Backtrace::force_capture());
-        let words = sentence(&resume, keep(&state.logs, &report));
+        let words = resume_hint(&resume, keep(&state.logs, &report));
         state.message = Some(words.clone());
         Some(words)
     }
@@ -96,13 +96,13 @@ pub(crate) fn redact_panics() {
         let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
         let wants_trace = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
         let trace = if wants_trace { format!("\n{}", Backtrace::force_capture()) } else { String::new() };
-        let text = redacted(format!("thread '{thread}' {info}{trace}"));
+        let text = redact_in_thread(format!("thread '{thread}' {info}{trace}"));
         let _ = writeln!(std::io::stderr(), "aye: internal error: {}", crate::text::clean(&text));
     }));
 }
 
 /// Redacts the text in a separate thread; if that panics, the text is withheld.
-fn redacted(text: String) -> String {
+fn redact_in_thread(text: String) -> String {
     let redact = move || {
         let known = KNOWN.try_lock().map(|known| known.clone()).unwrap_or_default();
         let own: Vec<String> = std::env::vars_os()
@@ -142,7 +142,7 @@ fn keep(logs: &Path, report: &str) -> std::io::Result<PathBuf> {
     Ok(file.keep()?.1)
 }
 
-fn sentence(resume: &str, report: std::io::Result<PathBuf>) -> String {
+fn resume_hint(resume: &str, report: std::io::Result<PathBuf>) -> String {
     let report = match report {
         Ok(path) => path.display().to_string(),
         Err(error) => format!("could not be written ({error})"),
@@ -158,7 +158,7 @@ mod tests {
     fn panic_messages_contain_no_secrets() {
         remember(["value-that-nobody-may-see"].into_iter());
         let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
-        let text = redacted(format!("index out of bounds in `{token}` and value-that-nobody-may-see"));
+        let text = redact_in_thread(format!("index out of bounds in `{token}` and value-that-nobody-may-see"));
         assert!(text.contains("index out of bounds") && !text.contains(&token) && !text.contains("nobody-may-see"), "{text}");
     }
 
@@ -166,22 +166,22 @@ mod tests {
     fn the_crash_message_names_the_resume_command_and_the_report() {
         let directory = tempfile::TempDir::new().unwrap();
         let logs = directory.path().join("logs");
-        let words = sentence("aye --resume=7f3a", keep(&logs, "what broke"));
+        let words = resume_hint("aye --resume=7f3a", keep(&logs, "what broke"));
         let path =
             words.strip_prefix("aye crashed; the session is saved. Run `aye --resume=7f3a` to continue. Report: ").unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), "what broke");
         assert!(Path::new(path).starts_with(&logs), "{path}");
         std::fs::write(directory.path().join("file"), "").unwrap();
         assert!(
-            sentence("aye --resume", keep(&directory.path().join("file/logs"), "")).contains("Report: could not be written (")
+            resume_hint("aye --resume", keep(&directory.path().join("file/logs"), "")).contains("Report: could not be written (")
         );
     }
 
     #[test]
     fn a_watch_without_a_failure_reports_no_trouble() {
-        let watch = Watch::default();
-        assert!(watch.trouble().is_none());
-        watch.knows(PathBuf::from("logs"), "aye --resume".to_owned());
-        assert!(watch.trouble().is_none(), "nothing broke");
+        let watch = CrashHandler::default();
+        assert!(watch.error().is_none());
+        watch.set_session(PathBuf::from("logs"), "aye --resume".to_owned());
+        assert!(watch.error().is_none(), "nothing broke");
     }
 }

@@ -4,7 +4,7 @@ use super::context::AppContext;
 use super::logging;
 use crate::protocol::SessionId;
 use crate::store::{ArtifactStore, Snapshots};
-use crate::sys::sandbox::left_bases;
+use crate::sys::sandbox::abandoned_bases;
 use crate::tools;
 use serde::Serialize;
 use std::path::Path;
@@ -32,7 +32,7 @@ impl AppContext {
 }
 
 /// Returns the current usage of all kinds. Creates nothing.
-pub(crate) fn taken(place: &AppContext) -> Vec<UsageEntry> {
+pub(crate) fn usage(place: &AppContext) -> Vec<UsageEntry> {
     let (data, retention) = (&place.directories.data, &place.settings.retention);
     let one = |name, bytes, budget_bytes, key| UsageEntry { name, bytes, budget_bytes, key };
     vec![
@@ -49,10 +49,10 @@ pub(crate) fn taken(place: &AppContext) -> Vec<UsageEntry> {
             retention.snapshots_bytes,
             "retention.snapshots_mb",
         ),
-        one("caches", tools::cache_use(&left_bases(data)).bytes, retention.caches_bytes, "retention.caches_mb"),
+        one("caches", tools::cache_use(&abandoned_bases(data)).bytes, retention.caches_bytes, "retention.caches_mb"),
         one(
             "layers",
-            tools::undecided_use(&left_bases(data)).iter().map(|layer| layer.bytes).sum(),
+            tools::undecided_use(&abandoned_bases(data)).iter().map(|layer| layer.bytes).sum(),
             retention.layers_bytes,
             "retention.layers_mb",
         ),

@@ -40,7 +40,7 @@ pub(crate) async fn files(place: &AppContext, id: &SessionId) -> Vec<String> {
         }
     }
     let paths: Vec<PathBuf> = left.keys().take(MAX).cloned().collect();
-    let Ok(standing) = snapshots.standing(paths.clone()).await else { return Vec::new() };
+    let Ok(standing) = snapshots.current_states(paths.clone()).await else { return Vec::new() };
     let changed = paths.iter().zip(standing).filter(|(path, now)| left.get(*path).is_some_and(|left| *left != now.mark));
     changed.map(|(path, _)| name(path, &place.workspace)).collect()
 }

@@ -65,7 +65,7 @@ impl Drop for EphemeralData {
 }
 
 /// Removes the directories of runs whose process has died. Changes of a command that were being applied are completed first.
-pub(crate) fn remove_left(data: &Path) {
+pub(crate) fn remove_abandoned(data: &Path) {
     let parent = data.join(DIRECTORY);
     let Ok(entries) = parent.read_dir() else { return };
     let Ok(all) = lock_file(&parent.join(ALL_LOCK)) else { return };
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn only_directories_of_ended_runs_are_removed_at_startup() {
         let data = tempfile::tempdir().unwrap();
-        remove_left(data.path());
+        remove_abandoned(data.path());
         let run = EphemeralData::create(data.path()).unwrap();
         // As a killed process leaves them: with a lock that nobody has, and without one.
         for (name, file) in [("killed", RUN_LOCK), ("half-removed", "aye.db")] {
@@ -135,7 +135,7 @@ mod tests {
             std::fs::create_dir(&left).unwrap();
             std::fs::write(left.join(file), "").unwrap();
         }
-        remove_left(data.path());
+        remove_abandoned(data.path());
         assert_eq!(names(data.path()), 1);
         assert!(run.path().join(RUN_LOCK).exists());
     }

@@ -6,16 +6,16 @@ use crate::agent;
 use crate::ports::Record;
 use crate::protocol::{ChangedFiles, Command, Event, EventKind, ExportForm, Problem, SessionCommand, SessionId, WorkspaceId};
 use crate::session::SessionState;
-use crate::store::{Loaded, SessionPart, Store, StoreError};
+use crate::store::{LoadedSession, SessionPart, Store, StoreError};
 use crate::transfer::export;
 use std::path::PathBuf;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// Loads the whole history of a session in the background.
-pub(crate) fn load(session: &Session) -> JoinHandle<Result<Loaded, StoreError>> {
+pub(crate) fn load(session: &Session) -> JoinHandle<Result<LoadedSession, StoreError>> {
     let (store, id, is_new) = (session.store.clone(), session.id().clone(), session.is_new());
-    tokio::task::spawn_blocking(move || if is_new { Ok(Loaded::default()) } else { store.load(&id) })
+    tokio::task::spawn_blocking(move || if is_new { Ok(LoadedSession::default()) } else { store.load(&id) })
 }
 
 /// The history of a session, for display.
@@ -37,7 +37,7 @@ impl SessionHistory {
     }
 
     /// Computes the totals of the session, for a screen that shows only its end.
-    pub(crate) fn sum_up(self, events: mpsc::UnboundedSender<Event>) {
+    pub(crate) fn emit_totals(self, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || match self.store.load(&self.session) {
             Ok(loaded) => self.emit(EventKind::HistorySummed(SessionState::from_records(&loaded.records).history_sum()), &events),
             Err(error) => self.emit(EventKind::Notice { message: Problem::from(error).one_line() }, &events),
@@ -81,7 +81,7 @@ impl SessionHistory {
     /// Sends the events before a position of the journal.
     pub(crate) fn send_before(self, before: i64, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
-            let SessionPart { records, before } = match self.store.piece(&self.session, Some(before), PIECE_RECORDS) {
+            let SessionPart { records, before } = match self.store.page(&self.session, Some(before), PIECE_RECORDS) {
                 Ok(piece) => piece,
                 Err(error) => {
                     self.emit(EventKind::Notice { message: Problem::from(error).one_line() }, &events);

@@ -84,7 +84,7 @@ struct CargoEntry {
 
 impl PackageRecords {
     /// Returns the places on this system.
-    pub(crate) fn of_system(variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn from_system(variable: impl Fn(&str) -> Option<String>) -> Self {
         let home = || variable("HOME").map(|home| PathBuf::from(home).join(".cargo"));
         let named = variable("CARGO_INSTALL_ROOT").or_else(|| variable("CARGO_HOME")).map(PathBuf::from);
         let root = named.or_else(home).map(|root| root.canonicalize().unwrap_or(root));
@@ -94,7 +94,7 @@ impl PackageRecords {
 
 impl Installation {
     /// Finds out how the program at this path was installed, from its path and from records of package managers.
-    pub(crate) fn of_program(program: PathBuf, records: &PackageRecords) -> Self {
+    pub(crate) fn for_program(program: PathBuf, records: &PackageRecords) -> Self {
         let method = npm(&program)
             .or_else(|| homebrew(&program))
             .or_else(|| deb(&program, records))
@@ -155,7 +155,7 @@ impl CargoInstall {
         let mut commands = Vec::new();
         let mut words = vec!["cargo".to_owned(), "install".to_owned()];
         let mut add = |more: &[&str]| words.extend(more.iter().map(|&word| word.to_owned()));
-        if let Some(directory) = self.source.strip_prefix("path+").and_then(directory_of) {
+        if let Some(directory) = self.source.strip_prefix("path+").and_then(directory_from_url) {
             let text = directory.display().to_string();
             if directory.join(".git").exists() {
                 commands.push(line(&["git", "-C", &text, "pull"]));
@@ -188,7 +188,7 @@ fn line(words: &[&str]) -> String {
     quoted_line(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
 }
 
-fn directory_of(url: &str) -> Option<PathBuf> {
+fn directory_from_url(url: &str) -> Option<PathBuf> {
     Url::parse(url).ok()?.to_file_path().ok()
 }
 
@@ -311,7 +311,7 @@ mod tests {
 
         fn installation(&self, program: &str) -> Installation {
             let records = PackageRecords { system: self.path(""), cargo_root: Some(self.path("home/.cargo")) };
-            Installation::of_program(self.path(program), &records)
+            Installation::for_program(self.path(program), &records)
         }
 
         /// The method, and the commands with `/` as the root of the system.
@@ -370,7 +370,7 @@ mod tests {
         let Some(architecture) = deb_architecture() else { return };
         let system = System::new().with("var/lib/dpkg/info/aye.list", "/.\n/usr\n/usr/bin\n/usr/bin/aye\n");
         let name = format!("aye_0.2.0_{architecture}.deb");
-        let (method, commands) = system.updated("usr/bin/aye", Some(&Release::of_test("0.2.0", &[&name])));
+        let (method, commands) = system.updated("usr/bin/aye", Some(&Release::for_test("0.2.0", &[&name])));
         let expected = [
             format!("curl -fLO https://dl.example/aye/{name}"),
             format!("echo '{}  {name}' | sha256sum --check", "0".repeat(64)),
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!((method, &commands[..]), ("deb", &expected[..]));
         // A copy elsewhere is not the package, and a release without the file has no command.
         assert_eq!(system.updated("home/aye", None).0, "unknown");
-        assert!(system.updated("usr/bin/aye", Some(&Release::of_test("0.2.0", &[]))).1.is_empty());
+        assert!(system.updated("usr/bin/aye", Some(&Release::for_test("0.2.0", &[]))).1.is_empty());
         assert!(system.updated("usr/bin/aye", None).1.is_empty());
     }
 
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn the_installer_marks_its_directory() {
         let system = System::new().with("home/my bin/.aye-installed", "0.1.0\n");
-        let release = Release::of_test("0.2.0", &[INSTALLER]);
+        let release = Release::for_test("0.2.0", &[INSTALLER]);
         let (method, commands) = system.updated("home/my bin/aye", Some(&release));
         let expected = [
             "curl -fLO https://dl.example/aye/aye-installer.sh".to_owned(),

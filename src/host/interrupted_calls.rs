@@ -6,9 +6,9 @@ use crate::session::SessionState;
 use std::collections::HashMap;
 
 /// Returns the state of the files of each call that was running when the journal ended.
-pub(crate) fn found(state: &SessionState) -> HashMap<CallId, RecoveredState> {
+pub(crate) fn recovered_states(state: &SessionState) -> HashMap<CallId, RecoveredState> {
     let running = || state.calls().iter().filter(|call| call.is_running());
-    let found = |places: &Vec<_>| crate::tools::found(places);
+    let found = |places: &Vec<_>| crate::tools::assess_outcome(places);
     // The session of an agent continues where it was.
     let agents = running().filter(|call| crate::tools::is_agent_call(&call.tool_name));
     let agents = agents.map(|call| (call.tool_call_id.clone(), RecoveredState::Resumable));

@@ -11,7 +11,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the key of a provider. Runs the program unless its key is known. `rejected`: the key that the provider rejected, so that
 /// another one is needed.
-pub(crate) fn printed_key(
+pub(crate) fn provider_key(
     place: &AppContext,
     provider: &str,
     setting: &Setting,
@@ -23,16 +23,16 @@ pub(crate) fn printed_key(
         KeyCommand { argv, home, timeout: TIMEOUT, withheld: &withheld, roots }.print_key()
     };
     let name = place.settings.key_name(provider).unwrap_or(provider);
-    place.credentials.printed_key(name, setting, rejected, run).map_err(|error: KeyCommandError| {
+    place.credentials.program_key(name, setting, rejected, run).map_err(|error: KeyCommandError| {
         let problem = Problem::new(format!("cannot read the API key of `{provider}` with `api_key_command`")).because(error);
         problem.hint(format!(
             "run `{}` in a terminal to see what it prints; `providers.{name}.api_key_command` in config.toml sets it",
-            setting.shown()
+            setting.shell_line()
         ))
     })
 }
 
 /// Returns the error of a request that needs such a key.
 pub(crate) fn failure(problem: &Problem) -> Failure {
-    Failure::of_problem(FailureKind::Authentication, problem)
+    Failure::from_problem(FailureKind::Authentication, problem)
 }

@@ -22,7 +22,7 @@ pub(crate) fn is_open(settings: &Settings, flag: Option<&str>, resumed: Option<&
 
 /// Returns the chosen model. If there is no key and nothing is configured, returns a model of the only local model
 /// server instead. Also returns a notice.
-pub(crate) async fn instead(
+pub(crate) async fn fallback_local_model(
     models: &ModelCatalog,
     settings: &Settings,
     chosen: ModelSelection,
@@ -42,7 +42,7 @@ pub(crate) async fn instead(
     match pick(&servers, problem) {
         LocalChoice::Nothing => (chosen, None),
         LocalChoice::Choose(problem) => (Err(NoModel::NoKey(problem)), None),
-        LocalChoice::Ask { name, .. } if models.allowed().forbidden_by(&name).is_some() => (chosen, None),
+        LocalChoice::Ask { name, .. } if models.allowed_models().forbidding_rule(&name).is_some() => (chosen, None),
         LocalChoice::Ask { name, notice } => {
             let chosen = models.choose(Some(&name), None);
             let small = match &chosen {

@@ -12,15 +12,15 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Returns the reason why a session cannot be taken over here at all.
-pub(crate) fn forbidden() -> Option<Problem> {
-    (Nesting::of_process() == Nesting::InsideAye)
+pub(crate) fn obstacle() -> Option<Problem> {
+    (Nesting::detect() == Nesting::InsideAye)
         .then(|| Problem::new("a command that aye runs (AYE=1) cannot take over a session").hint("run aye in your own terminal"))
 }
 
 /// Asks the owner of the session to exit, and waits. Returns the reason if it still owns the session.
 pub(crate) fn end_holder(store: &Store, id: &SessionId) -> Result<(), Problem> {
     let Some(holder) = store.holder(id)? else { return Ok(()) };
-    if let Some(reason) = forbidden() {
+    if let Some(reason) = obstacle() {
         return Err(reason);
     }
     let pid = holder.instance.pid;

@@ -12,7 +12,7 @@ use crate::host::nesting::Nesting;
 use crate::llm::local_discovery::local_servers;
 use crate::llm::{self, Catalogue, ModelEntry, ProviderSpec};
 use crate::ports::{BoxFuture, Model, Models};
-use crate::protocol::{Failure, FailureKind, KeyText, ListedModel, ModelFacts, Problem};
+use crate::protocol::{Failure, FailureKind, ListedModel, ModelFacts, Problem, SecretString};
 use crate::store::SessionSummary;
 use crate::sys::http::Timeouts;
 use futures_util::future::join_all;
@@ -51,7 +51,7 @@ pub(crate) struct ModelCatalog {
     allowed: AllowedModels,
     /// Keys the user entered since the start. They take precedence over the environment, whose key may have been
     /// rejected.
-    given: Arc<Mutex<BTreeMap<String, KeyText>>>,
+    given: Arc<Mutex<BTreeMap<String, SecretString>>>,
 }
 
 impl ModelCatalog {
@@ -66,27 +66,27 @@ impl ModelCatalog {
             new_key: Arc::default(),
             given: Arc::default(),
             allowed: AllowedModels::default(),
-            catalogue: with_own(downloaded, &place.directories.config.join("models.toml"))
+            catalogue: with_user_list(downloaded, &place.directories.config.join("models.toml"))
                 .map(|catalogue| catalogue.with_deployments(place.settings.deployments())),
             damage,
         }
     }
 
     /// Sets the notification for new keys, which must be redacted from then on.
-    pub(crate) fn telling(self, new_key: Arc<Notify>) -> Self {
+    pub(crate) fn with_key_notification(self, new_key: Arc<Notify>) -> Self {
         Self { new_key, ..self }
     }
 
     /// Applies the policy to the choice of a default model.
-    pub(crate) fn under(self, policy: &Policy) -> Self {
-        Self { allowed: AllowedModels::by(policy), ..self }
+    pub(crate) fn with_policy(self, policy: &Policy) -> Self {
+        Self { allowed: AllowedModels::from_policy(policy), ..self }
     }
 
     pub(crate) fn catalogue(&self) -> Result<Catalogue, ConfigError> {
         self.catalogue.clone()
     }
 
-    pub(crate) fn allowed(&self) -> &AllowedModels {
+    pub(crate) fn allowed_models(&self) -> &AllowedModels {
         &self.allowed
     }
 
@@ -110,11 +110,11 @@ impl ModelCatalog {
     }
 
     /// Returns the models of a provider: from the settings, the catalogue, and its default.
-    pub(crate) fn listed_of(&self, provider: &str, catalogue: &Catalogue) -> Vec<String> {
+    pub(crate) fn provider_models(&self, provider: &str, catalogue: &Catalogue) -> Vec<String> {
         let settings = &self.place.settings;
-        let own = settings.models_of(provider).iter().map(|model| format!("{provider}/{model}"));
-        let listed = catalogue.of_provider(provider).into_iter().map(|facts| facts.name);
-        let default = settings.default_of(provider).map(|model| format!("{provider}/{model}"));
+        let own = settings.provider_models(provider).iter().map(|model| format!("{provider}/{model}"));
+        let listed = catalogue.models_of_provider(provider).into_iter().map(|facts| facts.name);
+        let default = settings.provider_default_model(provider).map(|model| format!("{provider}/{model}"));
         own.chain(listed).chain(default).collect()
     }
 
@@ -128,7 +128,7 @@ impl ModelCatalog {
     /// Returns a copy with the current settings, which may have a new provider. The keys are still shared.
     fn as_set_now(&self) -> Self {
         let mut here = self.clone();
-        if let Ok(mut now) = self.place.anew(&[]) {
+        if let Ok(mut now) = self.place.reload(&[]) {
             now.credentials = self.place.credentials.clone();
             here.place = Arc::new(now);
         }
@@ -139,7 +139,7 @@ impl ModelCatalog {
     fn with_new_keys<T>(&self, work: impl FnOnce() -> T) -> T {
         let credentials = &self.place.credentials;
         let before = credentials.known_values();
-        credentials.look_again();
+        credentials.reload();
         let done = work();
         if credentials.known_values() != before {
             self.new_key.notify_one();
@@ -159,10 +159,10 @@ impl ModelCatalog {
         let choice = self.would_use(asked)?;
         let model = choice.model.clone();
         let spec = self.spec(choice)?;
-        let connected = if spec.name == LOCAL && !self.place.settings.says_where_local_is() {
+        let connected = if spec.name == LOCAL && !self.place.settings.has_local_url() {
             llm::connect_local(spec, &model, self.place.settings.local_ports(), &catalogue)
         } else {
-            llm::connect_knowing(spec, &model, &catalogue)
+            llm::connect_with_catalogue(spec, &model, &catalogue)
         };
         connected.map_err(|failure| NoModel::NoKey(failure.problem()))
     }
@@ -182,8 +182,8 @@ impl ModelCatalog {
             KeyPlace::Environment | KeyPlace::Command if given.is_some() => {
                 given.as_ref().map(|given| llm::Secret::new(&given.0))
             }
-            KeyPlace::Keyring => Some(self.in_keyring(&choice.provider)),
-            KeyPlace::Command => choice.key_command.map(|setting| self.printed(&choice.provider, setting)),
+            KeyPlace::Keyring => Some(self.keyring_secret(&choice.provider)),
+            KeyPlace::Command => choice.key_command.map(|setting| self.program_secret(&choice.provider, setting)),
             KeyPlace::Environment | KeyPlace::File | KeyPlace::Account | KeyPlace::Nowhere => {
                 choice.key.map(|key| llm::Secret::new(key.reveal()))
             }
@@ -210,7 +210,7 @@ impl ModelCatalog {
     }
 
     /// Returns a key that the first request reads from the keyring.
-    fn in_keyring(&self, provider: &str) -> llm::Secret {
+    fn keyring_secret(&self, provider: &str) -> llm::Secret {
         let name = self.place.settings.key_name(provider).unwrap_or(provider).to_owned();
         let credentials = self.place.credentials.clone();
         llm::Secret::later(move || {
@@ -220,31 +220,31 @@ impl ModelCatalog {
     }
 
     /// Returns a key that a program prints before the first request.
-    fn printed(&self, provider: &str, setting: KeyCommand) -> llm::Secret {
+    fn program_secret(&self, provider: &str, setting: KeyCommand) -> llm::Secret {
         let (place, provider) = (Arc::clone(&self.place), provider.to_owned());
         llm::Secret::renewable(move |rejected| {
-            let printed = key_commands::printed_key(&place, &provider, &setting, rejected);
+            let printed = key_commands::provider_key(&place, &provider, &setting, rejected);
             printed.map(|key| key.reveal().to_owned()).map_err(|problem| key_commands::failure(&problem))
         })
     }
 
     /// Returns the connection settings of a provider, or the reason why it cannot be used.
     pub(crate) fn provider(&self, name: &str) -> Result<ProviderSpec, NoModel> {
-        let model = format!("{name}/{}", self.place.settings.default_of(name).unwrap_or("default"));
+        let model = format!("{name}/{}", self.place.settings.provider_default_model(name).unwrap_or("default"));
         let choice = self.place.settings.choose_model(Some(&model), &self.place.environment, &self.place.credentials)?;
         self.spec(choice)
     }
 
     /// Returns the models known without a request: the default, then usable models, then the others.
-    fn known(&self, catalogue: &Catalogue) -> Vec<ListedModel> {
+    fn known_models(&self, catalogue: &Catalogue) -> Vec<ListedModel> {
         let default = self.would_use(None).ok();
         let first = default.map(|choice| {
             let source = if catalogue.lists(&choice.name()) { CATALOGUE } else { CONFIG };
-            listed(catalogue.facts(&choice.name()), MissingRequirement::default(), source)
+            to_listed_model(catalogue.facts(&choice.name()), MissingRequirement::default(), source)
         });
         let (mut ready, mut lacking) = (Vec::from_iter(first), Vec::new());
         for provider in self.place.settings.providers() {
-            let own = self.place.settings.models_of(&provider);
+            let own = self.place.settings.provider_models(&provider);
             // A second API of the same provider would list the same models.
             let twice = provider == "openai-chat" && own.is_empty();
             let lacks = match self.provider(&provider) {
@@ -254,8 +254,10 @@ impl ModelCatalog {
                 Err(error) => MissingRequirement { words: Some(error.to_string()), key_of: None },
             };
             let list = if lacks.words.is_some() { &mut lacking } else { &mut ready };
-            let own = own.iter().map(|model| listed(catalogue.facts(&format!("{provider}/{model}")), lacks.clone(), CONFIG));
-            let of_catalogue = catalogue.of_provider(&provider).into_iter().map(|facts| listed(facts, lacks.clone(), CATALOGUE));
+            let own =
+                own.iter().map(|model| to_listed_model(catalogue.facts(&format!("{provider}/{model}")), lacks.clone(), CONFIG));
+            let of_catalogue =
+                catalogue.models_of_provider(&provider).into_iter().map(|facts| to_listed_model(facts, lacks.clone(), CATALOGUE));
             for model in own.chain(of_catalogue) {
                 if !list.iter().any(|known: &ListedModel| known.facts.name == model.facts.name) {
                     list.push(model);
@@ -300,7 +302,7 @@ impl ModelCatalog {
         for (provider, address, told) in answers {
             match told {
                 Ok(Ok(told)) => add(catalogue, models, &provider, &address, told),
-                Ok(Err(failure)) => notices.push(failure.problem().at(&provider).one_line()),
+                Ok(Err(failure)) => notices.push(failure.problem().with_location(&provider).one_line()),
                 Err(_) => notices.push(format!("{provider}: `{address}` did not respond within {} s", ASKING.as_secs())),
             }
         }
@@ -325,8 +327,8 @@ fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, add
             continue;
         }
         let known = catalogue.facts(&name);
-        let facts = if catalogue.lists(&name) { known } else { catalogue.over(told.over(known)) };
-        let model = listed(facts, MissingRequirement::default(), &format!("listed by {address}"));
+        let facts = if catalogue.lists(&name) { known } else { catalogue.apply_user_entry(told.apply_to(known)) };
+        let model = to_listed_model(facts, MissingRequirement::default(), &format!("listed by {address}"));
         let before = models.iter().rposition(|known| known.lacks.is_none());
         models.insert(before.map_or(0, |place| place + 1), model);
     }
@@ -337,21 +339,21 @@ impl ModelCatalog {
     pub(crate) fn would_use(&self, flag: Option<&str>) -> Result<ModelChoice, NoModel> {
         match flag {
             Some(_) => self.choice(flag),
-            None => self.unasked(&self.catalogue()?),
+            None => self.usable_model(&self.catalogue()?),
         }
     }
 
     /// Returns the model to use if neither a flag nor a session names one: `[model] default`, else the first model with
     /// a key that the policy lists, else the first provider with a key.
-    fn unasked(&self, catalogue: &Catalogue) -> Result<ModelChoice, NoModel> {
+    fn usable_model(&self, catalogue: &Catalogue) -> Result<ModelChoice, NoModel> {
         let by_keys = || self.choice(None);
         if let Some(default) = self.default_model() {
-            return match self.allowed().forbidden_by(default) {
+            return match self.allowed_models().forbidding_rule(default) {
                 None => by_keys(),
                 Some(rule) => Err(NoModel::Forbidden(forbidden_default(default, &rule))),
             };
         }
-        let Some(patterns) = self.allowed().patterns() else { return by_keys() };
+        let Some(patterns) = self.allowed_models().patterns() else { return by_keys() };
         if patterns.is_empty() {
             let problem = Problem::new("the policy allows no model (`allowed_models` is empty)");
             return Err(NoModel::Forbidden(
@@ -359,8 +361,8 @@ impl ModelCatalog {
             ));
         }
         let mut lacks = None;
-        for name in patterns.iter().flat_map(|pattern| self.named_by(pattern, catalogue)) {
-            if self.allowed().forbidden_by(&name).is_some() {
+        for name in patterns.iter().flat_map(|pattern| self.models_matching(pattern, catalogue)) {
+            if self.allowed_models().forbidding_rule(&name).is_some() {
                 continue;
             }
             match self.choice(Some(&name)) {
@@ -373,7 +375,7 @@ impl ModelCatalog {
             Some(lacks) => NoModel::NoKey(
                 lacks
                     .into_problem()
-                    .at(format!("the policy allows only {listed} (`allowed_models`), and none of these is usable")),
+                    .with_location(format!("the policy allows only {listed} (`allowed_models`), and none of these is usable")),
             ),
             None => NoModel::Forbidden(
                 Problem::new(format!("the policy allows only {listed} (`allowed_models`), and no known model matches"))
@@ -384,12 +386,12 @@ impl ModelCatalog {
 
     /// Returns the models that an entry of `allowed_models` means: the name itself, or the listed models that match a
     /// pattern, by provider.
-    fn named_by(&self, pattern: &str, catalogue: &Catalogue) -> Vec<String> {
+    fn models_matching(&self, pattern: &str, catalogue: &Catalogue) -> Vec<String> {
         if !pattern.contains(['*', '?']) {
             return vec![pattern.to_owned()];
         }
         let matches = |name: &String| crate::policy::matches_model(pattern, name);
-        self.providers().into_iter().flat_map(|provider| self.listed_of(&provider, catalogue)).filter(matches).collect()
+        self.providers().into_iter().flat_map(|provider| self.provider_models(&provider, catalogue)).filter(matches).collect()
     }
 }
 
@@ -412,13 +414,14 @@ struct MissingRequirement {
     key_of: Option<String>,
 }
 
-fn listed(facts: ModelFacts, lack: MissingRequirement, source: &str) -> ListedModel {
+fn to_listed_model(facts: ModelFacts, lack: MissingRequirement, source: &str) -> ListedModel {
     ListedModel { facts, lacks: lack.words, key_of: lack.key_of, source: source.to_owned(), ..ListedModel::default() }
 }
 
 /// Returns the list, extended by the user's.
-fn with_own(catalogue: Catalogue, own: &Path) -> Result<Catalogue, ConfigError> {
-    let wrong = |reason: &dyn std::fmt::Display| ConfigError::one(Problem::new(format!("`{}`", own.display())).because(reason));
+fn with_user_list(catalogue: Catalogue, own: &Path) -> Result<Catalogue, ConfigError> {
+    let wrong =
+        |reason: &dyn std::fmt::Display| ConfigError::single(Problem::new(format!("`{}`", own.display())).because(reason));
     match own.metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(catalogue),
         Err(error) => return Err(wrong(&error)),
@@ -430,15 +433,15 @@ fn with_own(catalogue: Catalogue, own: &Path) -> Result<Catalogue, ConfigError> 
     let read = std::fs::File::open(own).and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes));
     read.map_err(|error| wrong(&error))?;
     let text = std::str::from_utf8(&bytes).map_err(|_| wrong(&"not UTF-8 text"))?;
-    catalogue.with_own(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|problems| {
+    catalogue.with_user_list(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|problems| {
         let problem = |(line, what)| Problem::new(format!("`{}` line {line}", own.display())).because(what);
-        ConfigError::many(problems.into_iter().map(problem).collect())
+        ConfigError::multiple(problems.into_iter().map(problem).collect())
     })
 }
 
 /// Reads the key of a model from the keyring, or lets its program print it, so that it is known before any output; `None` if it
 /// is elsewhere.
-pub(crate) fn key_to_ask_for(place: &AppContext, model: &str) -> Option<impl FnOnce() + Send + 'static> {
+pub(crate) fn key_reader(place: &AppContext, model: &str) -> Option<impl FnOnce() + Send + 'static> {
     let choice = place.settings.choose_model(Some(model), &place.environment, &place.credentials).ok()?;
     let name = place.settings.key_name(&choice.provider).ok()?.to_owned();
     let credentials = place.credentials.clone();
@@ -446,7 +449,7 @@ pub(crate) fn key_to_ask_for(place: &AppContext, model: &str) -> Option<impl FnO
     let is_to_be_read = matches!(choice.key_place, KeyPlace::Keyring | KeyPlace::Command);
     // The first request reports errors.
     is_to_be_read.then_some(move || match choice.key_command.filter(|_| choice.key_place == KeyPlace::Command) {
-        Some(setting) => drop(key_commands::printed_key(&place, &choice.provider, &setting, None)),
+        Some(setting) => drop(key_commands::provider_key(&place, &choice.provider, &setting, None)),
         None => drop(credentials.secret(&name)),
     })
 }
@@ -457,7 +460,7 @@ impl Models for ModelCatalog {
         let opened = here.with_new_keys(|| {
             let opened = here.choose(Some(name), None)?;
             // Read now, so that the key is redacted from the start.
-            if let Some(ask) = key_to_ask_for(&here.place, name) {
+            if let Some(ask) = key_reader(&here.place, name) {
                 ask();
             }
             Ok(opened)
@@ -468,14 +471,14 @@ impl Models for ModelCatalog {
                 NoModel::Forbidden(_) => FailureKind::Permission,
                 NoModel::Wrong(_) => FailureKind::InvalidRequest,
             };
-            Failure::of_problem(kind, &error.into_problem())
+            Failure::from_problem(kind, &error.into_problem())
         })
     }
 
-    fn keep_key(&self, name: &str, key: &KeyText) -> Result<String, Failure> {
-        let wrong = |problem: &Problem| Failure::of_problem(FailureKind::InvalidRequest, problem);
+    fn keep_key(&self, name: &str, key: &SecretString) -> Result<String, Failure> {
+        let wrong = |problem: &Problem| Failure::from_problem(FailureKind::InvalidRequest, problem);
         // A program that aye runs could press the keys itself.
-        if Nesting::of_process() == Nesting::InsideAye {
+        if Nesting::detect() == Nesting::InsideAye {
             return Err(wrong(&"a command that aye runs (AYE=1) cannot change API keys".into()));
         }
         let provider = llm::split_name(name).map_or(name, |(provider, _)| provider);
@@ -493,7 +496,7 @@ impl Models for ModelCatalog {
                 Ok(catalogue) => catalogue.clone(),
                 Err(error) => return (Vec::new(), vec![error.to_string()]),
             };
-            let mut models = here.with_new_keys(|| here.known(&catalogue));
+            let mut models = here.with_new_keys(|| here.known_models(&catalogue));
             let mut notices: Vec<String> = here.damage.iter().cloned().collect();
             if ask {
                 notices.extend(here.add_listed(&catalogue, &mut models).await);

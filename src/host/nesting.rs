@@ -8,7 +8,7 @@ pub(crate) enum Nesting {
 }
 
 impl Nesting {
-    pub(crate) fn of_process() -> Self {
+    pub(crate) fn detect() -> Self {
         if std::env::var_os("AYE").is_some_and(|value| value == "1") { Self::InsideAye } else { Self::Outermost }
     }
 }

@@ -6,7 +6,7 @@ use crate::protocol::ToolDefinition;
 use crate::tools::Router;
 
 /// Returns the tools for the model: those whose capability is granted and that no layer disables.
-pub(crate) fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
+pub(crate) fn tools_for_model(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
     router.definitions().into_iter().filter(|tool| is_granted(&tool.tool_name, router, policy)).collect()
 }
 

@@ -59,7 +59,7 @@ impl Agent {
 }
 
 /// Returns a sentence for each agent whose settings are on this machine.
-pub(crate) fn found(place: &AppContext) -> Vec<String> {
+pub(crate) fn describe_found(place: &AppContext) -> Vec<String> {
     let has_settings = |agent: &Agent| agent.directory(&place.home, &place.environment).is_dir();
     let sentence = |agent: Agent| {
         format!("Settings of {} were found; `aye import {}` shows what aye can import.", agent.title(), agent.name())

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Maximum bytes of the file, because the schema is part of every request.
 const MAX_BYTES: u64 = 64 << 10;
 /// Maximum characters of the mismatches that are reported to the model.
-const MAX_TOLD: usize = 2_000;
+const MAX_REPORT_CHARS: usize = 2_000;
 /// Number of times that the model may correct a response that does not match.
 pub(crate) const REPAIRS: usize = 1;
 const FENCE: &str = "```";
@@ -59,7 +59,7 @@ impl OutputSchema {
     /// Returns the prompt that asks the model to correct a response, unless it matches. `repairs`: the number of remaining
     /// corrections.
     pub(crate) fn correction(&self, response: &str, repairs: &mut usize) -> Option<String> {
-        let mismatch = self.value_in(response).err()?;
+        let mismatch = self.extract_value(response).err()?;
         *repairs = repairs.checked_sub(1)?;
         Some(repair_prompt(&mismatch))
     }
@@ -71,8 +71,8 @@ impl OutputSchema {
 }
 
 impl ResponseCheck for OutputSchema {
-    fn value_in(&self, text: &str) -> Result<String, String> {
-        let json = unfenced(text);
+    fn extract_value(&self, text: &str) -> Result<String, String> {
+        let json = strip_code_fence(text);
         let value: Value = serde_json::from_str(json).map_err(|error| format!("not a JSON value: {error}"))?;
         self.schema.check_response(&value)?;
         Ok(compact(json))
@@ -85,7 +85,7 @@ impl ResponseCheck for OutputSchema {
 
 /// Returns the prompt that asks the model for a response that matches.
 fn repair_prompt(mismatch: &str) -> String {
-    let told: String = mismatch.chars().take(MAX_TOLD).collect();
+    let told: String = mismatch.chars().take(MAX_REPORT_CHARS).collect();
     format!(
         "Your response does not match the JSON Schema of the response format: {told}\n\n\
         Respond with only the corrected JSON value, without any other text and without a code fence."
@@ -93,7 +93,7 @@ fn repair_prompt(mismatch: &str) -> String {
 }
 
 /// Returns the content of a text that is a single code block, otherwise the text.
-fn unfenced(text: &str) -> &str {
+fn strip_code_fence(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix(FENCE).and_then(|rest| rest.strip_suffix(FENCE)).filter(|inner| !inner.contains(FENCE));
     // The first line names the language.
@@ -138,7 +138,7 @@ mod tests {
             ("```json\n{\"a\": \"x \\\" {} \\\\\"}\n```\n", "{\"a\":\"x \\\" {} \\\\\"}"),
             ("```\n{\"a\": 1}\n```", "{\"a\":1}"),
         ] {
-            assert_eq!(schema.value_in(text).as_deref(), Ok(expected), "{text}");
+            assert_eq!(schema.extract_value(text).as_deref(), Ok(expected), "{text}");
         }
         for (text, why) in [
             ("Here it is: {\"a\": 1}", "not a JSON value"),
@@ -147,7 +147,7 @@ mod tests {
             ("{\"b\": 1}", "`a` is missing"),
             ("[]", "want object"),
         ] {
-            let mismatch = schema.value_in(text).unwrap_err();
+            let mismatch = schema.extract_value(text).unwrap_err();
             assert!(mismatch.contains(why), "{text}: {mismatch}");
         }
     }
@@ -179,8 +179,8 @@ mod tests {
             "additionalProperties": false,
         });
         let schema = loaded(&text.to_string()).unwrap();
-        assert!(schema.value_in("{\"name\": \"x\"}").is_ok());
-        assert!(schema.value_in("{\"name\": \"\"}").unwrap_err().contains("`name`"));
-        assert!(schema.value_in("{\"other\": 1}").unwrap_err().contains("`other` is not in the schema"));
+        assert!(schema.extract_value("{\"name\": \"x\"}").is_ok());
+        assert!(schema.extract_value("{\"name\": \"\"}").unwrap_err().contains("`name`"));
+        assert!(schema.extract_value("{\"other\": 1}").unwrap_err().contains("`other` is not in the schema"));
     }
 }

@@ -1,13 +1,13 @@
 //! The error for an invalid policy: the location, the expected content, the line, and how to fix it.
 
 use super::error::CliError;
-use crate::policy::{BundleError, entry_at};
+use crate::policy::{BundleError, quote_entry};
 use crate::protocol::Problem;
 
 const MAX_CELLS: usize = 160;
 
 /// Returns the error of a start. While aye runs, the last valid policy stays in effect, and the hint does not apply.
-pub(crate) fn broken(error: &BundleError, bytes: &[u8]) -> CliError {
+pub(crate) fn invalid_policy(error: &BundleError, bytes: &[u8]) -> CliError {
     let problem = with_its_line(error, bytes);
     CliError::usage(problem.hint("run `aye policy validate` to list all errors; aye runs nothing under an invalid policy"))
 }
@@ -21,12 +21,12 @@ pub(crate) fn with_its_line(error: &BundleError, bytes: &[u8]) -> Problem {
 /// Returns the numbered source line of an error.
 pub(crate) fn excerpt(error: &BundleError, text: &str) -> Option<String> {
     let line = error.line?;
-    let source = entry_at(text, line).into_iter().next().filter(|source| !source.trim().is_empty())?;
-    Some(numbered(line, &source))
+    let source = quote_entry(text, line).into_iter().next().filter(|source| !source.trim().is_empty())?;
+    Some(number_line(line, &source))
 }
 
 /// Returns `  12 │ decision = "permit"`.
-pub(crate) fn numbered(line: usize, source: &str) -> String {
+pub(crate) fn number_line(line: usize, source: &str) -> String {
     let source = source.replace('\t', " ");
     format!("  {line:>3} │ {}", crate::text::truncate(&crate::text::reveal(&source), MAX_CELLS))
 }

@@ -43,7 +43,7 @@ pub(crate) const TEMPLATES: [(Template, &str); 5] = [
 
 /// Returns the text of a template. In a file, the default is no longer the built-in policy: its version is renamed, and it extends
 /// the built-in policy, so that capabilities of later versions are not missing.
-pub(crate) fn text_of(template: Template) -> String {
+pub(crate) fn template_text(template: Template) -> String {
     let text = TEMPLATES.iter().find(|(known, _)| *known == template).map_or("", |(_, text)| *text);
     text.replacen(
         "bundle_version = \"built-in.1\"\n",
@@ -78,11 +78,11 @@ pub(crate) fn write(
     builder.create(directory).map_err(cannot(directory))?;
     let there = file.symlink_metadata();
     if there.is_err() {
-        let mut new = create(file, private).map_err(|error| taken(file, error))?;
+        let mut new = create(file, private).map_err(|error| write_error(file, error))?;
         return fill(&mut new, text.as_bytes()).map(|()| None).map_err(cannot(file));
     }
     if !replace {
-        return Err(taken(file, ErrorKind::AlreadyExists.into()));
+        return Err(write_error(file, ErrorKind::AlreadyExists.into()));
     }
     if there.is_ok_and(|metadata| metadata.is_dir()) {
         return Err(CliError::usage(format!("cannot replace `{}`: it is a directory", file.display())));
@@ -105,7 +105,7 @@ pub(crate) fn write(
     Ok(backup)
 }
 
-fn taken(file: &Path, error: std::io::Error) -> CliError {
+fn write_error(file: &Path, error: std::io::Error) -> CliError {
     if error.kind() == ErrorKind::AlreadyExists {
         let name = file.display();
         return CliError::usage(format!("`{name}` already exists"))

@@ -6,9 +6,9 @@ use crate::config::{Directories, Environment, Settings};
 use std::path::PathBuf;
 
 /// Returns the options with those of the profile, which the other options override.
-pub(crate) fn resolved(common: &Common) -> Result<Common, CliError> {
+pub(crate) fn with_profile(common: &Common) -> Result<Common, CliError> {
     let Some(name) = &common.profile else { return Ok(common.clone()) };
-    let environment = Environment::of_process();
+    let environment = Environment::from_process();
     let directories = Directories::find(&environment)?;
     let settings = Settings::load(&directories, Some(name), &[])?;
     let home = environment.get("HOME").map(PathBuf::from);

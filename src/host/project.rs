@@ -2,14 +2,14 @@
 
 use super::error::CliError;
 use super::policy_error::with_its_line;
-use super::server_approval::{Approved, SERVERS, changed, programs_in};
-use crate::config::trust::{Item, Kind, Project, TrustStatus, Trusted};
+use super::server_approval::{SERVERS, ServerApproval, first_changed, project_programs};
+use crate::config::trust::{Item, Kind, Project, TrustProof, TrustStatus};
 use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLists};
 use crate::hooks::HookFile;
 use crate::host::options::Trust;
 use crate::policy::{Bundle, Layer, Scope, is_left_only_with_approval, runs_code};
 use crate::ports::{InstructionSource, Instructions};
-use crate::protocol::{Problem, counted, cut_before};
+use crate::protocol::{Problem, cut_position_before, format_count};
 use crate::skills::{FolderContents, SKILL_FILE};
 use crate::tools::RepositoryTrust;
 use crate::tui::ProjectFile;
@@ -32,7 +32,7 @@ const SHOWN_BYTES: usize = 64 << 10;
 /// An examined project, and proof that the user trusts exactly this content, if so.
 pub(crate) struct ProjectConfig {
     project: Project,
-    proof: Option<Trusted>,
+    proof: Option<TrustProof>,
     changes: Option<Vec<String>>,
     /// Names and hashes of the trusted files.
     known: Arc<BTreeMap<String, String>>,
@@ -43,7 +43,7 @@ pub(crate) struct ProjectConfig {
     /// The time since which the project is trusted for this run only.
     for_this_run: Option<SystemTime>,
     config: PathBuf,
-    unread: Arc<Unread>,
+    unread: Arc<UnreadReports>,
 }
 
 /// The tool manifests of a project.
@@ -63,31 +63,31 @@ enum TrustedInstructions {
 }
 
 /// The directories below a trusted workspace.
-struct Parts {
+struct NestedParts {
     workspace: PathBuf,
     config: PathBuf,
     allowed: TrustedInstructions,
     /// Trusted rule files that apply to certain files, with the matcher of these files.
     rules: Vec<(GlobSet, Instructions)>,
-    unread: Arc<Unread>,
+    unread: Arc<UnreadReports>,
 }
 
 /// Ignored instruction files, each of which is reported once.
 #[derive(Default)]
-pub(crate) struct Unread {
+pub(crate) struct UnreadReports {
     met: Mutex<HashSet<String>>,
     lines: Mutex<Vec<String>>,
     new: Notify,
 }
 
-impl Unread {
+impl UnreadReports {
     /// Removes and returns the new reports.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits for a new report.
-    pub(crate) async fn changed(&self) {
+    pub(crate) async fn wait_for_report(&self) {
         self.new.notified().await;
     }
 
@@ -102,8 +102,8 @@ impl Unread {
     }
 }
 
-impl InstructionSource for Parts {
-    fn on_the_way_to(&self, file: &Path) -> Vec<Instructions> {
+impl InstructionSource for NestedParts {
+    fn instructions_for(&self, file: &Path) -> Vec<Instructions> {
         let found = crate::config::instructions_on_the_way(&self.workspace, file);
         let trusted = found.into_iter().filter(|file| self.is_trusted(file));
         // An imported file applies where the file that imports it does, which comes before it.
@@ -120,7 +120,7 @@ impl InstructionSource for Parts {
     }
 }
 
-impl Parts {
+impl NestedParts {
     /// Returns true if the user trusts the current content of the file. Otherwise reports it, and the next start asks.
     fn is_trusted(&self, file: &InstructionFile) -> bool {
         let name = file.path.strip_prefix(&self.workspace).unwrap_or(&file.path).to_string_lossy().into_owned();
@@ -130,20 +130,22 @@ impl Parts {
                 Some(digest) if !digest.is_empty() => "changed since you trusted it",
                 Some(_) | None => "was not part of the project when you trusted it",
             },
-            TrustedInstructions::ForThisRun(since) if changed_at(&file.path).is_some_and(|changed| changed <= *since) => {
+            TrustedInstructions::ForThisRun(since)
+                if metadata_change_time(&file.path).is_some_and(|changed| changed <= *since) =>
+            {
                 return true;
             }
             TrustedInstructions::ForThisRun(_) => "changed after aye started",
         };
         if self.unread.add(&name, why) && matches!(self.allowed, TrustedInstructions::Known(_)) {
-            Project::met(&self.workspace, &self.config, &name);
+            Project::record_nested(&self.workspace, &self.config, &name);
         }
         false
     }
 }
 
 /// Returns the time of the last change of a file's metadata, which programs cannot set.
-fn changed_at(path: &Path) -> Option<SystemTime> {
+fn metadata_change_time(path: &Path) -> Option<SystemTime> {
     use std::os::unix::fs::MetadataExt;
     let metadata = path.metadata().ok()?;
     let seconds = u64::try_from(metadata.ctime()).ok()?;
@@ -156,8 +158,8 @@ impl ProjectConfig {
     pub(crate) fn inspect(workspace: &Path, config: &Path, trust: Trust) -> Self {
         let project = Project::examine(workspace);
         let standing = match trust {
-            Trust::ForThisRun => TrustStatus::Trusted(Trusted::for_this_run()),
-            Trust::AsRecorded => project.standing(config),
+            Trust::ForThisRun => TrustStatus::Trusted(TrustProof::for_this_run()),
+            Trust::AsRecorded => project.trust_status(config),
         };
         let (proof, changes) = match standing {
             TrustStatus::Trusted(proof) => (Some(proof), None),
@@ -165,8 +167,8 @@ impl ProjectConfig {
             TrustStatus::NeverAsked => (None, None),
         };
         Self {
-            known: Arc::new(project.kept(config)),
-            nested: Arc::new(project.kept_nested(config)),
+            known: Arc::new(project.trusted_hashes(config)),
+            nested: Arc::new(project.trusted_nested_hashes(config)),
             nested_changes: if proof.is_some() { project.nested_changes(config) } else { Vec::new() },
             for_this_run: (trust == Trust::ForThisRun).then(SystemTime::now),
             unread: Arc::default(),
@@ -185,32 +187,32 @@ impl ProjectConfig {
 
     /// Searches for instruction files below the workspace, for the trust prompt.
     pub(crate) fn look_for_parts(&mut self) {
-        self.project.look_for_nested();
+        self.project.find_nested();
     }
 
     /// Returns the reports about ignored instruction files.
-    pub(crate) fn unread(&self) -> Arc<Unread> {
+    pub(crate) fn unread_reports(&self) -> Arc<UnreadReports> {
         Arc::clone(&self.unread)
     }
 
     /// Returns true if something is waiting for trust.
-    pub(crate) fn waits(&self) -> bool {
-        self.proof.is_none() && self.project.brings().next().is_some()
+    pub(crate) fn needs_trust(&self) -> bool {
+        self.proof.is_none() && self.project.effective_items().next().is_some()
     }
 
     /// Records that the user trusts the project. If that cannot be saved, the trust applies to this run.
-    pub(crate) fn trusted(&mut self) -> Result<(), ConfigError> {
+    pub(crate) fn record_trust(&mut self) -> Result<(), ConfigError> {
         let kept = self.project.record(&self.config);
-        self.proof = Some(Trusted::for_this_run());
+        self.proof = Some(TrustProof::for_this_run());
         self.known = Arc::new(self.project.now());
-        self.nested = Arc::new(self.project.now_nested());
+        self.nested = Arc::new(self.project.nested_hashes());
         self.nested_changes = Vec::new();
         kept.map(|_| ())
     }
 
     /// Returns true if the user has not yet decided whether to trust a project that has nothing to review.
     pub(crate) fn is_undecided(&self) -> bool {
-        self.proof.is_none() && !self.waits() && !self.project.is_declined(&self.config)
+        self.proof.is_none() && !self.needs_trust() && !self.project.is_declined(&self.config)
     }
 
     /// Records that the user does not trust a project that has nothing to review.
@@ -219,13 +221,13 @@ impl ProjectConfig {
     }
 
     /// Returns true if the project has trusted files.
-    pub(crate) fn has_a_say(&self) -> bool {
-        self.proof.is_some() && self.project.brings().next().is_some()
+    pub(crate) fn has_trusted_files(&self) -> bool {
+        self.proof.is_some() && self.project.effective_items().next().is_some()
     }
 
     /// Returns which programs git may start for commands here.
     pub(crate) fn trust(&self) -> RepositoryTrust {
-        match (self.is_trusted(), self.waits()) {
+        match (self.is_trusted(), self.needs_trust()) {
             (true, _) => RepositoryTrust::Trusted,
             (false, true) => RepositoryTrust::Untrusted,
             (false, false) => RepositoryTrust::NeverAsked,
@@ -237,8 +239,8 @@ impl ProjectConfig {
     }
 
     /// Withdraws trust if the policy is invalid.
-    pub(crate) fn ask_again_if_broken(&mut self) {
-        if self.broken().is_some() {
+    pub(crate) fn withdraw_trust_if_invalid(&mut self) {
+        if self.policy_error().is_some() {
             self.proof = None;
         }
     }
@@ -254,7 +256,7 @@ impl ProjectConfig {
     }
 
     /// Returns the rule files that apply to certain files, with the matchers of these files.
-    fn path_rules(&self, proof: &Trusted) -> Vec<(GlobSet, Instructions)> {
+    fn path_rules(&self, proof: &TrustProof) -> Vec<(GlobSet, Instructions)> {
         let rules = self.project.instructions(proof).iter().filter(|file| !file.paths.is_empty());
         let compiled = rules.filter_map(|file| {
             let mut files = GlobSetBuilder::new();
@@ -271,7 +273,7 @@ impl ProjectConfig {
     pub(crate) fn guidance(&self) -> Option<Arc<dyn InstructionSource>> {
         let rules = self.path_rules(self.proof.as_ref()?);
         let known = || TrustedInstructions::Known(Arc::clone(&self.nested));
-        let parts = Parts {
+        let parts = NestedParts {
             workspace: self.root().to_owned(),
             config: self.config.clone(),
             allowed: self.for_this_run.map_or_else(known, TrustedInstructions::ForThisRun),
@@ -285,26 +287,26 @@ impl ProjectConfig {
         self.project.root()
     }
 
-    pub(crate) fn known(&self) -> Arc<BTreeMap<String, String>> {
+    pub(crate) fn trusted_hashes(&self) -> Arc<BTreeMap<String, String>> {
         Arc::clone(&self.known)
     }
 
     /// Returns the MCP server file as examined, if the project is trusted.
     pub(crate) fn servers(&self) -> Option<(PathBuf, &[u8])> {
-        self.project.texts_of(Kind::McpServers, self.proof.as_ref()?).into_iter().next()
+        self.project.texts_of_kind(Kind::McpServers, self.proof.as_ref()?).into_iter().next()
     }
 
     /// Returns true if the user trusts exactly these contents: the server file, and the programs of the project that a
     /// server starts.
-    pub(crate) fn knows_server(&self, argv: &[String], directory: Option<&Path>) -> bool {
-        let names = std::iter::once(SERVERS.to_owned()).chain(programs_in(argv, directory, self.root()));
-        changed(&self.project.now(), &[&*self.known], names).is_none()
+    pub(crate) fn is_server_trusted(&self, argv: &[String], directory: Option<&Path>) -> bool {
+        let names = std::iter::once(SERVERS.to_owned()).chain(project_programs(argv, directory, self.root()));
+        first_changed(&self.project.now(), &[&*self.known], names).is_none()
     }
 
     /// Returns the approval of servers, which checks the files again whenever a server is started.
-    pub(crate) fn approved_servers(&self) -> Arc<Approved> {
-        let (root, known) = (self.root().to_owned(), self.known());
-        Arc::new(Approved::new(root, known, self.config.clone()))
+    pub(crate) fn approved_servers(&self) -> Arc<ServerApproval> {
+        let (root, known) = (self.root().to_owned(), self.trusted_hashes());
+        Arc::new(ServerApproval::new(root, known, self.config.clone()))
     }
 
     /// Returns true if the MCP server file has changed.
@@ -315,13 +317,13 @@ impl ProjectConfig {
 
     /// Returns the tool lists of the project's settings, if it is trusted.
     pub(crate) fn tool_lists(&self) -> Option<Result<ToolLists, ConfigError>> {
-        let config = self.project.texts_of(Kind::Config, self.proof.as_ref()?);
-        config.first().map(|(path, bytes)| ToolLists::of_project(bytes, path))
+        let config = self.project.texts_of_kind(Kind::Config, self.proof.as_ref()?);
+        config.first().map(|(path, bytes)| ToolLists::from_project(bytes, path))
     }
 
     /// Applies the project's settings if it is trusted. Returns the result and a report on each key.
-    pub(crate) fn tightened(&self, settings: &Settings) -> Option<Result<(Settings, ProjectLayer), ConfigError>> {
-        let config = self.project.texts_of(Kind::Config, self.proof.as_ref()?);
+    pub(crate) fn tighten_settings(&self, settings: &Settings) -> Option<Result<(Settings, ProjectLayer), ConfigError>> {
+        let config = self.project.texts_of_kind(Kind::Config, self.proof.as_ref()?);
         config.first().map(|(path, bytes)| ProjectLayer::read(bytes, path, settings))
     }
 
@@ -332,7 +334,7 @@ impl ProjectConfig {
 
     /// Returns the project's slash commands as they were examined, if it is trusted.
     pub(crate) fn commands(&self) -> Vec<(PathBuf, &[u8])> {
-        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of(Kind::Command, proof))
+        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of_kind(Kind::Command, proof))
     }
 
     /// Returns the project's hook files as they were examined, if it is trusted.
@@ -352,12 +354,12 @@ impl ProjectConfig {
 
     /// Returns the project's agents as they were examined, if it is trusted.
     pub(crate) fn agents(&self) -> Vec<(PathBuf, &[u8])> {
-        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of(Kind::Agent, proof))
+        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of_kind(Kind::Agent, proof))
     }
 
     /// Returns sentences about the project's agents that cannot be read, if it is trusted.
     pub(crate) fn agent_limits(&self) -> Vec<String> {
-        let is_ignored = |item: &&Item| item.kind == Kind::Agent && !item.counts();
+        let is_ignored = |item: &&Item| item.kind == Kind::Agent && !item.is_effective();
         let items = self.project.items().iter().filter(is_ignored);
         let sentence = |item: &Item| format!("ignored the agents in `{}`: {}", item.name, item.summary());
         if self.is_trusted() { items.map(sentence).collect() } else { Vec::new() }
@@ -367,9 +369,9 @@ impl ProjectConfig {
     pub(crate) fn manifests(&self) -> Manifests<'_> {
         let Some(proof) = &self.proof else { return Manifests::default() };
         let now = Project::examine(self.project.root());
-        let there = now.texts_of(Kind::Tool, proof);
+        let there = now.texts_of_kind(Kind::Tool, proof);
         let mut found = Manifests::default();
-        for (file, bytes) in self.project.texts_of(Kind::Tool, proof) {
+        for (file, bytes) in self.project.texts_of_kind(Kind::Tool, proof) {
             match there.iter().find(|(path, _)| *path == file) {
                 Some((_, same)) if *same == bytes => found.files.push((file, bytes)),
                 Some(_) => {
@@ -382,7 +384,7 @@ impl ProjectConfig {
                 None => {}
             }
         }
-        let known = self.project.texts_of(Kind::Tool, proof);
+        let known = self.project.texts_of_kind(Kind::Tool, proof);
         let new = there.iter().filter(|(path, _)| !known.iter().any(|(file, _)| file == path));
         found
             .changes
@@ -393,7 +395,7 @@ impl ProjectConfig {
     /// Returns the project's policy as a layer, if it is trusted. An invalid policy is an error, because it might have
     /// tightened something.
     pub(crate) fn policy(&self) -> Result<Option<Layer>, CliError> {
-        if self.proof.is_some() { self.parsed() } else { Ok(None) }
+        if self.proof.is_some() { self.parse_policy() } else { Ok(None) }
     }
 
     /// Returns the content of the project's policy, if the project is trusted.
@@ -402,11 +404,11 @@ impl ProjectConfig {
     }
 
     /// Returns the error in the project's policy, trusted or not.
-    pub(crate) fn broken(&self) -> Option<String> {
-        self.parsed().err().map(|error| error.into_problem().detailed())
+    pub(crate) fn policy_error(&self) -> Option<String> {
+        self.parse_policy().err().map(|error| error.into_problem().detailed_message())
     }
 
-    fn parsed(&self) -> Result<Option<Layer>, CliError> {
+    fn parse_policy(&self) -> Result<Option<Layer>, CliError> {
         let Some((path, bytes)) = self.project.policy() else { return Ok(None) };
         let bytes = bytes.map_err(|why| {
             let what = format!("cannot read the project's policy `{}`", path.display());
@@ -419,15 +421,15 @@ impl ProjectConfig {
 
     /// Returns one line for each item that trust would let take effect, and for each item that is ignored.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let nested = self.project.nested();
+        let nested = self.project.nested_items();
         let items = self.project.items().iter().chain(&nested);
         // The line of a skill counts its other files.
-        let items = items.filter(|item| item.kind != Kind::SkillFile || !item.counts());
+        let items = items.filter(|item| item.kind != Kind::SkillFile || !item.is_effective());
         items.map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
     }
 
     /// Returns files that run code when another program opens the folder, each with that program.
-    pub(crate) fn runs_code(&self) -> Vec<String> {
+    pub(crate) fn code_files(&self) -> Vec<String> {
         let root = self.root();
         let brings = |name: &str| self.project.items().iter().any(|item| item.name == name);
         let entries = crate::sys::path::entries(root).into_iter().flatten().take(MAX_ENTRIES).filter_map(Result::ok);
@@ -451,7 +453,7 @@ impl ProjectConfig {
     pub(crate) fn files(&self) -> Vec<ProjectFile> {
         let file = |(name, bytes): (String, Vec<u8>)| {
             let text = String::from_utf8_lossy(&bytes);
-            let end = cut_before(&text, SHOWN_BYTES);
+            let end = cut_position_before(&text, SHOWN_BYTES);
             ProjectFile { name, text: text[..end].to_owned(), is_cut: end < text.len() }
         };
         self.project.texts().into_iter().map(file).collect()
@@ -463,13 +465,13 @@ impl ProjectConfig {
     }
 
     fn summary(&self, item: &Item) -> String {
-        if item.kind == Kind::Skill && item.counts() {
+        if item.kind == Kind::Skill && item.is_effective() {
             return self.skill_summary(item);
         }
-        if item.kind != Kind::Policy || !item.counts() {
+        if item.kind != Kind::Policy || !item.is_effective() {
             return item.summary();
         }
-        match self.parsed() {
+        match self.parse_policy() {
             Ok(Some(layer)) => {
                 let rules = layer.bundle.stated.iter().filter(|stated| !stated.section.is_empty()).count();
                 let rules = rules.saturating_sub(layer.bundle.widens().len());
@@ -499,16 +501,16 @@ impl ProjectConfig {
         let directory = item.name.trim_end_matches(SKILL_FILE);
         let is_of_skill = |other: &&Item| other.kind == Kind::SkillFile && other.name.starts_with(directory);
         let files = self.project.items().iter().filter(is_of_skill).count() as u64;
-        let more = if files > 0 { format!(", and {}", counted(files, "file", "files")) } else { String::new() };
+        let more = if files > 0 { format!(", and {}", format_count(files, "file", "files")) } else { String::new() };
         format!("{}{more}", item.summary())
     }
 
     /// Returns a notice about ignored files, for stderr.
-    pub(crate) fn ignored(&self) -> Option<String> {
-        if !self.waits() {
+    pub(crate) fn ignored_files_notice(&self) -> Option<String> {
+        if !self.needs_trust() {
             return None;
         }
-        let shown = self.project.brings().filter(|item| item.kind != Kind::SkillFile);
+        let shown = self.project.effective_items().filter(|item| item.kind != Kind::SkillFile);
         let names: Vec<&str> = shown.map(|item| item.name.as_str()).collect();
         let more = names.len().saturating_sub(NAMES);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -518,12 +520,12 @@ impl ProjectConfig {
     }
 
     /// Returns the same notice, if the project has a policy.
-    pub(crate) fn ignored_policy(&self) -> Option<String> {
-        self.ignored().filter(|_| self.project.policy().is_some())
+    pub(crate) fn ignored_policy_notice(&self) -> Option<String> {
+        self.ignored_files_notice().filter(|_| self.project.policy().is_some())
     }
 
     /// Returns true if the project's policy has changed during this run.
     pub(crate) fn policy_changed(&self) -> bool {
-        !self.project.still_has_its_policy()
+        !self.project.is_policy_unchanged()
     }
 }

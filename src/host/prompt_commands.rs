@@ -62,7 +62,7 @@ impl PromptCommands {
 
     /// Returns the notices about the command that a prompt names.
     pub(crate) fn notices(&self, text: &str) -> Vec<String> {
-        let source = self.named(word(text).unwrap_or_default()).map(|command| command.source);
+        let source = self.find_by_name(command_name(text).unwrap_or_default()).map(|command| command.source);
         let about = |notice: &&String| source.as_ref().is_some_and(|source| notice.contains(&format!("`{source}`")));
         self.notices.iter().filter(about).cloned().collect()
     }
@@ -72,8 +72,8 @@ impl PromptCommands {
     /// # Errors
     /// The command is unknown, or cannot be used like this.
     pub(crate) fn parse(&self, text: String) -> Result<PromptMeaning, Problem> {
-        let Some(name) = word(&text) else { return Ok(PromptMeaning::Prompt(text)) };
-        if let Some(command) = self.named(name) {
+        let Some(name) = command_name(&text) else { return Ok(PromptMeaning::Prompt(text)) };
+        if let Some(command) = self.find_by_name(name) {
             let arguments = text.trim()[1 + name.len()..].trim();
             return expand(&command, arguments).map(PromptMeaning::Prompt);
         }
@@ -81,16 +81,16 @@ impl PromptCommands {
             return Ok(PromptMeaning::OfScreen(text));
         }
         let is_text = text.trim().contains('\n') || Path::new("/").join(name).exists();
-        if is_text { Ok(PromptMeaning::Prompt(text)) } else { Err(self.unknown(name)) }
+        if is_text { Ok(PromptMeaning::Prompt(text)) } else { Err(self.unknown_command(name)) }
     }
 
     /// Returns the command of this name; built-in ones come first.
-    fn named(&self, name: &str) -> Option<CustomCommand> {
+    fn find_by_name(&self, name: &str) -> Option<CustomCommand> {
         let is_free = !tui::is_built_in_command(name);
         CustomCommand::built_in(name).or_else(|| self.own.iter().find(|command| is_free && command.name == name).cloned())
     }
 
-    fn unknown(&self, name: &str) -> Problem {
+    fn unknown_command(&self, name: &str) -> Problem {
         let problem = Problem::new(format!("unknown command `/{name}`"));
         let file = |root: &Path| root.join(".aye/commands").join(name.replace(':', "/")).with_extension("md");
         let skill = |root: &Path, folder: &str| root.join(folder).join(name).join(SKILL_FILE);
@@ -117,15 +117,15 @@ impl PromptCommands {
 }
 
 /// Returns the error for a command of the full-screen UI in a run without one.
-pub(crate) fn of_screen(text: &str) -> Problem {
-    let name = word(text).unwrap_or_default();
+pub(crate) fn screen_only_error(text: &str) -> Problem {
+    let name = command_name(text).unwrap_or_default();
     let problem = Problem::new(format!("`/{name}` is a command of the full-screen UI"));
     let equivalent = EQUIVALENTS.iter().find(|(names, _)| names.contains(&name)).map(|(_, equivalent)| *equivalent);
     problem.hint(equivalent.map_or_else(|| format!("start `aye` and type `/{name}`"), str::to_owned))
 }
 
 /// Returns the name of the command that a string may begin with, without its slash.
-fn word(text: &str) -> Option<&str> {
+fn command_name(text: &str) -> Option<&str> {
     let name = text.trim().strip_prefix('/')?.split(char::is_whitespace).next()?;
     let is_name = |letter: char| letter.is_alphanumeric() || "-_:".contains(letter);
     (!name.is_empty() && name.chars().all(is_name)).then_some(name)
@@ -137,7 +137,7 @@ fn expand(command: &CustomCommand, arguments: &str) -> Result<String, Problem> {
     if command.text.is_empty() {
         return Err(Problem::new(format!("the command `/{name}` is empty")).hint(format!("write a prompt into `{source}`")));
     }
-    if command.wants_arguments() && arguments.is_empty() {
+    if command.needs_arguments() && arguments.is_empty() {
         let hint = command.argument_hint.as_deref().unwrap_or_default();
         return Err(Problem::new(format!("missing argument of `/{name}`")).hint(format!("usage: /{name} {hint}")));
     }
@@ -209,7 +209,7 @@ mod tests {
             ("/q", "start `aye`"),
         ] {
             assert_eq!(commands().parse(text.to_owned()), Ok(PromptMeaning::OfScreen(text.to_owned())), "{text}");
-            assert!(of_screen(text).text().contains(part), "{text}: {}", of_screen(text).text());
+            assert!(screen_only_error(text).text().contains(part), "{text}: {}", screen_only_error(text).text());
         }
     }
 

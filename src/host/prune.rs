@@ -6,10 +6,10 @@ use super::error::CliError;
 use super::logging;
 use super::stored_sessions::{artifact_bytes, delete_outside_store, open};
 use crate::protocol::{SessionId, WorkspaceId};
-use crate::store::{ExternalContents, GiveBack, SessionSummary, Size, Store};
-use crate::sys::sandbox::left_bases;
+use crate::store::{ExternalContents, ReleaseMode, SessionSummary, Size, Store};
+use crate::sys::sandbox::abandoned_bases;
 use crate::tools;
-use crate::transfer::format::counted;
+use crate::transfer::format::format_count;
 use jiff::Timestamp;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -61,10 +61,10 @@ pub(crate) struct PruneReport {
 }
 
 /// Prunes by the configured limits without output. An error is logged, and pruning is tried again another day.
-pub(crate) fn quietly(place: &AppContext, store: &Store) {
+pub(crate) fn prune_quietly(place: &AppContext, store: &Store) {
     let retention = place.settings.retention;
     let rules = PruneLimits { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };
-    match prune(place, store, &rules, false, GiveBack::InSteps) {
+    match prune(place, store, &rules, false, ReleaseMode::InSteps) {
         Ok(pruned) => tracing::info!(sessions = pruned.sessions.len(), bytes = pruned.freed_bytes, "pruned"),
         Err(trouble) => tracing::warn!(%trouble, "cannot prune sessions"),
     }
@@ -75,14 +75,14 @@ pub(crate) fn prune(
     store: &Store,
     rules: &PruneLimits,
     dry_run: bool,
-    how: GiveBack,
+    how: ReleaseMode,
 ) -> Result<PruneReport, CliError> {
     let (data, retention) = (&place.directories.data, &place.settings.retention);
     let sizes = store.sizes()?;
     let mut pruned = PruneReport { dry_run, database_bytes_before: database_bytes(data), ..PruneReport::default() };
     let (artifacts, snapshots) = (place.artifacts(None), place.snapshots());
     let before = (artifacts.usage().unwrap_or_default(), snapshots.usage().unwrap_or_default());
-    for gone in chosen(&store.sessions(None)?, &sizes, rules, Timestamp::now()) {
+    for gone in select_sessions(&store.sessions(None)?, &sizes, rules, Timestamp::now()) {
         if dry_run {
             pruned.artifact_bytes += artifact_bytes(place, &gone.session_id);
         } else {
@@ -114,15 +114,15 @@ pub(crate) fn prune(
             ExternalContents::default()
         });
         pruned.snapshot_bytes = more.bytes;
-        pruned.cache_bytes = tools::prune_caches(&left_bases(data), retention.caches_bytes, dry_run).bytes;
-        pruned.layer_bytes = tools::prune_undecided(&left_bases(data), retention.layers_bytes, dry_run);
+        pruned.cache_bytes = tools::prune_caches(&abandoned_bases(data), retention.caches_bytes, dry_run).bytes;
+        pruned.layer_bytes = tools::prune_undecided(&abandoned_bases(data), retention.layers_bytes, dry_run);
         pruned.log_bytes = logging::prune(data, retention.logs_bytes, dry_run);
     }
     if !dry_run {
         let after = (artifacts.usage().unwrap_or_default(), snapshots.usage().unwrap_or_default());
         pruned.artifact_bytes = before.0.bytes.saturating_sub(after.0.bytes);
         pruned.snapshot_bytes = before.1.bytes.saturating_sub(after.1.bytes);
-        if let Err(error) = store.give_back(how) {
+        if let Err(error) = store.release_pages(how) {
             tracing::warn!(%error, "cannot shrink the session database; free space in it is reused");
         }
     }
@@ -144,7 +144,7 @@ fn is_complete(data: &std::path::Path) -> bool {
 
 /// Chooses sessions that are too old, then the oldest of the others until the rest fits. Never one that is open in a
 /// process, and none that is interrupted, paused or waiting and younger than the age limit.
-fn chosen(
+fn select_sessions(
     sessions: &[SessionSummary],
     sizes: &HashMap<SessionId, Size>,
     rules: &PruneLimits,
@@ -162,7 +162,7 @@ fn chosen(
         match rules.days {
             Some(days) if age >= days.saturating_mul(DAY_SECONDS) => {
                 total -= bytes(session);
-                gone.push((session, format!("not used for {}", counted(age / DAY_SECONDS, "day"))));
+                gone.push((session, format!("not used for {}", format_count(age / DAY_SECONDS, "day"))));
             }
             _ if open(session).is_none() => left.push(session),
             _ => {}
@@ -213,7 +213,7 @@ mod tests {
     fn names(sessions: &[SessionSummary], bytes: u64, rules: &PruneLimits) -> Vec<String> {
         let sizes = sessions.iter().map(|one| (one.session_id.clone(), Size { records: 1, bytes })).collect();
         let now = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(24 * 1000);
-        chosen(sessions, &sizes, rules, now).into_iter().map(|gone| gone.session_id.to_string()).collect()
+        select_sessions(sessions, &sizes, rules, now).into_iter().map(|gone| gone.session_id.to_string()).collect()
     }
 
     #[test]

@@ -29,12 +29,12 @@ struct State {
 }
 
 /// The running service. It ends when this is dropped.
-pub(crate) struct Serving {
+pub(crate) struct QueryTask {
     end: DropGuard,
     task: JoinHandle<()>,
 }
 
-impl Serving {
+impl QueryTask {
     /// Ends the service once it has answered the queries so far.
     pub(crate) async fn end(self) {
         let Self { end, task } = self;
@@ -49,7 +49,7 @@ impl QueryService {
     }
 
     /// Answers queries until the front end has closed.
-    pub(crate) fn serve(&self, mut queries: mpsc::Receiver<Query>) -> Serving {
+    pub(crate) fn serve(&self, mut queries: mpsc::Receiver<Query>) -> QueryTask {
         let (service, ended) = (self.clone(), CancellationToken::new());
         let end = ended.clone().drop_guard();
         let task = tokio::spawn(async move {
@@ -68,28 +68,28 @@ impl QueryService {
                 service.answer(query);
             }
         });
-        Serving { end, task }
+        QueryTask { end, task }
     }
 
     /// Sets the history to show and export from now on.
     pub(crate) fn open_history(&self, history: SessionHistory, place: AppContext) {
         self.lock().history = Some((history, place));
-        self.answer_what_waits();
+        self.answer_pending();
     }
 
     /// Sets the running session.
     pub(crate) fn open_session(&self, session: SessionQueries) {
         self.lock().session = Some(session);
-        self.answer_what_waits();
+        self.answer_pending();
     }
 
     /// Sets the service that reviews changes, and the account that is charged for it.
     pub(crate) fn open_reviews(&self, reviews: ReviewService, account: Account) {
         self.lock().reviews = Some((reviews, account));
-        self.answer_what_waits();
+        self.answer_pending();
     }
 
-    fn answer_what_waits(&self) {
+    fn answer_pending(&self) {
         let waiting = std::mem::take(&mut self.lock().waiting);
         for query in waiting {
             self.answer(query);

@@ -3,7 +3,7 @@
 use super::context::AppContext;
 use crate::config::Environment;
 use crate::policy::redact::{Key, Redactor, Rule, names_a_secret};
-use crate::sys::file::own_secret;
+use crate::sys::file::read_or_create;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -
     let keys = place.settings.key_variables();
     let own = place.environment.variables().filter(|(name, value)| {
         let own = keys.iter().any(|key| key == name);
-        value.len() >= MIN_BYTES && (own || (names_a_secret(name) && is_no_word(value)))
+        value.len() >= MIN_BYTES && (own || (names_a_secret(name) && may_be_secret(value)))
     });
     let data = place.directories.data.clone();
     let kept = place.credentials.known_values();
@@ -33,7 +33,7 @@ pub(crate) fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -
 
 /// Returns true for a value that may be a secret. A variable with a secret name may contain a path, a word or a number that also
 /// occurs in other text.
-fn is_no_word(value: &str) -> bool {
+fn may_be_secret(value: &str) -> bool {
     let letters = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     let others = value.bytes().any(|byte| !byte.is_ascii_alphabetic());
     letters && others && !value.starts_with('/') && !value.contains("://")
@@ -67,7 +67,7 @@ fn key(data: &Path) -> Key {
         key.copy_from_slice(mixed.as_bytes());
         key
     };
-    own_secret(&data.join(KEY_FILE), &fresh()).unwrap_or_else(|error| {
+    read_or_create(&data.join(KEY_FILE), &fresh()).unwrap_or_else(|error| {
         tracing::warn!(%error, "cannot save the redaction key");
         fresh()
     })

@@ -100,7 +100,7 @@ impl Release {
     }
 
     /// Compares the release with an installed version. Pre-releases come before their version; build metadata is ignored.
-    pub(crate) fn compared_with(&self, installed: &str) -> ReleaseStatus {
+    pub(crate) fn compare_with(&self, installed: &str) -> ReleaseStatus {
         match Version::parse(installed).map(|installed| self.version.cmp_precedence(&installed)) {
             Ok(Ordering::Equal) => ReleaseStatus::UpToDate,
             Ok(Ordering::Less) => ReleaseStatus::BuildIsNewer,
@@ -146,7 +146,7 @@ impl ReleaseStatus {
 #[cfg(test)]
 impl Release {
     /// A release with these files, published at `https://dl.example/aye/`.
-    pub(crate) fn of_test(version: &str, names: &[&str]) -> Self {
+    pub(crate) fn for_test(version: &str, names: &[&str]) -> Self {
         let files: Vec<_> = names.iter().map(|name| serde_json::json!({"name": name, "sha256": "0".repeat(64)})).collect();
         let index = serde_json::json!({"format": 1, "version": version, "date": "2026-12-01", "files": files});
         Self::read(index.to_string().as_bytes(), "https://dl.example/aye/latest.json").unwrap()
@@ -172,7 +172,7 @@ mod tests {
             ("0.1.0", "0.2.0", BuildIsNewer),
             ("0.2.0-rc.1", "0.2.0", BuildIsNewer),
         ] {
-            assert_eq!(Release::of_test(newest, &[]).compared_with(installed), status, "{newest} {installed}");
+            assert_eq!(Release::for_test(newest, &[]).compare_with(installed), status, "{newest} {installed}");
         }
     }
 
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_date_is_in_the_future_from_the_day_after_tomorrow_on() {
-        let release = Release::of_test("0.2.0", &[]);
+        let release = Release::for_test("0.2.0", &[]);
         let on = |text: &str| release.is_in_future(text.parse().unwrap());
         assert!(on("2026-11-29") && !on("2026-11-30") && !on("2026-12-01") && !on("2027-12-01"));
     }

@@ -5,14 +5,14 @@ use super::configured_tools::own_directory;
 use super::context::AppContext;
 use super::error::CliError;
 use super::mcp_servers;
-use super::mcp_servers::{Offered, Servers};
+use super::mcp_servers::{Servers, ToolFingerprints};
 use super::offered_tools;
 use super::policy_layers::Policy;
 use super::project::ProjectConfig;
 use super::sandbox_host::SandboxHost;
 use super::server_approval::SERVERS;
 use super::session::{Session, SharedToolState};
-use super::tool_name_lints::{misnamed, unmatched};
+use super::tool_name_lints::{find_misnamed, find_unmatched};
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates, ReloadRequest};
 use crate::config::trust::directory_name;
 use crate::protocol::Mode;
@@ -27,7 +27,7 @@ const DEPTH: usize = 4;
 /// The project's policy file: changes are reported, but not applied.
 const PROJECT_FILE: &str = ".aye/policy.toml";
 
-pub(crate) struct Reload {
+pub(crate) struct PolicyReloader {
     place: AppContext,
     file: Option<PathBuf>,
     project: ProjectConfig,
@@ -49,7 +49,7 @@ pub(crate) struct Reload {
     /// Number of tool loads. Subscribed from the start, so that no load goes unnoticed.
     loads: watch::Receiver<u64>,
     /// The last reported tools of MCP servers, and the last notices about them.
-    offered: Offered,
+    offered: ToolFingerprints,
     reported_servers: Vec<String>,
     /// The last reported names in settings and policy that match no tool.
     reported_names: Vec<String>,
@@ -71,7 +71,7 @@ enum ReloadTrigger {
 /// Waits for the next change of a watched file; forever without a watch.
 async fn changed(watch: &mut Option<Watch>) -> std::io::Result<()> {
     match watch {
-        Some(watch) => watch.changed().await,
+        Some(watch) => watch.wait_for_change().await,
         None => std::future::pending().await,
     }
 }
@@ -97,11 +97,11 @@ async fn next(changed: &mut Option<watch::Receiver<u64>>) {
 
 /// Returns notices about names that match no tool. Those in `reported`, about manifests, are reported with the tools.
 fn names_without_tool(place: &AppContext, policy: &Policy, reported: &[String], unmatched: &[String]) -> Vec<String> {
-    let named = misnamed(place, policy).into_iter().filter(|notice| !reported.contains(notice));
+    let named = find_misnamed(place, policy).into_iter().filter(|notice| !reported.contains(notice));
     named.chain(unmatched.iter().cloned()).collect()
 }
 
-impl Reload {
+impl PolicyReloader {
     /// Returns the watcher, and the receivers for the session.
     pub(crate) fn new(
         place: AppContext,
@@ -120,7 +120,7 @@ impl Reload {
             place,
             file,
             project,
-            loads: session.kept.loaded_tools().wanted(),
+            loads: session.kept.loaded_tools().watch(),
             kept: session.kept.clone(),
             policy: policy.clone(),
             modes: mode,
@@ -131,7 +131,7 @@ impl Reload {
             updates,
             requests,
             standing,
-            offered: session.kept.servers().map(Servers::taken).unwrap_or_default(),
+            offered: session.kept.servers().map(Servers::tools_at_last_router).unwrap_or_default(),
             reported_servers: Vec::new(),
             reported_names,
         };
@@ -173,8 +173,8 @@ impl Reload {
         let mut waits: Option<oneshot::Sender<()>> = None;
         loop {
             let mut updates = if trigger == ReloadTrigger::OtherTools { Vec::new() } else { self.collect_updates(trigger) };
-            updates.extend(self.of_servers());
-            updates.extend(self.project.unread().take().into_iter().map(|message| PolicyUpdate::Notice { message }));
+            updates.extend(self.server_updates());
+            updates.extend(self.project.unread_reports().take().into_iter().map(|message| PolicyUpdate::Notice { message }));
             for update in updates {
                 if self.updates.send(update).await.is_err() {
                     return;
@@ -185,9 +185,9 @@ impl Reload {
                 let _ = waits.send(());
             }
             if let Some(included) = included.take() {
-                self.kept.loaded_tools().is_offered(included);
+                self.kept.loaded_tools().mark_offered(included);
             }
-            let unread = self.project.unread();
+            let unread = self.project.unread_reports();
             trigger = tokio::select! {
                 event = changed(&mut watch) => {
                     if let Err(error) = event {
@@ -206,9 +206,9 @@ impl Reload {
                 }
                 Ok(()) = self.modes.changed() => ReloadTrigger::ModeOrKey,
                 () = self.kept.new_key() => ReloadTrigger::ModeOrKey,
-                () = self.place.credentials.obtained() => ReloadTrigger::ModeOrKey,
+                () = self.place.credentials.wait_for_new_secret() => ReloadTrigger::ModeOrKey,
                 () = next(&mut other_tools) => ReloadTrigger::OtherTools,
-                () = unread.changed() => ReloadTrigger::OtherTools,
+                () = unread.wait_for_report() => ReloadTrigger::OtherTools,
                 // A tool was loaded: the next request offers it.
                 () = next(&mut loads) => { included = Some(*self.loads.borrow()); ReloadTrigger::ModeOrKey }
                 // Another model: the search of its provider and its context window decide which tools are offered.
@@ -226,7 +226,7 @@ impl Reload {
             self.policy = parent.policy();
         }
         if matches!(trigger, ReloadTrigger::ModeOrKey | ReloadTrigger::Authority) {
-            return vec![self.taken(&self.policy, None)];
+            return vec![self.update_for(&self.policy, None)];
         }
         let mut updates = Vec::new();
         if self.project.is_trusted() && self.project.policy_changed() {
@@ -241,11 +241,13 @@ impl Reload {
         let message = self.tools(&mut updates);
         self.servers(&mut updates);
         let policy = match self.read() {
-            Ok(policy) => self.good(&policy, trigger).or_else(|| message.map(|message| self.taken(&self.policy, Some(&message)))),
+            Ok(policy) => {
+                self.on_valid(&policy, trigger).or_else(|| message.map(|message| self.update_for(&self.policy, Some(&message))))
+            }
             Err(trouble) => {
                 // The last valid policy, with the current tools.
-                updates.extend(message.map(|message| self.taken(&self.policy, Some(&message))));
-                self.bad(&trouble.into_problem().detailed(), trigger)
+                updates.extend(message.map(|message| self.update_for(&self.policy, Some(&message))));
+                self.on_invalid(&trouble.into_problem().detailed_message(), trigger)
             }
         };
         updates.extend(policy);
@@ -260,7 +262,7 @@ impl Reload {
         let enforcer = self.standing.enforcer(&self.place, &self.policy);
         let sandbox_policy = self.standing.sandbox_policy(&enforcer);
         let router = Router::new(self.kept.toolset(&self.place, &enforcer, sandbox_policy));
-        let unmatched = unmatched(&self.place.tools.limits, &router);
+        let unmatched = find_unmatched(&self.place.tools.limits, &router);
         let now = names_without_tool(&self.place, &self.policy, &self.reported, &unmatched);
         let new = now.iter().filter(|notice| !self.reported_names.contains(notice)).cloned().collect();
         self.reported_names = now;
@@ -268,8 +270,10 @@ impl Reload {
     }
 
     /// Returns updates if the tools of MCP servers have changed.
-    fn of_servers(&mut self) -> Vec<PolicyUpdate> {
-        let Some(now) = self.kept.servers().map(Servers::offered).filter(|now| *now != self.offered) else { return Vec::new() };
+    fn server_updates(&mut self) -> Vec<PolicyUpdate> {
+        let Some(now) = self.kept.servers().map(Servers::current_tools).filter(|now| *now != self.offered) else {
+            return Vec::new();
+        };
         let before = std::mem::replace(&mut self.offered, now);
         let (update, router) = self.with_router(&self.policy, None);
         let mut notices = mcp_servers::difference(&before, &self.offered, &router);
@@ -283,7 +287,7 @@ impl Reload {
 
     /// Reloads settings and manifests. Errors are reported once. Returns a description of the changes.
     fn tools(&mut self, updates: &mut Vec<PolicyUpdate>) -> Option<String> {
-        let changed = match self.place.look_again(&self.project) {
+        let changed = match self.place.reload_project_parts(&self.project) {
             Ok(changed) => {
                 let mended = self.broken_settings.take().is_some();
                 changed.or_else(|| mended.then(|| format!("tools reloaded ({})", self.place.tools.names())))
@@ -315,21 +319,21 @@ impl Reload {
 
     fn read(&self) -> Result<Policy, CliError> {
         let policy = self.place.policy(self.file.as_deref(), Some(&self.project))?;
-        policy.holds_for(Some(self.kept.session()))?;
+        policy.validate_for_session(Some(self.kept.session()))?;
         Ok(policy)
     }
 
-    fn good(&mut self, policy: &Policy, trigger: ReloadTrigger) -> Option<PolicyUpdate> {
+    fn on_valid(&mut self, policy: &Policy, trigger: ReloadTrigger) -> Option<PolicyUpdate> {
         let mended = self.broken.take().is_some();
         if policy.print == self.policy.print && !mended && trigger == ReloadTrigger::Change {
             return None;
         }
         self.policy = policy.clone();
-        Some(self.taken(policy, Some("policy reloaded")))
+        Some(self.update_for(policy, Some("policy reloaded")))
     }
 
     /// Returns an update with the policy in the current mode, and tools that follow it.
-    fn taken(&self, policy: &Policy, message: Option<&str>) -> PolicyUpdate {
+    fn update_for(&self, policy: &Policy, message: Option<&str>) -> PolicyUpdate {
         self.with_router(policy, message).0
     }
 
@@ -337,7 +341,7 @@ impl Reload {
         let enforcer = self.standing.enforcer(&self.place, policy);
         self.kept.set_authority(policy, &enforcer);
         let sandbox_policy = self.standing.sandbox_policy(&enforcer);
-        sandbox_policy.look_through();
+        sandbox_policy.start_scan();
         let sandbox = self.standing.describe(&sandbox_policy);
         let mut sandbox_status = self.standing.status(&sandbox_policy, &enforcer);
         if message.is_none() {
@@ -349,7 +353,7 @@ impl Reload {
         let router = Router::new(tools);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let change = PolicyChange {
-            tools: offered_tools::offered(&router, &enforcer).into(),
+            tools: offered_tools::tools_for_model(&router, &enforcer).into(),
             tool_names: offered_tools::available(&router, &enforcer),
             sandbox,
             sandbox_status,
@@ -361,7 +365,7 @@ impl Reload {
         (PolicyUpdate::Accepted { change: Box::new(change), router: router.clone(), redactor }, router)
     }
 
-    fn bad(&mut self, message: &str, trigger: ReloadTrigger) -> Option<PolicyUpdate> {
+    fn on_invalid(&mut self, message: &str, trigger: ReloadTrigger) -> Option<PolicyUpdate> {
         let known = self.broken.replace(message.to_owned()).is_some_and(|before| before == message);
         if known && trigger == ReloadTrigger::Change {
             return None;

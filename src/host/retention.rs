@@ -18,12 +18,12 @@ const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Prunes in parallel to a session; ends with the process at the latest.
-pub(crate) fn in_the_background(place: &AppContext, store: &Store) {
+pub(crate) fn prune_in_background(place: &AppContext, store: &Store) {
     start(place, store, || {});
 }
 
 /// Prunes at the end of a run.
-pub(crate) fn before_the_end(place: &AppContext, store: &Store) {
+pub(crate) fn prune_at_end(place: &AppContext, store: &Store) {
     let (done, wait) = channel();
     if start(place, store, move || {
         // The waiting side may have continued.
@@ -35,14 +35,14 @@ pub(crate) fn before_the_end(place: &AppContext, store: &Store) {
 
 /// Starts pruning if it is due. Returns true if it started.
 fn start(place: &AppContext, store: &Store, done: impl FnOnce() + Send + 'static) -> bool {
-    if Nesting::of_process() == Nesting::InsideAye || !is_due(&place.directories.data).unwrap_or(false) {
+    if Nesting::detect() == Nesting::InsideAye || !is_due(&place.directories.data).unwrap_or(false) {
         return false;
     }
     let (place, store) = (place.clone(), store.clone());
     let thread = std::thread::Builder::new().name("aye-prune".to_owned());
     thread
         .spawn(move || {
-            prune::quietly(&place, &store);
+            prune::prune_quietly(&place, &store);
             done();
         })
         .is_ok()

@@ -35,7 +35,7 @@ impl SandboxHost {
 
     /// Returns the state for calls that start no program: the system is not checked, which would take longer than most
     /// calls. A program that is started anyway counts as unsandboxed.
-    pub(crate) fn unasked(place: &AppContext) -> Self {
+    pub(crate) fn unprobed(place: &AppContext) -> Self {
         Self::from_probe(place, RepositoryTrust::Untrusted, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
     }
 
@@ -70,7 +70,7 @@ impl SandboxHost {
 
     /// Returns the sandbox that a verdict may rely on.
     pub(crate) fn sandbox(&self) -> Sandbox {
-        if self.ground.tier.holds() { Sandbox::Present } else { Sandbox::Absent }
+        if self.ground.tier.is_enforcing() { Sandbox::Present } else { Sandbox::Absent }
     }
 
     /// Returns true if commands can run in a copy of the workspace.
@@ -89,7 +89,7 @@ impl SandboxHost {
         let enforcer = place.enforcer(policy, self.sandbox(), place.mode);
         match self.ground.trust {
             RepositoryTrust::Trusted | RepositoryTrust::NeverAsked => enforcer,
-            RepositoryTrust::Untrusted => enforcer.in_untrusted_project(),
+            RepositoryTrust::Untrusted => enforcer.for_untrusted_project(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Approval of a project's MCP servers: checked right before a server is started.
 
-use crate::config::trust::{Project, programs_of};
+use crate::config::trust::{Project, program_files};
 use crate::mcp::{Approval, Reach, Spec};
 use crate::ports::BoxFuture;
 use std::collections::BTreeMap;
@@ -15,15 +15,15 @@ pub(crate) const CHANGED: &str = "changed since you trusted it; run `aye` in thi
 
 /// The user's approval of a project, by names and hashes.
 #[derive(Clone)]
-pub(crate) struct Approved {
+pub(crate) struct ServerApproval {
     root: PathBuf,
     known: Arc<RwLock<Arc<BTreeMap<String, String>>>>,
     /// The directory in which a later approval is saved.
     config: PathBuf,
 }
 
-impl Approval for Approved {
-    fn holds(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>> {
+impl Approval for ServerApproval {
+    fn verify(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>> {
         let (argv, directory) = match &spec.reach {
             Reach::Program { argv, directory, .. } => (argv.clone(), directory.clone()),
             Reach::Http { .. } => (Vec::new(), None),
@@ -36,27 +36,27 @@ impl Approval for Approved {
     }
 }
 
-impl Approved {
+impl ServerApproval {
     pub(crate) fn new(root: PathBuf, known: Arc<BTreeMap<String, String>>, config: PathBuf) -> Self {
         Self { root, known: Arc::new(RwLock::new(known)), config }
     }
 
     /// Sets the new approval after the user trusted the project again.
-    pub(crate) fn now_known(&self, known: Arc<BTreeMap<String, String>>) {
+    pub(crate) fn update(&self, known: Arc<BTreeMap<String, String>>) {
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
     fn check(&self, server: &str, argv: &[String], directory: Option<&Path>) -> Result<(), String> {
         let project = Project::examine(&self.root);
-        let (now, later) = (project.now(), project.kept(&self.config));
+        let (now, later) = (project.now(), project.trusted_hashes(&self.config));
         // The server is the one that was first approved; a later approval may have been for another program.
         let known = Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner));
         let (first, both) = ([&*known], [&*known, &later]);
-        if let Some(name) = changed(&now, &first, std::iter::once(SERVERS.to_owned())) {
+        if let Some(name) = first_changed(&now, &first, std::iter::once(SERVERS.to_owned())) {
             return Err(format!("`{name}` {CHANGED}"));
         }
-        let programs = programs_in(argv, directory, &self.root);
-        changed(&now, &both, programs.into_iter()).map_or(Ok(()), |name| {
+        let programs = project_programs(argv, directory, &self.root);
+        first_changed(&now, &both, programs.into_iter()).map_or(Ok(()), |name| {
             Err(format!(
                 "`{name}` changed since you approved it; trust the project again in another aye, or restore the file, \
                 then run `/mcp reconnect {server}`"
@@ -66,13 +66,13 @@ impl Approved {
 }
 
 /// Returns the files of the project that a server runs.
-pub(crate) fn programs_in(argv: &[String], directory: Option<&Path>, root: &Path) -> Vec<String> {
+pub(crate) fn project_programs(argv: &[String], directory: Option<&Path>, root: &Path) -> Vec<String> {
     let directory = directory.and_then(|directory| directory.strip_prefix(root).ok()).and_then(Path::to_str);
-    programs_of(argv, directory.filter(|directory| !directory.is_empty()), root)
+    program_files(argv, directory.filter(|directory| !directory.is_empty()), root)
 }
 
 /// Returns the first of these files that is not covered by an approval.
-pub(crate) fn changed(
+pub(crate) fn first_changed(
     now: &BTreeMap<String, String>,
     known: &[&BTreeMap<String, String>],
     mut names: impl Iterator<Item = String>,
@@ -97,7 +97,7 @@ mod tests {
         put(".mcp.json", r#"{"mcpServers": {"x": {"command": "sh", "args": ["./run.sh", "more.sh"]}}}"#);
         put("run.sh", "echo one\n");
         let known = Arc::new(Project::examine(&root).now());
-        let approved = Approved::new(root.clone(), known, config.path().to_owned());
+        let approved = ServerApproval::new(root.clone(), known, config.path().to_owned());
         let argv = ["sh", "./run.sh", "more.sh"].map(str::to_owned);
         let look = || approved.check("x", &argv, None);
         assert_eq!(look(), Ok(()));
@@ -115,7 +115,7 @@ mod tests {
         Project::examine(&root).record(config.path()).unwrap();
         let why = look().unwrap_err();
         assert!(why.contains("`.mcp.json` changed") && why.contains("trust it again"), "another server needs a look: {why}");
-        approved.now_known(Arc::new(Project::examine(&root).now()));
+        approved.update(Arc::new(Project::examine(&root).now()));
         let why = look().unwrap_err();
         assert!(!why.contains("`.mcp.json`"), "the new file is the one that is known: {why}");
     }

@@ -3,35 +3,36 @@
 use super::agent_authority::{AgentLinks, Authority};
 use super::context::AppContext;
 use super::error::CliError;
-use super::interrupted_calls::found;
+use super::interrupted_calls::recovered_states;
 use super::mcp_servers::Servers;
 use super::models::ModelCatalog;
-use super::offered_tools::{available, offered};
+use super::offered_tools::{available, tools_for_model};
 use super::policy_layers::Policy;
 use super::sandbox_host::SandboxHost;
 use super::session_error::SessionError;
-use super::tool_name_lints::{misnamed, unmatched};
+use super::tool_name_lints::{find_misnamed, find_unmatched};
 use super::user_rules::UserRules;
 use super::web_search::session_search;
 use crate::agent::{
-    self, Account, Allowance, Approver, Backoff, Options, PriceAssumption, Setup, SummaryModelSetup, Surroundings, Unfinished,
+    self, Account, Approver, Backoff, BudgetSetting, Options, PriceAssumption, ResumePolicy, Setup, SummaryModelSetup,
+    Surroundings,
 };
 use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
 use crate::host::options::SessionChoice;
 use crate::policy::{self, Enforcer};
-use crate::ports::{Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, Tail, UserQuestions};
+use crate::ports::{Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, SavedTail, UserQuestions};
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, Problem, SessionId, Target, ToolResult,
 };
 use crate::session::{CallChange, Change, SessionState};
-use crate::store::{Claim, Loaded, NewSession, SessionPart, SessionSummary, Store};
+use crate::store::{Claim, LoadedSession, NewSession, SessionPart, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
-use crate::sys::sandbox::left_bases;
+use crate::sys::sandbox::abandoned_bases;
 use crate::tools::{
-    self, ChangeLog, CommandSettings, Commands, HttpAccess, InEditor, LoadedTools, PathAccess, ReadState, Recovered, Router,
-    SandboxPolicy, SessionSearch, SessionSkills, ToolSources, Toolset,
+    self, ChangeLog, CommandSettings, Commands, EditorConnection, HttpAccess, LoadedTools, PathAccess, ReadState, RecoveryResult,
+    Router, SandboxPolicy, SessionSearch, SessionSkills, ToolSources, Toolset,
 };
 use crate::workspace::git::Repository;
 use crate::workspace::toolchain;
@@ -58,7 +59,7 @@ pub(crate) struct Session {
     pub state: SessionState,
     pub draft: String,
     /// The last output of commands that were running when the previous process ended.
-    pub tails: HashMap<CallId, Tail>,
+    pub tails: HashMap<CallId, SavedTail>,
     /// The end of a journal; the rest is loaded later.
     pub tail: SessionPart,
     /// The last model of a resumed session.
@@ -92,7 +93,7 @@ pub(crate) struct SharedToolState {
     /// The MCP servers.
     servers: Option<Servers>,
     /// The unsaved files of an editor.
-    editor: Option<InEditor>,
+    editor: Option<EditorConnection>,
     /// The tools that the model loaded on demand.
     loaded: LoadedTools,
     /// The web search, and how many searches are left.
@@ -136,10 +137,10 @@ impl SharedToolState {
     /// model, and activates the skills of an unfinished task.
     fn restore(&self, place: &AppContext, model: &dyn Model, records: &[Record]) {
         if let Some(servers) = self.servers() {
-            servers.ask_model_of(model.facts().context_window);
+            servers.set_context_window(model.facts().context_window);
         }
         self.search.set_model(model.web_search());
-        self.skills.replace(place.skills.set());
+        self.skills.replace(place.skills.skill_set());
         let mut state = SessionState::default();
         for record in records {
             match state.apply(record).change {
@@ -149,8 +150,8 @@ impl SharedToolState {
                     self.search.note_result(result);
                     self.skills.note_result(result);
                 }
-                Change::TaskStarted { prompt, .. } => self.skills.begin_task(prompt.typed()),
-                Change::Steered { message } => self.skills.note_prompt(message.typed()),
+                Change::TaskStarted { prompt, .. } => self.skills.begin_task(prompt.typed_text()),
+                Change::Steered { message } => self.skills.note_prompt(message.typed_text()),
                 Change::TaskEnded { .. } => self.skills.end_task(),
                 _ => {}
             }
@@ -188,12 +189,12 @@ impl SharedToolState {
     }
 
     /// Connects the tools to these servers.
-    pub(crate) fn connected(&mut self, servers: Servers) {
+    pub(crate) fn connect_servers(&mut self, servers: Servers) {
         self.servers = Some(servers);
     }
 
     /// Connects the session to an editor that shares its unsaved files.
-    pub(crate) fn edited_in(&mut self, editor: InEditor) {
+    pub(crate) fn connect_editor(&mut self, editor: EditorConnection) {
         self.editor = Some(editor);
     }
 
@@ -228,7 +229,7 @@ impl SharedToolState {
 
     /// Returns the tools of this session under a policy.
     pub(crate) fn toolset(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> Toolset {
-        self.skills.replace(place.skills.set());
+        self.skills.replace(place.skills.skill_set());
         if let Some(links) = &self.agents {
             links.agents.replace(place.agents.set());
         }
@@ -254,7 +255,7 @@ impl Session {
     }
 
     /// Continues the session: unarchives an archived one, with a notice.
-    pub(super) fn goes_on(&mut self) {
+    pub(super) fn mark_resumed(&mut self) {
         if std::mem::take(&mut self.is_archived) {
             self.notices.push(match self.store.archive(self.claim.id(), false) {
                 Ok(()) => "This session was archived. It is now unarchived.".to_owned(),
@@ -271,7 +272,7 @@ impl Session {
     }
 
     /// Adds the history that was loaded while the screen was already visible.
-    pub(super) fn loaded(&mut self, loaded: Loaded) {
+    pub(super) fn add_history(&mut self, loaded: LoadedSession) {
         self.tail = SessionPart::default();
         self.notices.extend(unreadable(&loaded));
         self.state = SessionState::from_records(&loaded.records);
@@ -333,7 +334,7 @@ pub(crate) enum LoadScope {
     Tail,
 }
 
-fn unreadable(loaded: &Loaded) -> Option<String> {
+fn unreadable(loaded: &LoadedSession) -> Option<String> {
     let count = loaded.skipped;
     (count > 0).then(|| format!("this version cannot read {count} records of this session; they are kept but not shown"))
 }
@@ -349,13 +350,13 @@ pub(super) fn open(
 ) -> Result<Session, SessionError> {
     let mut notices = Vec::new();
     if place.is_too_wide() {
-        let workspace = place.workspace_for_people();
+        let workspace = place.workspace_display();
         notices.push(format!(
             "`{workspace}` is too broad a workspace, so aye asks before every read, write and command. \
                 Start aye in a project directory."
         ));
     }
-    notices.extend(misnamed(place, policy));
+    notices.extend(find_misnamed(place, policy));
     let Some(summary) = chosen else {
         let new_id = || SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
@@ -391,7 +392,7 @@ pub(super) fn open(
             (loaded.records, loaded.draft, SessionPart::default(), loaded.tails)
         }
         LoadScope::Tail => {
-            let tail = store.piece(&summary.session_id, None, PIECE_RECORDS)?;
+            let tail = store.page(&summary.session_id, None, PIECE_RECORDS)?;
             (Vec::new(), store.draft(&summary.session_id)?, tail, HashMap::new())
         }
     };
@@ -406,7 +407,7 @@ pub(super) fn open(
 /// The limits and the approvals of a session.
 pub(super) struct SessionOptions {
     pub approver: Approver,
-    pub unfinished: Unfinished,
+    pub unfinished: ResumePolicy,
     pub max_steps: Option<u32>,
     /// Time until an unanswered approval is denied; `None` if a user is at the screen.
     pub approval_timeout: Option<Duration>,
@@ -420,7 +421,7 @@ pub(super) struct SessionOptions {
     /// The sandbox.
     pub standing: SandboxHost,
     /// The MCP servers, if any are configured.
-    pub remote: Option<agent::Remote>,
+    pub remote: Option<agent::ServerConnections>,
 }
 
 /// Completes the unfinished work of an earlier process, if the tools can. Returns the known outcomes of its calls, and recovery
@@ -429,9 +430,9 @@ fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<T
     let state = &session.state;
     let has_no_result = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.has_no_result());
     let undecided = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.undecided_layer().is_some());
-    let recovered = router.recover(&left_bases(&place.directories.data), &has_no_result, &undecided);
-    let Recovered { settled, notices, .. } = recovered;
-    let known = RecoveredCalls { found: found(state), tails: std::mem::take(&mut session.tails) };
+    let recovered = router.recover(&abandoned_bases(&place.directories.data), &has_no_result, &undecided);
+    let RecoveryResult { settled, notices, .. } = recovered;
+    let known = RecoveredCalls { found: recovered_states(state), tails: std::mem::take(&mut session.tails) };
     session.notices.extend(notices);
     (settled, known)
 }
@@ -446,7 +447,7 @@ pub(super) fn setup(
 ) -> Setup {
     let (policy_name, policy) = (policy.name.clone(), terms.standing.enforcer(place, policy));
     let sandbox_policy = terms.standing.sandbox_policy(&policy);
-    sandbox_policy.look_through();
+    sandbox_policy.start_scan();
     let (sandbox, sandbox_status) = (terms.standing.describe(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
     session.kept.restore(place, &*model, &session.records);
     let (asks, questions) = UserQuestions::new();
@@ -471,18 +472,18 @@ pub(super) fn setup(
         approval_timeout: terms.approval_timeout,
         backoff: backoff(&place.settings),
         system: redactor.redact(&system_prompt(place, terms.instructions, terms.output_schema)).text.into(),
-        tools: offered(&router, &policy).into(),
+        tools: tools_for_model(&router, &policy).into(),
         tool_names: available(&router, &policy),
         sandbox,
         hooks: place.hooks.set().for_session().map(|hooks| hooks.events()).unwrap_or_default(),
-        laxest: laxest(place),
+        laxest: laxest_mode(place),
         compact_at_percent: place.settings.context.compact_at_percent,
     };
     Setup {
         policy,
         options,
         model,
-        models: Arc::new(ModelCatalog::new(place).telling(session.kept.new_key.clone())),
+        models: Arc::new(ModelCatalog::new(place).with_key_notification(session.kept.new_key.clone())),
         summary_model,
         router,
         guidance: terms.guidance,
@@ -504,7 +505,7 @@ pub(super) fn setup(
         policy_name,
         policy_updates: None,
         remote: terms.remote,
-        questions: Some(questions).filter(|_| terms.approver == Approver::Person),
+        questions: Some(questions).filter(|_| terms.approver == Approver::User),
         room: None,
     }
 }
@@ -512,14 +513,14 @@ pub(super) fn setup(
 /// Adds the notices about the tools of a session.
 fn note_tools(place: &AppContext, session: &mut Session, router: &Router) {
     session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
-    session.unmatched_names = unmatched(&place.tool_limits(), router);
+    session.unmatched_names = find_unmatched(&place.tool_limits(), router);
     let notices = place.skills.notices().into_iter().chain(place.agents.notices());
     session.notices.extend(session.unmatched_names.iter().cloned().chain(notices));
 }
 
 /// Returns the laxest mode that may be chosen during a session.
-fn laxest(place: &AppContext) -> Mode {
-    match Nesting::of_process() {
+fn laxest_mode(place: &AppContext) -> Mode {
+    match Nesting::detect() {
         Nesting::Outermost => Mode::Auto,
         // A program that aye runs could request more permissions.
         Nesting::InsideAye => place.mode,
@@ -531,14 +532,17 @@ fn assumed_price(settings: &Settings) -> Option<PriceAssumption> {
 }
 
 /// Returns the budgets of the settings, including `--max-steps`.
-fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<Allowance> {
-    let by_flag = max_steps.map(|steps| Allowance {
+fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<BudgetSetting> {
+    let by_flag = max_steps.map(|steps| BudgetSetting {
         limit: BudgetLimit { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: f64::from(steps) },
         set_by: "--max-steps".to_owned(),
         for_this_run: true,
     });
-    let set =
-        settings.limits.iter().map(|set| Allowance { limit: set.limit, set_by: set.set_by.clone(), for_this_run: set.by_flag });
+    let set = settings.limits.iter().map(|set| BudgetSetting {
+        limit: set.limit,
+        set_by: set.set_by.clone(),
+        for_this_run: set.by_flag,
+    });
     by_flag.into_iter().chain(set).collect()
 }
 
@@ -567,7 +571,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
         paths: path_access(place, policy),
         http: http_access(policy),
         search: session_search(place),
-        skills: SessionSkills::new(place.skills.set()),
+        skills: SessionSkills::new(place.skills.skill_set()),
         questions: UserQuestions::to_nobody(),
         hooks: None,
         agents: None,
@@ -599,12 +603,12 @@ fn path_access(place: &AppContext, policy: &Enforcer) -> PathAccess {
     let (entries, opened, shown, followed) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
     PathAccess {
         may_read: may(|target| Action::Read { target }),
-        may_read_entry: Some(Arc::new(move |path| entries.entry_may_be_read(path, jiff::Timestamp::UNIX_EPOCH))),
+        may_read_entry: Some(Arc::new(move |path| entries.is_entry_readable(path, jiff::Timestamp::UNIX_EPOCH))),
         may_write: may(|target| Action::Write { target }),
         may_delete: may(|target| Action::Delete { target }),
-        may_open: Arc::new(move |path| opened.may_be_opened(path)),
-        may_show: Arc::new(move |path| shown.may_be_shown(path)),
-        may_follow: Arc::new(move |path| followed.may_be_followed(path)),
+        may_open: Arc::new(move |path| opened.can_open_for_write(path)),
+        may_show: Arc::new(move |path| shown.can_open_for_read(path)),
+        may_follow: Arc::new(move |path| followed.can_follow_link(path)),
         relative_paths: !place.settings.tools.absolute_paths_only,
         follow_links: place.settings.tools.follow_symlinks,
     }

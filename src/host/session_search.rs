@@ -25,7 +25,7 @@ pub(crate) fn first_hit(
     store.for_each_record(&session.session_id, |TimedRecord { record, .. }| {
         texts(&state.apply(&record).change, &mut |_, text| {
             if hit.is_none() {
-                hit = pattern.find(text).map(|found| line_of(text, found.start(), found.end()));
+                hit = pattern.find(text).map(|found| matching_line(text, found.start(), found.end()));
             }
         });
         if hit.is_some() || !is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -54,7 +54,7 @@ pub(crate) fn search_session(
 ) -> Result<(), StoreError> {
     let mut test = |time: jiff::Timestamp, part: &'static str, text: &str| {
         if let Some(found) = pattern.find(text) {
-            tell(time, part, line_of(text, found.start(), found.end()));
+            tell(time, part, matching_line(text, found.start(), found.end()));
         }
     };
     if let Some(title) = &session.title {
@@ -79,33 +79,33 @@ pub(crate) fn search_session(
 /// Returns the searchable strings of a change, each once.
 fn texts(change: &Change<'_>, tell: &mut impl FnMut(&'static str, &str)) {
     match change {
-        Change::TaskStarted { prompt: message, .. } | Change::Steered { message } => of_message(message, "prompt", tell),
-        Change::Answered { message, .. } => of_message(message, "answer", tell),
-        Change::Compacted { message, .. } => of_message(message, "summary", tell),
-        Change::Call { change: CallChange::Finished { result, .. }, .. } => of_result(result, tell),
+        Change::TaskStarted { prompt: message, .. } | Change::Steered { message } => visit_message(message, "prompt", tell),
+        Change::Answered { message, .. } => visit_message(message, "answer", tell),
+        Change::Compacted { message, .. } => visit_message(message, "summary", tell),
+        Change::Call { change: CallChange::Finished { result, .. }, .. } => visit_result(result, tell),
         Change::QueueChanged { prompts } => prompts.iter().for_each(|waiting| tell("prompt", &waiting.text)),
         _ => {}
     }
 }
 
-fn of_message(message: &Message, place: &'static str, tell: &mut impl FnMut(&'static str, &str)) {
+fn visit_message(message: &Message, place: &'static str, tell: &mut impl FnMut(&'static str, &str)) {
     for part in &message.content {
         match part {
             Part::Text { text } => tell(place, text),
             Part::ToolCall(call) => {
                 tell("arguments", &call.tool_name);
                 match &call.arguments {
-                    Arguments::Object(map) => map.values().for_each(|value| of_value(value, tell)),
+                    Arguments::Object(map) => map.values().for_each(|value| visit_value(value, tell)),
                     Arguments::Malformed(text) => tell("arguments", text),
                 }
             }
-            Part::ToolResult(result) => of_result(result, tell),
+            Part::ToolResult(result) => visit_result(result, tell),
             Part::Reasoning { .. } | Part::Image(_) => {}
         }
     }
 }
 
-fn of_result(result: &ToolResult, tell: &mut impl FnMut(&'static str, &str)) {
+fn visit_result(result: &ToolResult, tell: &mut impl FnMut(&'static str, &str)) {
     tell("result", &result.output_text);
     if let Some(error) = &result.error {
         tell("result", &error.message);
@@ -113,18 +113,18 @@ fn of_result(result: &ToolResult, tell: &mut impl FnMut(&'static str, &str)) {
 }
 
 /// The nesting of journalled values is limited by the parser.
-fn of_value(value: &Value, tell: &mut impl FnMut(&'static str, &str)) {
+fn visit_value(value: &Value, tell: &mut impl FnMut(&'static str, &str)) {
     match value {
         Value::String(text) => tell("arguments", text),
-        Value::Array(values) => values.iter().for_each(|value| of_value(value, tell)),
-        Value::Object(map) => map.values().for_each(|value| of_value(value, tell)),
+        Value::Array(values) => values.iter().for_each(|value| visit_value(value, tell)),
+        Value::Object(map) => map.values().for_each(|value| visit_value(value, tell)),
         Value::Number(number) => tell("arguments", &number.to_string()),
         Value::Bool(_) | Value::Null => {}
     }
 }
 
 /// Returns the line in which a match starts, or the part of it around the match.
-fn line_of(text: &str, start: usize, end: usize) -> String {
+fn matching_line(text: &str, start: usize, end: usize) -> String {
     let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let to = text[start..].find('\n').map_or(text.len(), |at| start + at);
     let cut_from = text[from..start].char_indices().rev().nth(AROUND - 1).map_or(from, |(at, _)| from + at);
@@ -162,7 +162,7 @@ mod tests {
     fn the_line_around_a_match_is_truncated_at_character_boundaries() {
         let line = |text: &str, needle: &str| {
             let start = text.find(needle).unwrap();
-            line_of(text, start, start + needle.len())
+            matching_line(text, start, start + needle.len())
         };
         assert_eq!(line("one\ntwo needle\nthree", "needle"), "two needle");
         let long = format!("{}needle{}", "ä".repeat(200), "ö".repeat(200));

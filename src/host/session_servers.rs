@@ -1,7 +1,7 @@
 //! The MCP servers of a session.
 
 use super::context::AppContext;
-use super::mcp_servers::{self, Connected, specs};
+use super::mcp_servers::{self, SessionServers, specs};
 use super::policy_layers::Policy;
 use super::project::ProjectConfig;
 use super::sandbox_host::SandboxHost;
@@ -18,16 +18,16 @@ pub(super) fn connect(
     project: &ProjectConfig,
     standing: &SandboxHost,
     approver: Approver,
-) -> Option<agent::Remote> {
+) -> Option<agent::ServerConnections> {
     let enforcer = standing.enforcer(place, policy);
     let settings = || session.kept.tool_settings(place, &enforcer, standing.sandbox_policy(&enforcer));
     let (mut specs, mut problems) = specs::specs(place, Some(project));
-    mcp_servers::with_passed(&passed, &mut specs, &mut problems);
-    let (approval, person) = (project.approved_servers(), matches!(approver, Approver::Person));
+    mcp_servers::add_passed(&passed, &mut specs, &mut problems);
+    let (approval, person) = (project.approved_servers(), matches!(approver, Approver::User));
     let connected = mcp_servers::connect(place, (specs, problems), &enforcer, settings, approval, person);
-    let Connected { mut servers, remote, problems } = connected;
+    let SessionServers { mut servers, remote, problems } = connected;
     servers.set_passed(passed);
     session.notices.extend(problems);
-    session.kept.connected(servers);
+    session.kept.connect_servers(servers);
     Some(remote)
 }

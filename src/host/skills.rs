@@ -2,7 +2,7 @@
 
 use super::project::ProjectConfig;
 use crate::config::Directories;
-use crate::skills::{Folder, HOME_FOLDERS, Origin, Reach, SkillSet};
+use crate::skills::{Folder, HOME_FOLDERS, Origin, SkillFolders, SkillSet};
 use crate::text::abbreviate_home;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -10,24 +10,24 @@ use std::sync::{Arc, OnceLock};
 /// The skills of a run, read when they are first needed. Cheap to clone; clones share what was read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Skills {
-    reach: Reach,
+    reach: SkillFolders,
     set: Arc<OnceLock<Arc<SkillSet>>>,
 }
 
 impl Skills {
     /// Returns the skills of the user. Reads nothing yet.
-    pub(crate) fn of_user(directories: &Directories, home: &Path) -> Self {
-        Self { reach: Reach { own: own_folders(directories, home), ..Reach::default() }, set: Arc::default() }
+    pub(crate) fn for_user(directories: &Directories, home: &Path) -> Self {
+        Self { reach: SkillFolders { own: own_folders(directories, home), ..SkillFolders::default() }, set: Arc::default() }
     }
 
     /// Returns the skills together with those of a project, if it is trusted; none of them has been read yet.
     pub(crate) fn with_project(&self, project: &ProjectConfig) -> Self {
         let (project, workspace) = (project.skills(), project.root().to_owned());
-        Self { reach: Reach { project, workspace, own: self.reach.own.clone() }, set: Arc::default() }
+        Self { reach: SkillFolders { project, workspace, own: self.reach.own.clone() }, set: Arc::default() }
     }
 
     /// Returns the skills as they were when they were first needed.
-    pub(crate) fn set(&self) -> Arc<SkillSet> {
+    pub(crate) fn skill_set(&self) -> Arc<SkillSet> {
         Arc::clone(self.set.get_or_init(|| Arc::new(self.reach.read())))
     }
 
@@ -38,18 +38,18 @@ impl Skills {
 
     /// Returns whether both have the same skills with the same content. Reads those that were not needed yet.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        self.set().print() == other.set().print()
+        self.skill_set().print() == other.skill_set().print()
     }
 
     /// Returns sentences about skills that are not used, for the start of a session.
     pub(crate) fn notices(&self) -> Vec<String> {
-        let set = self.set();
+        let set = self.skill_set();
         set.limits.iter().cloned().chain(set.notice()).collect()
     }
 
     /// Returns the names of the skills, for display.
     pub(crate) fn names(&self) -> String {
-        let set = self.set();
+        let set = self.skill_set();
         let names: Vec<&str> = set.skills.iter().map(|skill| skill.name()).collect();
         if names.is_empty() { "no skills".to_owned() } else { names.join(", ") }
     }

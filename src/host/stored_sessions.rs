@@ -7,7 +7,7 @@ use crate::ports::Artifacts;
 use crate::protocol::{ForkUntil, SessionId};
 use crate::session::SessionStatus;
 use crate::store::{SessionSummary, Store};
-use crate::sys::sandbox::left_bases;
+use crate::sys::sandbox::abandoned_bases;
 use crate::tools::forget_undecided;
 use crate::transfer;
 use crate::transfer::format::one_line;
@@ -58,7 +58,7 @@ pub(crate) fn delete_outside_store(place: &AppContext, id: &SessionId) {
     if let Err(error) = place.artifacts(Some(id)).forget() {
         tracing::warn!(%error, "cannot delete the artifacts of the session");
     }
-    forget_undecided(&left_bases(&place.directories.data), id);
+    forget_undecided(&abandoned_bases(&place.directories.data), id);
 }
 
 /// Returns the size of the artifacts of a session.

@@ -18,7 +18,7 @@ pub(super) fn open(
 ) -> Result<(SummaryModelSetup, Option<String>), NoModel> {
     let is_demo = main.and_then(llm::split_name).is_some_and(|(provider, _)| provider == DEMO);
     let Some((key, name)) = models.summary_model().filter(|_| !is_demo) else { return Ok(Default::default()) };
-    let forbidden = models.allowed().forbidden_by(name).map(|rule| forbidden(name, key, &rule));
+    let forbidden = models.allowed_models().forbidding_rule(name).map(|rule| forbidden_problem(name, key, &rule));
     let mut notice = match forbidden {
         Some(problem) if is_strict => return Err(NoModel::Forbidden(problem)),
         Some(problem) => Some(problem.to_string()),
@@ -28,7 +28,7 @@ pub(super) fn open(
     let model = match models.choose(Some(name), None) {
         Ok(model) => Some(model),
         Err(error) => {
-            let problem = error.into_problem().at(format!("cannot use `{name}` ({key} in config.toml)"));
+            let problem = error.into_problem().with_location(format!("cannot use `{name}` ({key} in config.toml)"));
             notice = notice.or(Some(problem.one_line()));
             None
         }
@@ -37,7 +37,7 @@ pub(super) fn open(
     Ok((SummaryModelSetup { name: Some(name.to_owned()), model }, notice))
 }
 
-fn forbidden(name: &str, key: &str, rule: &str) -> Problem {
+fn forbidden_problem(name: &str, key: &str, rule: &str) -> Problem {
     let what = "the policy does not allow the model";
     Problem::new(format!("{what} `{name}`, which `{key}` in config.toml names (rule: {rule})"))
         .hint(format!("change `{key}`, or add the model to `allowed_models`"))

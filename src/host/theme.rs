@@ -12,7 +12,7 @@ pub(crate) fn keep(place: &AppContext, name: &str) -> Result<String, CliError> {
     let keep = || {
         let _only_one = grants::lock(&place.directories.config)?;
         grants::change(&file, |old| {
-            let named = |error: ConfigError| error.at(format!("`{shown}`"));
+            let named = |error: ConfigError| error.with_location(format!("`{shown}`"));
             with_theme(old.unwrap_or_default(), name).map(|text| (text, ())).map_err(named)
         })
     };

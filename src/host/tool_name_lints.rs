@@ -2,20 +2,20 @@
 
 use super::context::AppContext;
 use super::policy_layers::Policy;
-use crate::policy::{self, Layer, Scope, ToolLimit, means_tool, server_of};
+use crate::policy::{self, Layer, Scope, ToolLimit, entry_server, names_tool};
 use crate::tools::{self, RemoteTools, Router};
 use std::sync::Arc;
 
 /// Returns one sentence per problem.
-pub(crate) fn misnamed(place: &AppContext, policy: &Policy) -> Vec<String> {
+pub(crate) fn find_misnamed(place: &AppContext, policy: &Policy) -> Vec<String> {
     let layers = || policy.layers.iter();
     let named: Vec<String> = layers().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
     let mut told: Vec<String> = layers().flat_map(|layer| disables_nothing(layer, &named, &place.tools.custom)).collect();
-    told.extend(layers().flat_map(taken_names));
+    told.extend(layers().flat_map(find_shadowed_commands));
     let own = layers().filter(|layer| matches!(layer.scope, Scope::User | Scope::File));
-    told.extend(own.filter_map(|layer| policy::grants_little(&layer.bundle)));
+    told.extend(own.filter_map(|layer| policy::lint_narrow_grants(&layer.bundle)));
     told.extend(place.tools.notices());
-    told.extend(place.tools.custom.iter().filter_map(|tool| named_already(tool, &named)));
+    told.extend(place.tools.custom.iter().filter_map(|tool| find_shadowed_tool(tool, &named)));
     told
 }
 
@@ -24,7 +24,7 @@ fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::Custom
     let of_server = |text: &str| text.to_ascii_lowercase().starts_with("mcp.");
     let idle = layer.bundle.disabled.iter().filter(|one| {
         !of_server(&one.text)
-            && tools::name_of(&one.text).is_none()
+            && tools::canonical_name(&one.text).is_none()
             && !custom.iter().any(|tool| one.hits(&tool.name))
             && !named.iter().any(|name| one.hits(name))
             && !tools::built_in_names().chain([tools::FIND_TOOLS, tools::SKILL]).any(|name| one.hits(name))
@@ -38,17 +38,17 @@ fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::Custom
 
 /// Finds entries of `tools.enabled` and `tools.disabled` that match no tool. Any name may belong to a server whose
 /// tools are not known yet.
-pub(crate) fn unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
+pub(crate) fn find_unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
     let names = router.full_names();
     let unknown = router.remote().map(RemoteTools::unknown_servers);
     let may_be_known_later = |entry: &str| {
-        let Some(server) = server_of(entry) else { return false };
+        let Some(server) = entry_server(entry) else { return false };
         let all = unknown.as_ref();
-        all.is_none_or(|all| all.iter().any(|name| means_tool(server, name)))
+        all.is_none_or(|all| all.iter().any(|name| names_tool(server, name)))
     };
     let told = |limit: &ToolLimit| -> Vec<String> {
         let (key, entries) = limit.entries();
-        let idle = entries.iter().filter(|entry| !names.iter().any(|name| means_tool(entry, name)) && !may_be_known_later(entry));
+        let idle = entries.iter().filter(|entry| !names.iter().any(|name| names_tool(entry, name)) && !may_be_known_later(entry));
         let said =
             |entry: &String| format!("`{entry}` in `{key}` ({}) matches no tool; `aye tool list` lists the tools", limit.rule);
         idle.map(said).collect()
@@ -57,17 +57,17 @@ pub(crate) fn unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
 }
 
 /// Finds a custom tool that cannot be called, because a command of the policy has its name.
-fn named_already(tool: &tools::CustomTool, named: &[String]) -> Option<String> {
+fn find_shadowed_tool(tool: &tools::CustomTool, named: &[String]) -> Option<String> {
     let name = named.iter().find(|name| name.eq_ignore_ascii_case(&tool.name))?;
     let file = tool.source.file.display();
     Some(format!("ignored the tool in `{file}`: the policy has a named command `{name}`; rename the tool"))
 }
 
 /// Finds named commands that cannot be called, because a tool has their name.
-fn taken_names(layer: &Layer) -> Vec<String> {
+fn find_shadowed_commands(layer: &Layer) -> Vec<String> {
     let told = |command: &policy::NamedCommand| {
         let rule = layer.scope.rule(command.line);
         format!("ignored the named command `{}` ({rule}): a built-in tool has this name; rename the command", command.name)
     };
-    layer.bundle.named.iter().filter(|command| tools::name_of(&command.name).is_some()).map(told).collect()
+    layer.bundle.named.iter().filter(|command| tools::canonical_name(&command.name).is_some()).map(told).collect()
 }

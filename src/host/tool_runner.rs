@@ -7,7 +7,7 @@ use super::mcp_servers::Servers;
 use super::project::ProjectConfig;
 use super::sandbox_host::SandboxHost;
 use super::session;
-use super::tool_name_lints::unmatched;
+use super::tool_name_lints::find_unmatched;
 use crate::agent::{plan_in_time, run_in_time};
 use crate::host::options::Common;
 use crate::policy::permit::Denial;
@@ -15,7 +15,7 @@ use crate::policy::{Enforcer, Permit, Preview, Question, Verdict};
 use crate::ports::{Hooks, Plan, RunContext, ToolRouter};
 use crate::protocol::{ErrorCode, Mode, PreviewOffer, ToolCall, ToolError, ToolResult};
 use crate::store::{LoggedDecision, Store};
-use crate::sys::sandbox::left_bases;
+use crate::sys::sandbox::abandoned_bases;
 use crate::tools::{self, Router, ToolSources, Toolset};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) enum Starts {
 
 impl Starts {
     pub(crate) fn for_tool(tool_name: &str) -> Self {
-        if tools::starts_nothing(tool_name) { Self::Nothing } else { Self::Programs }
+        if tools::spawns_no_process(tool_name) { Self::Nothing } else { Self::Programs }
     }
 }
 
@@ -50,25 +50,25 @@ pub(crate) struct ToolEnvironment {
 
 impl ToolEnvironment {
     pub(crate) fn find(place: &AppContext, common: &Common, project: &ProjectConfig, starts: Starts) -> Result<Self, CliError> {
-        let environment = Self::behind_screen(place, common, project, starts)?;
+        let environment = Self::find_for_screen(place, common, project, starts)?;
         warn_all(&environment.place.tools.notices());
         Ok(Self { report: |notice| warn(notice), ..environment })
     }
 
     /// Like `find`, for a process with a screen: notices go to the log.
-    pub(crate) fn behind_screen(
+    pub(crate) fn find_for_screen(
         place: &AppContext,
         common: &Common,
         project: &ProjectConfig,
         starts: Starts,
     ) -> Result<Self, CliError> {
         let policy = place.policy(common.policy.as_deref(), Some(project))?;
-        policy.holds_for(None)?;
+        policy.validate_for_session(None)?;
         let mut place = place.clone();
         place.with_tools_of(project);
         let standing = match starts {
             Starts::Programs => SandboxHost::find(&place, project.trust()),
-            Starts::Nothing => SandboxHost::unasked(&place),
+            Starts::Nothing => SandboxHost::unprobed(&place),
         };
         let policy = standing.enforcer(&place, &policy);
         Ok(Self { place, policy, standing, report: |notice| tracing::warn!(notice, "notice of a tool") })
@@ -92,7 +92,7 @@ struct Log {
 }
 
 /// The verdict for a call that was not denied.
-pub(crate) enum Judged {
+pub(crate) enum CallVerdict {
     Allowed(Plan, Permit),
     Asks(Plan, Question),
 }
@@ -123,8 +123,8 @@ impl ToolRunner {
         let ToolEnvironment { place, policy, standing, report } = ground;
         let router = Arc::new(router(&place, &policy, standing.sandbox_policy(&policy), servers));
         // Sessions recover their own interrupted work; the work of other dead processes is completed now.
-        let recovered = router.recover(&left_bases(&place.directories.data), &|_| false, &|_| false).notices;
-        recovered.iter().chain(&unmatched(&place.tools.limits, &router)).for_each(|notice| report(notice));
+        let recovered = router.recover(&abandoned_bases(&place.directories.data), &|_| false, &|_| false).notices;
+        recovered.iter().chain(&find_unmatched(&place.tools.limits, &router)).for_each(|notice| report(notice));
         let log =
             Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };
         Self { policy, router, log, report }
@@ -133,14 +133,16 @@ impl ToolRunner {
     /// Returns an error if the policy disables the tool.
     pub(crate) fn offers(&self, name: &str) -> Result<(), ToolError> {
         // A name that no tool has is reported later, by planning.
-        let Some(known) = self.router.full_name(name).or_else(|| tools::name_of(name).map(str::to_owned)) else { return Ok(()) };
-        self.policy.offers(&known).map_err(|denial| denied(&denial))
+        let Some(known) = self.router.full_name(name).or_else(|| tools::canonical_name(name).map(str::to_owned)) else {
+            return Ok(());
+        };
+        self.policy.offers(&known).map_err(|denial| denied_error(&denial))
     }
 
     /// Evaluates a call under the policy. A call that is denied or cannot be planned returns its result.
-    pub(crate) async fn judged(&self, call: ToolCall) -> Result<Judged, Box<ToolResult>> {
+    pub(crate) async fn judge(&self, call: ToolCall) -> Result<CallVerdict, Box<ToolResult>> {
         let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
-        let refused = |error| Box::new(ToolResult::refused(id, name, error));
+        let refused = |error| Box::new(ToolResult::from_error(id, name, error));
         // Checked before planning, so that the error for a disabled tool does not depend on the files.
         if let Err(error) = self.offers(&call.tool_name) {
             return Err(refused(error));
@@ -149,19 +151,19 @@ impl ToolRunner {
             Ok(plan) => plan,
             Err(error) => return Err(refused(error)),
         };
-        match plan.judged(&self.policy, jiff::Timestamp::now()) {
-            Verdict::Allow(permit) => Ok(Judged::Allowed(plan, permit)),
-            Verdict::Ask(question) => Ok(Judged::Asks(plan, question)),
+        match plan.judge(&self.policy, jiff::Timestamp::now()) {
+            Verdict::Allow(permit) => Ok(CallVerdict::Allowed(plan, permit)),
+            Verdict::Ask(question) => Ok(CallVerdict::Asks(plan, question)),
             Verdict::Deny(denial) => {
                 self.keep(&plan, "deny", &denial.rule, &denial.reason).await;
-                Err(refused(denied(&denial)))
+                Err(refused(denied_error(&denial)))
             }
         }
     }
 
     /// Runs a preview of the command if the policy wants one before every approval, and returns the plan that applies
     /// its effects.
-    pub(crate) async fn looked_at(&self, plan: Plan, question: &Question, context: RunContext) -> Result<Plan, ToolError> {
+    pub(crate) async fn run_preview(&self, plan: Plan, question: &Question, context: RunContext) -> Result<Plan, ToolError> {
         let always = self.policy.terms().preview == Some(Preview::Always);
         if !always || plan.preview != PreviewOffer::Possible {
             return Ok(plan);
@@ -171,12 +173,12 @@ impl ToolRunner {
 
     /// Evaluates the policy again when a call is approved, because the policy may have become stricter since the approval was
     /// requested.
-    pub(crate) async fn judged_again(&self, plan: Plan, question: Question) -> Result<(Plan, Permit), ToolError> {
-        match plan.judged(&self.policy, jiff::Timestamp::now()) {
+    pub(crate) async fn judge_approved(&self, plan: Plan, question: Question) -> Result<(Plan, Permit), ToolError> {
+        match plan.judge(&self.policy, jiff::Timestamp::now()) {
             Verdict::Allow(_) | Verdict::Ask(_) => Ok((plan, question.approve())),
             Verdict::Deny(denial) => {
                 self.keep(&plan, "deny", &denial.rule, &denial.reason).await;
-                Err(denied(&denial))
+                Err(denied_error(&denial))
             }
         }
     }
@@ -236,6 +238,6 @@ impl ToolRunner {
 }
 
 /// Returns the error of a denied call.
-pub(crate) fn denied(denial: &Denial) -> ToolError {
+pub(crate) fn denied_error(denial: &Denial) -> ToolError {
     ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule))
 }

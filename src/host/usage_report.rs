@@ -106,7 +106,7 @@ pub(crate) fn read(store: &Store, filter: &UsageFilter) -> Result<UsageReport, S
     add_decisions(&decisions, &sessions, filter, &mut rows);
     let mut rows: Vec<(String, UsageRow)> = rows.into_iter().collect();
     if filter.by != UsageGroup::Day {
-        let weight = |row: &UsageRow| (row.totals.spent().cost_usd.unwrap_or_default(), row.totals.tokens());
+        let weight = |row: &UsageRow| (row.totals.as_expense().cost_usd.unwrap_or_default(), row.totals.tokens());
         rows.sort_by(|(_, left), (_, right)| {
             let (left, right) = (weight(left), weight(right));
             right.0.total_cmp(&left.0).then(right.1.cmp(&left.1))
@@ -127,7 +127,7 @@ fn add_session(
         if let Some(model) = entry.answering_model() {
             last_model = Some(full_name(model, &session.model));
         }
-        let counts = entry.starts_task() || entry.spent().is_some();
+        let counts = entry.starts_task() || entry.expense().is_some();
         if !counts || filter.since.is_some_and(|since| time < since) {
             return;
         }
@@ -135,7 +135,7 @@ fn add_session(
             entry.model().filter(|_| entry.answering_model().is_none()).or(last_model.as_deref()).unwrap_or(&session.model);
         let row = rows.entry(filter.by.name(time, model, &session.workspace)).or_default();
         row.tasks += u64::from(entry.starts_task());
-        if let Some(spent) = entry.spent() {
+        if let Some(spent) = entry.expense() {
             row.requests += 1;
             row.totals.add(spent);
         }

@@ -6,8 +6,8 @@ use super::user_policy;
 use crate::config::{ConfigError, grants};
 use crate::host::nesting::Nesting;
 use crate::policy::{Bundle, Layer, Scope};
-use crate::ports::{BoxFuture, Rules, Saved};
-use crate::protocol::{FileDiff, FileDiffs, GrantRule, GrantScope, Offer, RulePlace};
+use crate::ports::{BoxFuture, Rules, SavedRules};
+use crate::protocol::{FileDiff, FileDiffs, GrantOption, GrantRule, GrantScope, RulePlace};
 use crate::store::{DecisionFilter, Store};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(crate) struct UserRules {
 
 /// A rule of a file, with its name.
 #[derive(Debug, Clone)]
-pub(crate) struct Named {
+pub(crate) struct NamedRule {
     pub name: String,
     pub file: PathBuf,
     /// The directory it applies to; `None` for all.
@@ -44,7 +44,7 @@ impl UserRules {
     /// Creates the rule files. `model`: rules cannot be saved for requests of a recorded model.
     pub(crate) fn new(place: &AppContext, policy_file: Option<&Path>, model: &str) -> Self {
         let recorded = crate::llm::split_name(model).is_some_and(|(provider, _)| provider == DEMO);
-        let refused = match (policy_file, Nesting::of_process()) {
+        let refused = match (policy_file, Nesting::detect()) {
             _ if recorded => Some("not in the demo, which saves nothing"),
             (Some(_), _) => Some("not with --policy FILE, which replaces your own rules"),
             (None, Nesting::InsideAye) => Some("not inside a command that aye runs (AYE=1)"),
@@ -85,15 +85,15 @@ impl UserRules {
         }
     }
 
-    fn with(
+    fn add_to_text(
         &self,
         text: Option<&str>,
         rules: &[GrantRule],
         scope: GrantScope,
         until: Option<Timestamp>,
-    ) -> Result<grants::Added, String> {
+    ) -> Result<grants::EditedRules, String> {
         let reason = format!("{}{}", grants::REASON, Timestamp::now().strftime("%Y-%m-%d"));
-        let added = grants::added(&self.base(text, rules, scope), rules, &reason, until)?;
+        let added = grants::add_rules(&self.base(text, rules, scope), rules, &reason, until)?;
         // The next start reads this file, so it must be valid now.
         self.layer(&added.text, scope).map_err(|error| error.to_string())?;
         Ok(added)
@@ -108,7 +108,7 @@ impl UserRules {
         })
     }
 
-    fn place(&self, offer: &Offer, scope: GrantScope) -> RulePlace {
+    fn rule_place(&self, offer: &GrantOption, scope: GrantScope) -> RulePlace {
         let file = self.file(scope);
         let shown = crate::text::abbreviate_home(&file, &self.home);
         let empty = RulePlace { scope, file: shown, line: 0, diff: FileDiffs::default(), note: None, refused: None };
@@ -120,7 +120,7 @@ impl UserRules {
             Ok(old) => old,
             Err(error) => return refused(error.to_string()),
         };
-        match self.with(old.as_deref(), offer.rules_for(scope), scope, None) {
+        match self.add_to_text(old.as_deref(), offer.rules_for(scope), scope, None) {
             Err(why) => refused(why),
             Ok(added) => {
                 let is_new = old.is_none() && scope == GrantScope::Everywhere;
@@ -138,7 +138,7 @@ impl UserRules {
         }
     }
 
-    fn save_now(&self, rules: &[GrantRule], scope: GrantScope, until: Option<Timestamp>) -> Result<Saved, String> {
+    fn save_now(&self, rules: &[GrantRule], scope: GrantScope, until: Option<Timestamp>) -> Result<SavedRules, String> {
         if let Some(why) = self.refused {
             return Err(why.to_owned());
         }
@@ -147,8 +147,8 @@ impl UserRules {
             let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
             let text = grants::change(&file, |old| {
                 let named =
-                    |why: String| ConfigError::one(format!("`{}`: {why}", crate::text::abbreviate_home(&file, &self.home)));
-                let added = self.with(old, rules, scope, until).map_err(named)?;
+                    |why: String| ConfigError::single(format!("`{}`: {why}", crate::text::abbreviate_home(&file, &self.home)));
+                let added = self.add_to_text(old, rules, scope, until).map_err(named)?;
                 Ok((added.text.clone(), added.text))
             });
             text.map_err(|error| error.to_string())?
@@ -158,35 +158,35 @@ impl UserRules {
         {
             tracing::warn!(%error, "cannot save the directory of a project's rules");
         }
-        self.saved(&text, rules, scope)
+        self.save_rules(&text, rules, scope)
     }
 
-    fn remove_now(&self, rules: &[GrantRule], scope: GrantScope) -> Result<Saved, String> {
+    fn remove_now(&self, rules: &[GrantRule], scope: GrantScope) -> Result<SavedRules, String> {
         let file = self.file(scope);
         let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
         let there = grants::read(&file).map_err(|error| error.to_string())?.is_some();
         if !there {
             // The file was removed, and the rules with it.
-            return Ok(Saved { names: Vec::new(), layer: None });
+            return Ok(SavedRules { names: Vec::new(), layer: None });
         }
         let text = grants::change(&file, |old| {
             let old = old.unwrap_or_default();
-            let (text, _) = grants::removed(old, |kept| rules.contains(&kept.rule)).map_err(ConfigError::one)?;
-            self.layer(&text, scope).map_err(|error| ConfigError::one(error.to_string()))?;
+            let (text, _) = grants::remove_rules(old, |kept| rules.contains(&kept.rule)).map_err(ConfigError::single)?;
+            self.layer(&text, scope).map_err(|error| ConfigError::single(error.to_string()))?;
             Ok((text.clone(), text))
         });
-        self.saved(&text.map_err(|error| error.to_string())?, &[], scope)
+        self.save_rules(&text.map_err(|error| error.to_string())?, &[], scope)
     }
 
-    fn saved(&self, text: &str, rules: &[GrantRule], scope: GrantScope) -> Result<Saved, String> {
+    fn save_rules(&self, text: &str, rules: &[GrantRule], scope: GrantScope) -> Result<SavedRules, String> {
         let layer = self.layer(text, scope).map_err(|error| error.to_string())?;
         let kept = grants::list(text)?;
         let named = kept.iter().filter(|kept| rules.contains(&kept.rule));
-        Ok(Saved { names: named.map(|kept| layer.scope.rule(kept.line)).collect(), layer: Some(layer) })
+        Ok(SavedRules { names: named.map(|kept| layer.scope.rule(kept.line)).collect(), layer: Some(layer) })
     }
 
     /// Returns the saved rules that apply here, those of this project first.
-    fn here(&self) -> Result<Vec<Named>, ConfigError> {
+    fn applicable_rules(&self) -> Result<Vec<NamedRule>, ConfigError> {
         let mut all = Vec::new();
         for scope in SCOPES {
             let directory = (scope == GrantScope::Project).then(|| self.workspace.display().to_string());
@@ -197,18 +197,20 @@ impl UserRules {
 }
 
 /// Returns the saved rules of a file. In the user's own policy, only rules marked as saved count.
-pub(crate) fn in_file(file: &Path, scope: GrantScope, directory: Option<String>) -> Result<Vec<Named>, ConfigError> {
+pub(crate) fn in_file(file: &Path, scope: GrantScope, directory: Option<String>) -> Result<Vec<NamedRule>, ConfigError> {
     let Some(text) = grants::read(file)? else { return Ok(Vec::new()) };
-    let kept = grants::list(&text).map_err(|why| ConfigError::one(format!("`{}`: {why}", file.display())))?;
+    let kept = grants::list(&text).map_err(|why| ConfigError::single(format!("`{}`: {why}", file.display())))?;
     let own = if scope == GrantScope::Everywhere { Scope::User } else { Scope::Mine };
-    let saved = kept.into_iter().filter(|kept| own == Scope::Mine || kept.since().is_some());
-    Ok(saved.map(|kept| Named { name: own.rule(kept.line), file: file.to_owned(), directory: directory.clone(), kept }).collect())
+    let saved = kept.into_iter().filter(|kept| own == Scope::Mine || kept.saved_on().is_some());
+    Ok(saved
+        .map(|kept| NamedRule { name: own.rule(kept.line), file: file.to_owned(), directory: directory.clone(), kept })
+        .collect())
 }
 
-impl Named {
+impl NamedRule {
     /// Returns `since 2026-11-21, until 2026-12-21T10:00:00Z`.
     pub(crate) fn times(&self, now: Timestamp) -> String {
-        let since = self.kept.since().map_or_else(|| "written by hand".to_owned(), |day| format!("since {day}"));
+        let since = self.kept.saved_on().map_or_else(|| "written by hand".to_owned(), |day| format!("since {day}"));
         match self.kept.expires_at {
             Some(end) if end <= now => format!("{since}, EXPIRED {end}"),
             Some(end) => format!("{since}, until {end}"),
@@ -218,19 +220,24 @@ impl Named {
 }
 
 impl Rules for UserRules {
-    fn places(&self, offer: &Offer) -> Vec<RulePlace> {
+    fn rule_places(&self, offer: &GrantOption) -> Vec<RulePlace> {
         if offer.memory_only.is_some() {
             return Vec::new();
         }
-        SCOPES.into_iter().map(|scope| self.place(offer, scope)).collect()
+        SCOPES.into_iter().map(|scope| self.rule_place(offer, scope)).collect()
     }
 
-    fn save(&self, rules: Vec<GrantRule>, scope: GrantScope, until: Option<Timestamp>) -> BoxFuture<'_, Result<Saved, String>> {
+    fn save(
+        &self,
+        rules: Vec<GrantRule>,
+        scope: GrantScope,
+        until: Option<Timestamp>,
+    ) -> BoxFuture<'_, Result<SavedRules, String>> {
         let own = self.clone();
         off_the_loop(move || own.save_now(&rules, scope, until))
     }
 
-    fn remove(&self, rules: Vec<GrantRule>, scope: GrantScope) -> BoxFuture<'_, Result<Saved, String>> {
+    fn remove(&self, rules: Vec<GrantRule>, scope: GrantScope) -> BoxFuture<'_, Result<SavedRules, String>> {
         let own = self.clone();
         off_the_loop(move || own.remove_now(&rules, scope))
     }
@@ -239,8 +246,8 @@ impl Rules for UserRules {
         let own = self.clone();
         off_the_loop(move || {
             let now = Timestamp::now();
-            let line = |named: Named| format!("{}  {}  {}", named.name, named.kept.rule, named.times(now));
-            own.here().map(|all| all.into_iter().map(line).collect()).map_err(|error| error.to_string())
+            let line = |named: NamedRule| format!("{}  {}  {}", named.name, named.kept.rule, named.times(now));
+            own.applicable_rules().map(|all| all.into_iter().map(line).collect()).map_err(|error| error.to_string())
         })
     }
 
@@ -252,7 +259,7 @@ impl Rules for UserRules {
             let decided = log.decisions(&filter).map_err(|error| error.to_string())?;
             let mut lines: Vec<String> = Vec::new();
             for decision in decided.iter().rev().filter(|decision| decision.tool_name == "RunCommand") {
-                let Some(line) = whole_line(&decision.summary).filter(|line| !lines.iter().any(|known| known == line)) else {
+                let Some(line) = to_rule_line(&decision.summary).filter(|line| !lines.iter().any(|known| known == line)) else {
                     continue;
                 };
                 lines.push(line.to_owned());
@@ -266,7 +273,7 @@ impl Rules for UserRules {
 }
 
 /// Returns the command of a summary, unless the summary truncates it.
-fn whole_line(summary: &str) -> Option<&str> {
+fn to_rule_line(summary: &str) -> Option<&str> {
     let line = summary.strip_prefix("$ ")?;
     let line = line.strip_suffix(" (in the background)").unwrap_or(line);
     (!line.ends_with('…') && summary.chars().count() < SUMMARY_CHARS).then_some(line)

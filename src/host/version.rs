@@ -14,7 +14,7 @@ static VERSION: OnceLock<String> = OnceLock::new();
 
 /// Returns the commit in a git file: a single hash, or a reflog, whose last line has the commits before and after.
 /// Returns `None` for any other text.
-pub const fn commit_in(record: &[u8]) -> Option<Commit> {
+pub const fn parse_commit(record: &[u8]) -> Option<Commit> {
     let mut end = record.len();
     while end > 0 && record[end - 1].is_ascii_whitespace() {
         end -= 1;
@@ -23,11 +23,11 @@ pub const fn commit_in(record: &[u8]) -> Option<Commit> {
     while start > 0 && record[start - 1] != b'\n' {
         start -= 1;
     }
-    let mut digits = digits_at(record, start, end);
+    let mut digits = count_hex_digits(record, start, end);
     if digits >= WHOLE && start + digits < end {
         // The previous commit; the new one has the same length.
         let after = start + digits + 1;
-        if record[after - 1] != b' ' || digits_at(record, after, end) != digits {
+        if record[after - 1] != b' ' || count_hex_digits(record, after, end) != digits {
             return None;
         }
         start = after;
@@ -45,7 +45,7 @@ pub const fn commit_in(record: &[u8]) -> Option<Commit> {
     Some(commit)
 }
 
-const fn digits_at(record: &[u8], start: usize, end: usize) -> usize {
+const fn count_hex_digits(record: &[u8], start: usize, end: usize) -> usize {
     let mut at = start;
     while at < end && record[at].is_ascii_hexdigit() {
         at += 1;
@@ -54,7 +54,7 @@ const fn digits_at(record: &[u8], start: usize, end: usize) -> usize {
 }
 
 /// Sets the commit. Call it once, before any output.
-pub(crate) fn set(commit: Option<Commit>) {
+pub(crate) fn set_commit(commit: Option<Commit>) {
     let commit = commit.as_ref().and_then(|commit| str::from_utf8(commit).ok());
     let commit = commit.map(|commit| format!("{commit}, ")).unwrap_or_default();
     // Fails only for a second call, which does not happen.
@@ -84,7 +84,7 @@ mod tests {
             line(&"0".repeat(64), &longer),
             format!("{old} {new}\n"),
         ] {
-            assert_eq!(commit_in(record.as_bytes()), Some(*b"7aad5069da06"), "{record}");
+            assert_eq!(parse_commit(record.as_bytes()), Some(*b"7aad5069da06"), "{record}");
         }
         for record in [
             "",
@@ -95,7 +95,7 @@ mod tests {
             &format!("{old} ref\n"),
             &format!("{old}x"),
         ] {
-            assert_eq!(commit_in(record.as_bytes()), None, "{record}");
+            assert_eq!(parse_commit(record.as_bytes()), None, "{record}");
         }
     }
 }

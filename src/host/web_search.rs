@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
     let Search { choice, most } = place.settings.search.clone();
     let (service, base_url) = match choice {
-        SearchChoice::Model { by_name } => return SessionSearch::of_model(by_name, most),
+        SearchChoice::Model { by_name } => return SessionSearch::for_model(by_name, most),
         SearchChoice::Endpoint { service, base_url } => (service, base_url),
     };
     let kind = match service {
@@ -20,7 +20,7 @@ pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
     let name = service.as_str();
     let key = KeyOfService { name, environment: place.environment.clone(), credentials: place.credentials.clone() };
     match Endpoint::new(kind, &base_url, Arc::new(key)) {
-        Ok(endpoint) => SessionSearch::with(Arc::new(endpoint), most),
+        Ok(endpoint) => SessionSearch::with_engine(Arc::new(endpoint), most),
         Err(error) => {
             // The settings were checked, so this is an address that only the client refuses.
             tracing::warn!(%error, "the web search is not available");
@@ -43,13 +43,13 @@ impl KeyOfService {
 }
 
 impl SearchKey for KeyOfService {
-    fn missing(&self) -> Option<String> {
+    fn missing_hint(&self) -> Option<String> {
         if self.in_environment().is_some() {
             return None;
         }
         // It may have been saved since the session began.
-        self.credentials.look_again();
-        match self.credentials.kept(self.name) {
+        self.credentials.reload();
+        match self.credentials.storage_of(self.name) {
             Ok(Some(_)) => None,
             Ok(None) => {
                 let variable = search_key_variables(self.name).first().copied().unwrap_or_default();

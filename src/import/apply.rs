@@ -53,7 +53,7 @@ fn replace(file: &PlannedFile) -> Result<Option<PathBuf>, CliError> {
             return Ok((file.new.clone(), ()));
         }
         let problem = Problem::new(format!("`{}` changed after the plan was made, and was not written", file.shown));
-        Err(ConfigError::one(problem.hint("run the import again")))
+        Err(ConfigError::single(problem.hint("run the import again")))
     })?;
     Ok(backup)
 }

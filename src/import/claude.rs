@@ -53,7 +53,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
         }
         for (name, why) in UNSUPPORTED_DIRECTORIES {
             if sources.exists(root, name) {
-                settings.leave_out(&sources.place(root, name), *name, *why);
+                settings.leave_out(&sources.display_path(root, name), *name, *why);
             }
         }
     }
@@ -79,7 +79,7 @@ fn read_settings(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, sett
             }
         }
         if let Some(mode) = permissions.text("defaultMode", sources).filter(|mode| *mode != "default") {
-            settings.leave_out(place, format!("defaultMode `{mode}`"), mode_instead(mode));
+            settings.leave_out(place, format!("defaultMode `{mode}`"), equivalent_mode(mode));
         }
         for directory in permissions.texts("additionalDirectories", sources) {
             settings.leave_out(place, format!("additional directory `{directory}`"), "use `--add-dir DIR`");
@@ -95,7 +95,7 @@ fn read_settings(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, sett
     }
 }
 
-fn mode_instead(mode: &str) -> &'static str {
+fn equivalent_mode(mode: &str) -> &'static str {
     match mode {
         "bypassPermissions" => "no setting skips the policy; `--mode auto` asks only about high-risk actions",
         "acceptEdits" => "use `--mode auto-edit`, or set `[approval] mode` in config.toml",
@@ -179,7 +179,7 @@ fn read_servers(sources: &mut Sources, secrets: &SecretFinder, settings: &mut Ag
         }
     }
     if sources.exists(Root::Workspace, ".mcp.json") {
-        let place = sources.place(Root::Workspace, ".mcp.json");
+        let place = sources.display_path(Root::Workspace, ".mcp.json");
         settings.leave_out(&place, "MCP servers", "aye reads this file itself, once you trust the project");
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
     }
     if sources.exists(Root::User, "skills") {
         settings.leave_out(
-            &sources.place(Root::User, "skills"),
+            &sources.display_path(Root::User, "skills"),
             "skills",
             "move them to `~/.agents/skills`, where aye and other agents read skills",
         );
@@ -116,10 +116,10 @@ fn read_config(root: Root, level: Level, sources: &mut Sources, secrets: &Secret
     };
     let text = |key: &str| table.get(key).and_then(Value::as_str);
     if let Some(policy) = text("approval_policy") {
-        settings.leave_out(place, format!("approval_policy `{policy}`"), approvals_instead(policy));
+        settings.leave_out(place, format!("approval_policy `{policy}`"), equivalent_approvals(policy));
     }
     if let Some(mode) = text("sandbox_mode") {
-        settings.leave_out(place, format!("sandbox_mode `{mode}`"), sandbox_instead(mode));
+        settings.leave_out(place, format!("sandbox_mode `{mode}`"), equivalent_sandbox(mode));
     }
     read_web_search(place, level, &table, settings);
     if let Some(access) = table.get("sandbox_workspace_write").and_then(Value::as_table) {
@@ -155,7 +155,7 @@ fn read_config(root: Root, level: Level, sources: &mut Sources, secrets: &Secret
     }
 }
 
-fn approvals_instead(policy: &str) -> &'static str {
+fn equivalent_approvals(policy: &str) -> &'static str {
     match policy {
         "never" => "no setting skips the policy; `--mode auto` asks only about high-risk actions",
         "untrusted" => "aye asks about everything that the policy does not allow",
@@ -164,7 +164,7 @@ fn approvals_instead(policy: &str) -> &'static str {
     }
 }
 
-fn sandbox_instead(mode: &str) -> &'static str {
+fn equivalent_sandbox(mode: &str) -> &'static str {
     match mode {
         "danger-full-access" => "aye does not turn its sandbox off; `aye doctor` shows what it can do",
         "read-only" => "use `--mode plan`, or set `sandbox = \"read-only\"` under Shell.Exec in policy.toml",

@@ -52,7 +52,7 @@ impl CommandPattern {
 }
 
 /// Returns the words of a line that is one plain command.
-pub(super) fn plain_words(line: &str) -> Result<Vec<String>, String> {
+pub(super) fn split_plain_command(line: &str) -> Result<Vec<String>, String> {
     if line.contains(OPERATORS) {
         return Err("it matches more than one plain command".to_owned());
     }
@@ -93,6 +93,6 @@ mod tests {
 
     #[test]
     fn lines_with_operators_or_without_words_are_not_plain_commands() {
-        assert!(plain_words("a | b").is_err() && plain_words(" ").is_err());
+        assert!(split_plain_command("a | b").is_err() && split_plain_command(" ").is_err());
     }
 }

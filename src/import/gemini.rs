@@ -31,7 +31,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
         read_commands(root, level, sources, &mut settings);
         for (name, why) in [("policies", "write rules into policy.toml"), ("extensions", "aye has no extensions")] {
             if sources.exists(root, name) {
-                settings.leave_out(&sources.place(root, name), name, why);
+                settings.leave_out(&sources.display_path(root, name), name, why);
             }
         }
     }
@@ -40,7 +40,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
     }
     let has_own = ["AGENTS.md", "CLAUDE.md"].iter().any(|name| sources.exists(Root::Workspace, name));
     if sources.exists(Root::Workspace, "GEMINI.md") && !has_own {
-        let place = sources.place(Root::Workspace, "GEMINI.md");
+        let place = sources.display_path(Root::Workspace, "GEMINI.md");
         settings.leave_out(&place, "instructions", "aye reads AGENTS.md; write a line `@GEMINI.md` into it");
     }
     settings
@@ -200,13 +200,13 @@ fn read_commands(root: Root, level: Level, sources: &mut Sources, settings: &mut
         if prompt.contains("!{") {
             settings.leave_out(place, "`!{…}`", "aye does not run commands in prompts; the text is imported unchanged");
         }
-        let prompt = attached(&prompt.replace("{{args}}", "$ARGUMENTS"));
+        let prompt = convert_mentions(&prompt.replace("{{args}}", "$ARGUMENTS"));
         command_files::add_prompt(settings, place, level, &name, table.get("description").and_then(toml::Value::as_str), &prompt);
     }
 }
 
 /// Writes `@{path}` as `@path`.
-fn attached(prompt: &str) -> String {
+fn convert_mentions(prompt: &str) -> String {
     let mut parts = prompt.split("@{");
     let mut converted = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -229,6 +229,6 @@ mod tests {
         {
             assert_eq!(with_braces(given), expected);
         }
-        assert_eq!(attached("see @{docs/a.md} and @{no end"), "see @docs/a.md and @{no end");
+        assert_eq!(convert_mentions("see @{docs/a.md} and @{no end"), "see @docs/a.md and @{no end");
     }
 }

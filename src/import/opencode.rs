@@ -47,7 +47,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
         let skills = "move them to `~/.agents/skills` or `.agents/skills`, where aye and other agents read skills";
         for (name, why) in [("agent", "write agents to `.aye/agents`"), ("plugin", "aye has no plugins"), ("skill", skills)] {
             if sources.exists(root, name) {
-                settings.leave_out(&sources.place(root, name), name, why);
+                settings.leave_out(&sources.display_path(root, name), name, why);
             }
         }
     }

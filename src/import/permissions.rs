@@ -1,6 +1,6 @@
 //! Permissions of other agents as rules of a policy file. An allow becomes what "always allow" could save, and nothing more.
 
-use super::command_pattern::{CommandPattern, plain_words};
+use super::command_pattern::{CommandPattern, split_plain_command};
 use super::settings::{Level, Permission, Subject, Unsupported};
 use crate::config::grants::{self, Restriction, RestrictionSubject, RuleWithExamples};
 use crate::host::other_agents::Agent;
@@ -68,12 +68,12 @@ impl Judge<'_> {
                 Decision::Change(edit, _) if edit.capability().is_some_and(|capability| !grants(capability)) => {
                     change.in_force.extend((permission.verdict != VerdictKind::Allow).then(|| permission.text.clone()));
                     if permission.verdict == VerdictKind::Allow {
-                        change.left_out.push(left_out(permission, "your policy does not grant the capability".to_owned()));
+                        change.left_out.push(not_imported(permission, "your policy does not grant the capability".to_owned()));
                     }
                 }
                 Decision::Change(edit, narrowed) => edits.push((permission, edit, narrowed)),
                 Decision::InForce => change.in_force.push(permission.text.clone()),
-                Decision::LeftOut(why) => change.left_out.push(left_out(permission, why)),
+                Decision::LeftOut(why) => change.left_out.push(not_imported(permission, why)),
             }
         }
         self.edit_all(level, edits, &mut change);
@@ -82,17 +82,22 @@ impl Judge<'_> {
 
     /// Makes all changes at once, or one by one if one of them is not valid.
     fn edit_all(&self, level: Level, edits: Vec<(&Permission, Edit, Option<String>)>, change: &mut PolicyChange) {
-        let whole = edits.iter().try_fold(change.text.clone(), |text, (_, edit, _)| self.edited(&text, level, edit));
+        let whole = edits.iter().try_fold(change.text.clone(), |text, (_, edit, _)| self.apply_edit(&text, level, edit));
         if let Some(text) = whole.ok().filter(|text| is_valid(text, level).is_ok()) {
             for (permission, edit, narrowed) in edits {
-                change.count(permission, &edit, narrowed, self.edited(&change.text, level, &edit).as_deref() == Ok(&change.text));
+                change.count(
+                    permission,
+                    &edit,
+                    narrowed,
+                    self.apply_edit(&change.text, level, &edit).as_deref() == Ok(&change.text),
+                );
             }
             change.text = text;
             return;
         }
         for (permission, edit, narrowed) in edits {
             let edited = [edit.clone(), edit.without_examples()].into_iter().map(|edit| {
-                let text = self.edited(&change.text, level, &edit)?;
+                let text = self.apply_edit(&change.text, level, &edit)?;
                 is_valid(&text, level).map(|()| text)
             });
             match edited.reduce(Result::or) {
@@ -100,13 +105,13 @@ impl Judge<'_> {
                     change.count(permission, &edit, narrowed, text == change.text);
                     change.text = text;
                 }
-                Some(Err(why)) => change.left_out.push(left_out(permission, why)),
+                Some(Err(why)) => change.left_out.push(not_imported(permission, why)),
                 None => {}
             }
         }
     }
 
-    fn edited(&self, text: &str, level: Level, edit: &Edit) -> Result<String, String> {
+    fn apply_edit(&self, text: &str, level: Level, edit: &Edit) -> Result<String, String> {
         let text = match (level, edit) {
             (Level::Project, _) | (Level::User, Edit::DisableTools(_)) => text.to_owned(),
             (Level::User, Edit::Restrict(rules)) => {
@@ -118,9 +123,9 @@ impl Judge<'_> {
             Edit::Allow(rules) => {
                 let day = self.now.strftime("%Y-%m-%d");
                 let reason = format!("{}{day}, imported from {}", grants::REASON, self.agent.title());
-                grants::added_with_examples(&text, rules, &reason)
+                grants::add_rules_with_examples(&text, rules, &reason)
             }
-            Edit::Restrict(rules) => grants::restricted(&text, rules),
+            Edit::Restrict(rules) => grants::add_restrictions(&text, rules),
             Edit::DisableTools(names) => grants::with_disabled_tools(&text, names),
             Edit::BlockDomain(domain) => grants::with_blocked_domains(&text, std::slice::from_ref(domain)),
         }
@@ -173,7 +178,7 @@ impl Judge<'_> {
         if rules.is_empty() {
             return Ok(Decision::InForce);
         }
-        let narrowed = is_narrow.then(|| narrowed(&rules)).flatten();
+        let narrowed = is_narrow.then(|| describe_narrowing(&rules)).flatten();
         Ok(Decision::Change(Edit::Allow(rules.into_iter().map(with_examples).collect()), narrowed))
     }
 
@@ -234,7 +239,7 @@ impl Judge<'_> {
         let edit = match &permission.subject {
             Subject::Command(CommandPattern::Every) => command(vec![vec!["*".to_owned()]], false, Vec::new(), Vec::new()),
             Subject::Command(CommandPattern::Line(text)) => {
-                let words = without_path(plain_words(text)?);
+                let words = without_path(split_plain_command(text)?);
                 let not_match = vec![format!("{} x", line(&words))];
                 command(words.iter().map(|word| vec![word.clone()]).collect(), true, vec![line(&words)], not_match)
             }
@@ -261,7 +266,7 @@ impl Judge<'_> {
             Subject::Server(server, tool) if is_deny => {
                 Edit::DisableTools(vec![format!("Mcp.{}", server_tool(server, tool.as_deref()))])
             }
-            Subject::Search if !is_deny && self.searches_unasked() => {
+            Subject::Search if !is_deny && self.allows_unasked_search() => {
                 return Err("your policy allows web searches without approval: see `Network.Search`".to_owned());
             }
             // These need approval in any case.
@@ -284,7 +289,7 @@ impl Judge<'_> {
     }
 
     /// Returns whether the policy allows any web search without approval.
-    fn searches_unasked(&self) -> bool {
+    fn allows_unasked_search(&self) -> bool {
         let (query, service) = ("aye".to_owned(), "Brave".to_owned());
         let search = Action::Search { query, domains: Vec::new(), service, host: String::new() };
         self.enforcer.explain(&[search], self.now).verdict == VerdictKind::Allow
@@ -327,7 +332,7 @@ impl Edit {
     }
 }
 
-fn left_out(permission: &Permission, reason: String) -> Unsupported {
+fn not_imported(permission: &Permission, reason: String) -> Unsupported {
     let verdict = permission.verdict.as_str();
     Unsupported { place: permission.place.clone(), entry: format!("{verdict} {}", permission.text), reason }
 }
@@ -363,7 +368,7 @@ fn without_paths(words: &[Vec<String>]) -> Vec<Vec<String>> {
 }
 
 /// Describes rules that cover less than every command that begins with the words of a pattern.
-fn narrowed(rules: &[GrantRule]) -> Option<String> {
+fn describe_narrowing(rules: &[GrantRule]) -> Option<String> {
     let one = |rule: &GrantRule| match rule {
         GrantRule::Command(CommandRule { words, exact, sandboxed, message, .. }) => {
             let what = match (exact, message) {

@@ -139,17 +139,17 @@ impl Planner<'_> {
             entry: String::new(),
             reason: reason.clone(),
         });
-        plan.not_imported = malformed.chain(left_out).map(|entry| self.shown(&entry)).collect();
-        plan.narrowed = plan.narrowed.iter().map(|(entry, part)| (self.secrets.hide(entry), part.clone())).collect();
+        plan.not_imported = malformed.chain(left_out).map(|entry| self.to_not_imported(&entry)).collect();
+        plan.narrowed = plan.narrowed.iter().map(|(entry, part)| (self.secrets.redact(entry), part.clone())).collect();
         plan.files.retain(|file| file.old.as_deref() != Some(&file.new));
         Ok(plan)
     }
 
-    fn shown(&self, entry: &Unsupported) -> NotImported {
+    fn to_not_imported(&self, entry: &Unsupported) -> NotImported {
         NotImported {
             file: entry.place.clone(),
-            entry: self.secrets.hide(&entry.entry),
-            reason: self.secrets.hide(&entry.reason),
+            entry: self.secrets.redact(&entry.entry),
+            reason: self.secrets.redact(&entry.reason),
         }
     }
 
@@ -184,7 +184,7 @@ impl Planner<'_> {
             });
             is_valid(&base, level).map_err(|why| {
                 let problem = Problem::new(format!("`{}` is not valid", abbreviate_home(path, self.home))).because(why);
-                ConfigError::one(problem.hint("run `aye policy validate`, and fix the file first"))
+                ConfigError::single(problem.hint("run `aye policy validate`, and fix the file first"))
             })?;
             let PolicyChange { text, in_force, narrowed, left_out: not_imported } = judge.apply(&base, level, permissions);
             left_out.extend(not_imported);
@@ -213,7 +213,7 @@ impl Planner<'_> {
                 plan.in_force.push(label);
                 continue;
             }
-            let at_file = |error: ConfigError| error.at(format!("`{}`", abbreviate_home(path, self.home)));
+            let at_file = |error: ConfigError| error.with_location(format!("`{}`", abbreviate_home(path, self.home)));
             let Some(new) = servers::with_server(&text, name, &entry.server).map_err(at_file)? else {
                 let reason = "your config.toml has another server with this name".to_owned();
                 left_out.push(Unsupported { place: entry.place, entry: label, reason });

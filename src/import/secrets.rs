@@ -37,7 +37,7 @@ pub(crate) struct SecretFinder {
 
 /// A value that may be written, and the environment variable that it refers to, if it was a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Protected {
+pub(super) struct ProtectedValue {
     pub value: String,
     pub variable: Option<String>,
 }
@@ -48,7 +48,7 @@ impl SecretFinder {
     }
 
     /// Returns a string without its secrets, for the screen.
-    pub(crate) fn hide(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         self.redactor.hide(text).into_owned()
     }
 
@@ -77,16 +77,16 @@ impl SecretFinder {
     }
 
     /// Returns the value of a variable; a secret becomes a reference to `variable`.
-    pub(super) fn protect(&self, name: &str, value: &str, variable: &str) -> Protected {
+    pub(super) fn protect(&self, name: &str, value: &str, variable: &str) -> ProtectedValue {
         if self.is_secret(name, value) {
-            Protected { value: format!("${{{variable}}}"), variable: Some(variable.to_owned()) }
+            ProtectedValue { value: format!("${{{variable}}}"), variable: Some(variable.to_owned()) }
         } else {
-            Protected { value: value.to_owned(), variable: None }
+            ProtectedValue { value: value.to_owned(), variable: None }
         }
     }
 
     /// Returns whether the arguments of a program contain a secret.
-    pub(super) fn in_arguments(&self, words: &[String]) -> bool {
+    pub(super) fn has_secret_argument(&self, words: &[String]) -> bool {
         let option = |pair: &[String]| match pair {
             [name, value] => name.starts_with('-') && !value.starts_with('-') && self.is_secret(name, value),
             _ => false,
@@ -99,7 +99,7 @@ impl SecretFinder {
     }
 
     /// Returns whether an address contains a secret: a password, or a parameter.
-    pub(super) fn in_address(&self, url: &str) -> bool {
+    pub(super) fn has_secret_in_url(&self, url: &str) -> bool {
         let parameters = url.split_once('?').map_or("", |(_, parameters)| parameters);
         let parameter = |one: &str| one.split_once('=').is_some_and(|(name, value)| self.is_secret(name, value));
         let has_password = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).is_some_and(|host| host.contains('@'));
@@ -196,7 +196,11 @@ mod tests {
             ("PACKAGE", "modelcontextprotocol-server-filesystem"),
             ("EMPTY", ""),
         ] {
-            assert_eq!(finder.protect(name, value, "V"), Protected { value: value.to_owned(), variable: None }, "{name}={value}");
+            assert_eq!(
+                finder.protect(name, value, "V"),
+                ProtectedValue { value: value.to_owned(), variable: None },
+                "{name}={value}"
+            );
         }
     }
 
@@ -210,15 +214,15 @@ mod tests {
             "-y server a8f5f167f44f4964e6c998dee827110c",
             "--header x ghp_9fK2mQ7xZ4vB1nL8kW3tR6yU0pS5dG2hJ7c",
         ] {
-            assert!(finder.in_arguments(&words(line)), "{line}");
+            assert!(finder.has_secret_argument(&words(line)), "{line}");
         }
         for line in ["-y @modelcontextprotocol/server-filesystem .", "--port 8080 --verbose", "run --rm -i mcp/fetch:latest"] {
-            assert!(!finder.in_arguments(&words(line)), "{line}");
+            assert!(!finder.has_secret_argument(&words(line)), "{line}");
         }
         for url in ["https://user:pass@h/mcp", "https://h/mcp?api_key=abc", "https://h/a8f5f167f44f4964e6c998dee827110c/mcp"] {
-            assert!(finder.in_address(url), "{url}");
+            assert!(finder.has_secret_in_url(url), "{url}");
         }
-        assert!(!finder.in_address("https://docs.example.org/mcp?version=2&lang=en"));
+        assert!(!finder.has_secret_in_url("https://docs.example.org/mcp?version=2&lang=en"));
     }
 
     #[test]

@@ -45,7 +45,7 @@ fn convert(name: &str, found: ServerDescription, secrets: &SecretFinder) -> Resu
         (None, Some(url)) if url.contains("${") => {
             return Err("its address contains a variable, which aye expands only in `env` and `headers`".to_owned());
         }
-        (None, Some(url)) if secrets.in_address(url) => {
+        (None, Some(url)) if secrets.has_secret_in_url(url) => {
             return Err(format!("its address contains a secret; add it with `aye mcp add {name} URL` and a header instead"));
         }
         (None, Some(url)) => check_url(url)?,
@@ -55,7 +55,7 @@ fn convert(name: &str, found: ServerDescription, secrets: &SecretFinder) -> Resu
     if words.iter().any(|word| word.contains("${")) {
         return Err("its command contains a variable, which aye expands only in `env` and `headers`".to_owned());
     }
-    if secrets.in_arguments(&words) {
+    if secrets.has_secret_argument(&words) {
         return Err("its arguments contain a secret; put the secret into an environment variable of the program".to_owned());
     }
     let mut variables = Vec::new();

@@ -80,16 +80,16 @@ impl Sources {
 
     /// Reads a file; `None` if it does not exist or cannot be read, which is reported.
     pub(super) fn file(&mut self, root: Root, name: &str) -> Option<SourceFile> {
-        self.file_up_to(root, name, MAX_BYTES)
+        self.read_limited(root, name, MAX_BYTES)
     }
 
     /// Reads a file of at most this many bytes.
-    pub(super) fn file_up_to(&mut self, root: Root, name: &str, most: u64) -> Option<SourceFile> {
+    pub(super) fn read_limited(&mut self, root: Root, name: &str, most: u64) -> Option<SourceFile> {
         let path = self.directory(root).join(name);
         if self.is_inside_twice(root) {
             return None;
         }
-        self.file_at(root, &path, most)
+        self.read_at(root, &path, most)
     }
 
     /// Reads a JSON file; `None` if there is none, or if it is malformed, which is reported.
@@ -99,7 +99,7 @@ impl Sources {
         name: &str,
         most: u64,
     ) -> Option<(String, serde_json::Map<String, serde_json::Value>)> {
-        let file = self.file_up_to(root, name, most)?;
+        let file = self.read_limited(root, name, most)?;
         match super::document::json(&file.text) {
             Ok(serde_json::Value::Object(entries)) => Some((file.place, entries)),
             Ok(_) => {
@@ -119,7 +119,7 @@ impl Sources {
     }
 
     /// Returns the path of a file, as shown to users.
-    pub(super) fn place(&self, root: Root, name: &str) -> String {
+    pub(super) fn display_path(&self, root: Root, name: &str) -> String {
         abbreviate_home(&self.directory(root).join(name), &self.home)
     }
 
@@ -139,7 +139,7 @@ impl Sources {
         }
         let named = |path: PathBuf| {
             let name = path.strip_prefix(&directory).ok()?.with_extension("");
-            let file = self.file_at(root, &path, MAX_BYTES)?;
+            let file = self.read_at(root, &path, MAX_BYTES)?;
             Some((name.to_str()?.to_owned(), file))
         };
         paths.into_iter().filter_map(named).collect()
@@ -174,7 +174,7 @@ impl Sources {
         }
     }
 
-    fn file_at(&mut self, root: Root, path: &Path, most: u64) -> Option<SourceFile> {
+    fn read_at(&mut self, root: Root, path: &Path, most: u64) -> Option<SourceFile> {
         let place = abbreviate_home(path, &self.home);
         match path.symlink_metadata() {
             Ok(_) => {}

@@ -1,7 +1,7 @@
 //! Arguments of a call as they arrive: stored up to a limit, and usable as an object only once they are complete.
 
 use super::limits::{ALL_ARGUMENT_BYTES, ARGUMENT_HEAD_BYTES};
-use crate::protocol::{ARGUMENT_BYTES, Arguments, Part, cut_before};
+use crate::protocol::{ARGUMENT_BYTES, Arguments, Part, cut_position_before};
 use serde_json::{Map, Value};
 
 /// Arguments in parts.
@@ -19,8 +19,8 @@ impl ArgumentBuffer {
         if self.bytes <= ARGUMENT_BYTES {
             self.text.push_str(piece);
         } else if fitted {
-            self.text.push_str(&piece[..cut_before(piece, ARGUMENT_HEAD_BYTES)]);
-            self.text.truncate(cut_before(&self.text, ARGUMENT_HEAD_BYTES));
+            self.text.push_str(&piece[..cut_position_before(piece, ARGUMENT_HEAD_BYTES)]);
+            self.text.truncate(cut_position_before(&self.text, ARGUMENT_HEAD_BYTES));
             self.text.shrink_to_fit();
         }
     }
@@ -52,36 +52,36 @@ impl ArgumentBuffer {
         if !ended {
             return Arguments::Malformed(self.text.clone());
         }
-        if let Some(limit) = Arguments::exceeded_limit(&self.text) {
-            return Arguments::over_limit(&self.text[..cut_before(&self.text, ARGUMENT_HEAD_BYTES)], &limit);
+        if let Some(limit) = Arguments::describe_exceeded_limit(&self.text) {
+            return Arguments::over_limit(&self.text[..cut_position_before(&self.text, ARGUMENT_HEAD_BYTES)], &limit);
         }
         Arguments::parse(&self.text)
     }
 }
 
 /// Parses arguments that arrived complete.
-pub(super) fn whole(json: &str, ended: bool) -> Arguments {
+pub(super) fn parse_complete(json: &str, ended: bool) -> Arguments {
     let mut pieces = ArgumentBuffer::default();
     pieces.push(json);
     pieces.arguments(ended)
 }
 
 /// Returns arguments that arrived as an object in a larger event.
-pub(super) fn of_map(map: Map<String, Value>, ended: bool) -> Arguments {
+pub(super) fn from_map(map: Map<String, Value>, ended: bool) -> Arguments {
     let json = Value::Object(map);
     let text = json.to_string();
-    match (whole(&text, ended), json) {
+    match (parse_complete(&text, ended), json) {
         (Arguments::Object(_), Value::Object(map)) => Arguments::Object(map),
         (arguments, _) => arguments,
     }
 }
 
 /// Removes the arguments of calls beyond the limit for all calls together.
-pub(super) fn within_limit(content: &mut [Part]) {
+pub(super) fn enforce_limit(content: &mut [Part]) {
     let mut bytes = 0;
     for part in content {
         let Part::ToolCall(call) = part else { continue };
-        let own = bytes_of(&call.arguments);
+        let own = argument_bytes(&call.arguments);
         if bytes + own > ALL_ARGUMENT_BYTES {
             let limit = format!("all calls of one response may have at most {ALL_ARGUMENT_BYTES} bytes of arguments");
             call.arguments = Arguments::over_limit("", &limit);
@@ -91,17 +91,17 @@ pub(super) fn within_limit(content: &mut [Part]) {
     }
 }
 
-fn bytes_of(arguments: &Arguments) -> usize {
-    fn of_value(value: &Value) -> usize {
+fn argument_bytes(arguments: &Arguments) -> usize {
+    fn value_bytes(value: &Value) -> usize {
         match value {
             Value::String(text) => text.len(),
-            Value::Array(values) => values.iter().map(of_value).sum::<usize>() + values.len(),
-            Value::Object(map) => map.iter().map(|(key, value)| key.len() + of_value(value)).sum(),
+            Value::Array(values) => values.iter().map(value_bytes).sum::<usize>() + values.len(),
+            Value::Object(map) => map.iter().map(|(key, value)| key.len() + value_bytes(value)).sum(),
             Value::Null | Value::Bool(_) | Value::Number(_) => size_of::<Value>(),
         }
     }
     match arguments {
-        Arguments::Object(map) => map.iter().map(|(key, value)| key.len() + of_value(value)).sum(),
+        Arguments::Object(map) => map.iter().map(|(key, value)| key.len() + value_bytes(value)).sum(),
         Arguments::Malformed(text) => text.len(),
     }
 }
@@ -144,7 +144,7 @@ mod tests {
             })
         };
         let mut content: Vec<Part> = (0..20).map(call).collect();
-        within_limit(&mut content);
+        enforce_limit(&mut content);
         let runs = |part: &Part| matches!(part, Part::ToolCall(call) if call.arguments.fault().is_none());
         assert_eq!(content.iter().map(runs).collect::<Vec<_>>(), (0..20).map(|number| number < 16).collect::<Vec<_>>());
     }
@@ -152,19 +152,19 @@ mod tests {
     #[test]
     fn unfinished_calls_do_not_run_even_with_valid_arguments() {
         for json in [r#"{"path":"a"}"#, "", "{}", r#"{"path":"#, r#""{\"path\":\"a\"}""#] {
-            assert!(matches!(whole(json, false), Arguments::Malformed(_)), "{json}");
+            assert!(matches!(parse_complete(json, false), Arguments::Malformed(_)), "{json}");
         }
-        assert_eq!(whole(r#"{"path":"a"}"#, false).fault(), Some(ArgumentFault::Unfinished));
-        assert_eq!(whole(r#"{"path":"#, true).fault(), Some(ArgumentFault::NotAnObject));
+        assert_eq!(parse_complete(r#"{"path":"a"}"#, false).fault(), Some(ArgumentFault::Unfinished));
+        assert_eq!(parse_complete(r#"{"path":"#, true).fault(), Some(ArgumentFault::NotAnObject));
     }
 
     #[test]
     fn arguments_with_too_many_values_or_levels_are_rejected() {
         let many = format!(r#"{{"list":[{}0]}}"#, "0,".repeat(20_000));
-        assert!(matches!(whole(&many, true).fault(), Some(ArgumentFault::OverLimit(_))));
+        assert!(matches!(parse_complete(&many, true).fault(), Some(ArgumentFault::OverLimit(_))));
         let deep = format!(r#"{{"list":{}{}}}"#, "[".repeat(10_000), "]".repeat(10_000));
-        assert_eq!(whole(&deep, true).fault(), Some(ArgumentFault::NotAnObject));
+        assert_eq!(parse_complete(&deep, true).fault(), Some(ArgumentFault::NotAnObject));
         let text = format!(r#"{{"content":"{}"}}"#, "[{,".repeat(100_000));
-        assert!(matches!(whole(&text, true), Arguments::Object(_)), "what is in a text is no value");
+        assert!(matches!(parse_complete(&text, true), Arguments::Object(_)), "what is in a text is no value");
     }
 }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Function that creates headers from an API key.
-pub(super) type Make = fn(Option<String>) -> Vec<(&'static str, String)>;
+pub(super) type HeaderFactory = fn(Option<String>) -> Vec<(&'static str, String)>;
 
 /// Minimum length for redaction; a shorter key would match by chance.
 const MIN_BYTES: usize = 8;
@@ -17,13 +17,13 @@ const MIN_BYTES: usize = 8;
 /// Headers with the API key. A key that is looked up later is available with the first request.
 pub(super) struct Key {
     secret: Option<Secret>,
-    make: Make,
-    looked_up: Mutex<LookedUp>,
+    make: HeaderFactory,
+    looked_up: Mutex<CachedKey>,
 }
 
 /// State of a key that is looked up later.
 #[derive(Default)]
-struct LookedUp {
+struct CachedKey {
     /// Last key, which the redactor may not know.
     key: Option<String>,
     /// Key that the provider rejected, so that another one is looked up.
@@ -31,13 +31,13 @@ struct LookedUp {
 }
 
 impl Key {
-    pub(crate) fn new(secret: Option<Secret>, make: Make) -> Self {
+    pub(crate) fn new(secret: Option<Secret>, make: HeaderFactory) -> Self {
         Self { secret, make, looked_up: Mutex::default() }
     }
 
     pub(crate) fn is_absent(&self) -> bool {
         match &self.secret {
-            Some(Secret(SecretValue::Text(key))) => filled(key).is_none(),
+            Some(Secret(SecretValue::Text(key))) => non_empty(key).is_none(),
             Some(Secret(SecretValue::Later(_) | SecretValue::Renewable(_))) => false,
             None => true,
         }
@@ -46,14 +46,14 @@ impl Key {
     pub(crate) async fn headers(&self, speaker: &ErrorContext) -> Result<Headers, ModelError> {
         let key = match &self.secret {
             Some(Secret(SecretValue::Later(ask))) => {
-                let known = self.looked_up().key.clone();
+                let known = self.lock_cache().key.clone();
                 Some(match known {
                     Some(known) => known,
-                    None => self.ask(Arc::clone(ask), speaker).await?,
+                    None => self.look_up(Arc::clone(ask), speaker).await?,
                 })
             }
-            Some(Secret(SecretValue::Renewable(ask))) => Some(self.renewed(Arc::clone(ask)).await?),
-            Some(Secret(SecretValue::Text(key))) => filled(key),
+            Some(Secret(SecretValue::Renewable(ask))) => Some(self.renew(Arc::clone(ask)).await?),
+            Some(Secret(SecretValue::Text(key))) => non_empty(key),
             None => None,
         };
         Ok((self.make)(key).into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect())
@@ -62,51 +62,51 @@ impl Key {
     /// Records that the provider rejected the key. Returns whether another one may be looked up, so that a retry makes sense.
     pub(crate) fn reject(&self) -> bool {
         let Some(Secret(SecretValue::Renewable(_))) = &self.secret else { return false };
-        let mut looked_up = self.looked_up();
+        let mut looked_up = self.lock_cache();
         let key = looked_up.key.clone();
         looked_up.rejected = key;
         looked_up.rejected.is_some()
     }
 
-    async fn ask(
+    async fn look_up(
         &self,
         ask: Arc<dyn Fn() -> Result<String, String> + Send + Sync>,
         speaker: &ErrorContext,
     ) -> Result<String, ModelError> {
         let key = tokio::task::spawn_blocking(move || ask()).await;
         let key = key.unwrap_or_else(|_| Err("the API key cannot be looked up".to_owned()));
-        let key = key.and_then(|key| filled(&key).ok_or_else(|| format!("no API key is saved for `{}`", speaker.provider)));
+        let key = key.and_then(|key| non_empty(&key).ok_or_else(|| format!("no API key is saved for `{}`", speaker.provider)));
         let key = key.map_err(|message| {
             let hint =
                 format!("run `aye auth login {}` to save a key; an environment variable takes precedence", speaker.provider);
             Failure::new(FailureKind::Authentication, message, hint).with_remedy(Remedy::SaveKey)
         })?;
-        self.looked_up().key = Some(key.clone());
+        self.lock_cache().key = Some(key.clone());
         Ok(key)
     }
 
-    async fn renewed(&self, ask: RenewKey) -> Result<String, ModelError> {
-        let rejected = self.looked_up().rejected.take();
+    async fn renew(&self, ask: RenewKey) -> Result<String, ModelError> {
+        let rejected = self.lock_cache().rejected.take();
         let key = tokio::task::spawn_blocking(move || ask(rejected.as_deref())).await;
         let lost = || Failure::new(FailureKind::Authentication, "the API key cannot be looked up", "try again");
         let key = key.unwrap_or_else(|_| Err(lost()))?;
-        self.looked_up().key = Some(key.clone());
+        self.lock_cache().key = Some(key.clone());
         Ok(key)
     }
 
     /// Hides the key in an error, because a provider may repeat parts of the request.
-    pub(crate) fn hidden_in(&self, mut error: ModelError) -> ModelError {
-        if let Some(key) = self.looked_up().key.as_ref().filter(|key| key.len() >= MIN_BYTES) {
+    pub(crate) fn redact(&self, mut error: ModelError) -> ModelError {
+        if let Some(key) = self.lock_cache().key.as_ref().filter(|key| key.len() >= MIN_BYTES) {
             error.failure.message = error.failure.message.replace(key, "[key]");
         }
         error
     }
 
-    fn looked_up(&self) -> MutexGuard<'_, LookedUp> {
+    fn lock_cache(&self) -> MutexGuard<'_, CachedKey> {
         self.looked_up.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn filled(key: &str) -> Option<String> {
+fn non_empty(key: &str) -> Option<String> {
     Some(key.trim()).filter(|key| !key.is_empty()).map(str::to_owned)
 }

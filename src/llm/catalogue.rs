@@ -42,7 +42,7 @@ pub(crate) struct Provenance {
 
 impl Catalogue {
     /// Adds the user's list; the error contains its mistakes with line numbers.
-    pub(crate) fn with_own(self, text: &str) -> Result<Self, Vec<(usize, String)>> {
+    pub(crate) fn with_user_list(self, text: &str) -> Result<Self, Vec<(usize, String)>> {
         Ok(Self { own: Some(Arc::new(entry::read(text)?)), ..self })
     }
 
@@ -52,7 +52,7 @@ impl Catalogue {
     }
 
     /// Returns the name under which a model is listed.
-    fn listed_as<'a>(&'a self, full_name: &'a str) -> &'a str {
+    fn listed_name<'a>(&'a self, full_name: &'a str) -> &'a str {
         self.deployments.get(full_name).map_or(full_name, String::as_str)
     }
 
@@ -73,8 +73,8 @@ impl Catalogue {
 
     /// Returns where the entry of a model comes from. A downloaded entry that says the same as the built-in one keeps its provenance.
     pub(crate) fn provenance(&self, full_name: &str) -> Provenance {
-        let listed = built_in().exactly(full_name);
-        let downloaded = self.updated.as_ref().and_then(|updated| updated.exactly(full_name));
+        let listed = built_in().find_exact(full_name);
+        let downloaded = self.updated.as_ref().and_then(|updated| updated.find_exact(full_name));
         let same = |card: &&Card| listed.is_some_and(|listed| card.repeats(listed));
         let card = downloaded.filter(|card| !same(card)).or(listed).or(downloaded);
         card.map(|card| Provenance { documentation: card.source.clone(), verified: card.verified }).unwrap_or_default()
@@ -83,9 +83,9 @@ impl Catalogue {
     /// Returns the facts about `provider/name`; for an unlisted model, the abilities of its family, the assumed context window and no
     /// price.
     pub(crate) fn facts(&self, full_name: &str) -> ModelFacts {
-        let mut facts = built_in().facts(self.listed_as(full_name), unknown(full_name));
+        let mut facts = built_in().facts(self.listed_name(full_name), unknown_model(full_name));
         if let Some(updated) = &self.updated {
-            facts = updated.facts(self.listed_as(full_name), facts);
+            facts = updated.facts(self.listed_name(full_name), facts);
         }
         if let Some(own) = &self.own {
             facts = own.facts(full_name, facts);
@@ -95,21 +95,21 @@ impl Catalogue {
 
     /// Returns whether a list contains exactly this model, so that no server needs to be queried.
     pub(crate) fn lists(&self, full_name: &str) -> bool {
-        let own = self.own.as_ref().and_then(|own| own.exactly(full_name)).is_some_and(|card| card.context_window.is_some());
-        let updated = self.updated.as_ref().is_some_and(|updated| updated.exactly(self.listed_as(full_name)).is_some());
-        own || updated || built_in().exactly(self.listed_as(full_name)).is_some()
+        let own = self.own.as_ref().and_then(|own| own.find_exact(full_name)).is_some_and(|card| card.context_window.is_some());
+        let updated = self.updated.as_ref().is_some_and(|updated| updated.find_exact(self.listed_name(full_name)).is_some());
+        own || updated || built_in().find_exact(self.listed_name(full_name)).is_some()
     }
 
     /// Applies the user's entry for a model over other facts.
-    pub(crate) fn over(&self, facts: ModelFacts) -> ModelFacts {
-        match self.own.as_ref().and_then(|own| own.exactly(&facts.name)) {
-            Some(card) => card.over(facts),
+    pub(crate) fn apply_user_entry(&self, facts: ModelFacts) -> ModelFacts {
+        match self.own.as_ref().and_then(|own| own.find_exact(&facts.name)) {
+            Some(card) => card.apply_to(facts),
             None => facts,
         }
     }
 
     /// Returns the listed models of a provider, the user's first.
-    pub(crate) fn of_provider(&self, provider: &str) -> Vec<ModelFacts> {
+    pub(crate) fn models_of_provider(&self, provider: &str) -> Vec<ModelFacts> {
         let mut names: Vec<String> = Vec::new();
         let added = self.own.iter().chain(&self.updated).flat_map(|cards| &cards.models);
         for card in added.chain(&built_in().models) {
@@ -125,15 +125,16 @@ impl Catalogue {
         let (provider, asked) = super::split_name(full_name)?;
         let asked = asked.to_ascii_lowercase();
         let distance = |name: &str| strsim::damerau_levenshtein(&name.to_ascii_lowercase(), &asked);
-        let names = self.of_provider(provider).into_iter().filter_map(|facts| Some(facts.name.split_once('/')?.1.to_owned()));
+        let names =
+            self.models_of_provider(provider).into_iter().filter_map(|facts| Some(facts.name.split_once('/')?.1.to_owned()));
         let near = names.filter(|name| distance(name) > 0 && distance(name) <= 1 + name.len() / 5);
         near.min_by_key(|name| distance(name)).map(|name| format!("{provider}/{name}"))
     }
 }
 
 impl Cards {
-    fn exactly(&self, full_name: &str) -> Option<&Card> {
-        self.models.iter().find(|card| name::is_named(&card.name, full_name))
+    fn find_exact(&self, full_name: &str) -> Option<&Card> {
+        self.models.iter().find(|card| name::is_same_model(&card.name, full_name))
     }
 
     /// Applies this list over earlier facts.
@@ -145,12 +146,12 @@ impl Cards {
             reasoning: before.reasoning || of(&self.reasoning_families),
             ..before
         };
-        if let Some(card) = self.exactly(full_name) {
-            return card.over(by_family);
+        if let Some(card) = self.find_exact(full_name) {
+            return card.apply_to(by_family);
         }
-        match self.sold_by_another(full_name) {
+        match self.find_at_maker(full_name) {
             Some(card) => {
-                let facts = Card { price: None, ..card.clone() }.over(by_family);
+                let facts = Card { price: None, ..card.clone() }.apply_to(by_family);
                 let there = card.price.filter(|_| facts.price.is_none());
                 let there = there.map(|price| PriceElsewhere { model: card.name.clone(), price });
                 ModelFacts { price_elsewhere: there.or(facts.price_elsewhere), ..facts }
@@ -160,8 +161,8 @@ impl Cards {
     }
 
     /// Returns the same model of its maker, or an open one. It has the same abilities, but may have another price.
-    fn sold_by_another(&self, full_name: &str) -> Option<&Card> {
-        let asked = name::bare(full_name);
+    fn find_at_maker(&self, full_name: &str) -> Option<&Card> {
+        let asked = name::bare_name(full_name);
         let made = self.models.iter().find(|card| {
             let (seller, listed) = card.name.split_once('/').unwrap_or_default();
             seller != OPEN && name::is_bare(listed, &asked)
@@ -169,7 +170,7 @@ impl Cards {
         made.or_else(|| {
             let open = self.models.iter().filter_map(|card| {
                 let listed = card.name.strip_prefix(OPEN)?.strip_prefix('/')?;
-                name::begins(listed, &asked).then_some((listed.len(), card))
+                name::is_variant_of(listed, &asked).then_some((listed.len(), card))
             });
             open.max_by_key(|(length, _)| *length).map(|(_, card)| card)
         })
@@ -179,11 +180,11 @@ impl Cards {
 impl Card {
     /// Returns whether this entry adds nothing to another entry of the same model.
     fn repeats(&self, other: &Self) -> bool {
-        let base = ModelFacts { name: other.name.clone(), ..built_in().facts(&other.name, unknown(&other.name)) };
-        self.over(base.clone()) == base
+        let base = ModelFacts { name: other.name.clone(), ..built_in().facts(&other.name, unknown_model(&other.name)) };
+        self.apply_to(base.clone()) == base
     }
 
-    fn over(&self, facts: ModelFacts) -> ModelFacts {
+    fn apply_to(&self, facts: ModelFacts) -> ModelFacts {
         let efforts = self.efforts.clone();
         // `reasoning` alone says only whether there are efforts.
         let reasoning = efforts.as_ref().map(|efforts| !efforts.is_empty()).or(self.reasoning).unwrap_or(facts.reasoning);
@@ -203,7 +204,7 @@ impl Card {
 }
 
 /// Returns the facts about an unknown model.
-fn unknown(full_name: &str) -> ModelFacts {
+fn unknown_model(full_name: &str) -> ModelFacts {
     ModelFacts {
         name: full_name.to_owned(),
         context_window: UNKNOWN_WINDOW,

@@ -3,7 +3,7 @@
 use super::auth::Key;
 use super::error::ErrorContext;
 use super::{Account, ProviderSpec};
-use crate::cloud::aws::Unsigned;
+use crate::cloud::aws::UnsignedRequest;
 use crate::ports::ModelError;
 use crate::protocol::{Failure, FailureKind, Problem};
 use crate::sys::http::{Headers, Reply, Server, Timeouts};
@@ -35,7 +35,7 @@ impl Connection {
         let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
         server.address().clone_into(&mut speaker.base_url);
         let headers = spec.headers.0.iter().map(|(name, value)| (Cow::Owned(name.clone()), value.clone())).collect();
-        let key = Key::new(spec.key.clone(), spec.service.headers_of(spec.api));
+        let key = Key::new(spec.key.clone(), spec.service.auth_headers(spec.api));
         Ok(Self { server, key, account: spec.account.clone(), headers, speaker })
     }
 
@@ -63,8 +63,8 @@ impl Connection {
     }
 
     /// Hides the key in an error.
-    pub(crate) fn hidden_in(&self, error: ModelError) -> ModelError {
-        self.key.hidden_in(error)
+    pub(crate) fn redact(&self, error: ModelError) -> ModelError {
+        self.key.redact(error)
     }
 
     /// Sends `body` and waits for the head of the response. If the server rejects a key that can be renewed, the request is sent
@@ -80,7 +80,9 @@ impl Connection {
     /// Checks that there are credentials, without a request to the provider.
     pub(crate) async fn check_account(&self) -> Result<(), Failure> {
         match &self.account {
-            Some(account) => account.check().await.map_err(|problem| Failure::of_problem(FailureKind::Authentication, &problem)),
+            Some(account) => {
+                account.check().await.map_err(|problem| Failure::from_problem(FailureKind::Authentication, &problem))
+            }
             None => Ok(()),
         }
     }
@@ -112,9 +114,9 @@ impl Connection {
             return Ok(headers);
         };
         let path = format!("{}{path}", self.server.base_path());
-        let request = Unsigned { method, host: self.server.host(), path: &path, body };
+        let request = UnsignedRequest { method, host: self.server.host(), path: &path, body };
         let own = account.headers(request).await;
-        headers.extend(own.map_err(|problem| Failure::of_problem(FailureKind::Authentication, &problem))?);
+        headers.extend(own.map_err(|problem| Failure::from_problem(FailureKind::Authentication, &problem))?);
         Ok(headers)
     }
 
@@ -140,7 +142,7 @@ fn is_expired(reply: &Reply) -> bool {
 }
 
 impl Account {
-    async fn headers(&self, request: Unsigned<'_>) -> Result<Headers, Problem> {
+    async fn headers(&self, request: UnsignedRequest<'_>) -> Result<Headers, Problem> {
         match self {
             Self::Google(account) => account.headers().await,
             Self::Aws(account) => account.headers(request).await,

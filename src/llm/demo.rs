@@ -192,7 +192,7 @@ impl Model for Demo {
         let pace = self.pace;
         Box::pin(async_stream::try_stream! {
             let turn = conversation.choose(&request.messages).cloned();
-            let turn = turn.ok_or_else(|| ModelError::from(unrecorded()))?;
+            let turn = turn.ok_or_else(|| ModelError::from(unrecorded_failure()))?;
             for word in turn.thinking.split_inclusive(' ') {
                 wait(pace).await;
                 yield Delta::Reasoning(word.to_owned());
@@ -239,7 +239,7 @@ fn usage(request: &ModelRequest, turn: &Turn) -> Usage {
     }
 }
 
-fn unrecorded() -> Failure {
+fn unrecorded_failure() -> Failure {
     Failure::new(FailureKind::Internal, "the recording has no response for this request", "start `aye demo` again")
 }
 

@@ -4,9 +4,9 @@ mod body;
 mod classify;
 mod retry_after;
 
-use body::{ErrorFields, holds_error, read_body};
-use classify::kind_of;
-pub(super) use retry_after::{RetryHints, asked};
+use body::{ErrorFields, is_error_body, read_body};
+use classify::classify;
+pub(super) use retry_after::{RetryHints, parse_headers};
 
 use super::sse::SseError;
 use crate::ports::ModelError;
@@ -33,7 +33,7 @@ impl ErrorContext {
     }
 
     /// Returns the error of a response with an error status, or with an error in its body.
-    pub(crate) fn refused(&self, status: u16, status_line: &str, body: &[u8], hints: RetryHints) -> ModelError {
+    pub(crate) fn status_error(&self, status: u16, status_line: &str, body: &[u8], hints: RetryHints) -> ModelError {
         let words = read_body(status_line, body);
         let status = if status < 300 { words.status.unwrap_or(0) } else { status };
         let wait = hints.wait.or(words.wait);
@@ -51,7 +51,7 @@ impl ErrorContext {
     }
 
     /// Returns the parts of an error that concern the request: its message, and the names of the fields it refers to.
-    pub(crate) fn complaint(body: &[u8]) -> String {
+    pub(crate) fn error_details(body: &[u8]) -> String {
         let words = read_body("", body);
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) else { return words.message };
         let param = ["/error/param", "/param"].iter().find_map(|path| value.pointer(path)?.as_str()).unwrap_or_default();
@@ -68,16 +68,16 @@ impl ErrorContext {
     }
 
     /// Returns the error of an interrupted stream.
-    pub(crate) fn broken(&self, error: SseError) -> ModelError {
+    pub(crate) fn interrupted_stream(&self, error: SseError) -> ModelError {
         match error {
             SseError::Http(error) => self.transport(&error),
-            SseError::NotEvents(body) if is_refusal(&body) => self.refused(200, "200 OK", &body, RetryHints::default()),
+            SseError::NotEvents(body) if is_refusal(&body) => self.status_error(200, "200 OK", &body, RetryHints::default()),
             SseError::NotEvents(body) => {
-                let text = if body.is_empty() { "nothing".to_owned() } else { format!("`{}`", shown(&body)) };
-                self.garbage(&format!("expected an event stream from `{}`, got {text}", self.base_url))
+                let text = if body.is_empty() { "nothing".to_owned() } else { format!("`{}`", body_excerpt(&body)) };
+                self.unexpected_body(&format!("expected an event stream from `{}`, got {text}", self.base_url))
             }
             SseError::Damaged => Failure::new(FailureKind::CutStream, error.to_string(), "try again").into(),
-            SseError::TooLarge | SseError::NotText => self.garbage(&error.to_string()),
+            SseError::TooLarge | SseError::NotText => self.unexpected_body(&error.to_string()),
         }
     }
 
@@ -131,26 +131,26 @@ impl ErrorContext {
     }
 
     /// Returns the error of a response without its end marker.
-    pub(crate) fn cut(&self) -> ModelError {
+    pub(crate) fn missing_end(&self) -> ModelError {
         let message = format!("the response of `{}` ended early", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
     /// Returns the error of a body without any event.
-    pub(crate) fn empty(&self) -> ModelError {
+    pub(crate) fn empty_body(&self) -> ModelError {
         let message = format!("`{}` sent an empty response", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
     /// Returns the error of a stream with keep-alive events only.
-    pub(crate) fn mute(&self, seconds: u64) -> ModelError {
+    pub(crate) fn no_content(&self, seconds: u64) -> ModelError {
         let message = format!("`{}` kept the connection open for {seconds} s without a response", self.provider);
         let hint = "try again, or raise `llm.idle_timeout_seconds` for a slow server";
         Failure::new(FailureKind::Timeout, message, hint).into()
     }
 
     /// Returns the error of a response over a limit. It is not retried, because the next response would be as long, and each is billed.
-    pub(crate) fn endless(&self, over: &str) -> ModelError {
+    pub(crate) fn over_limit(&self, over: &str) -> ModelError {
         let message = format!("the response of `{}` was too long and was cut off: {over}", self.provider);
         let mut failure = Failure::new(FailureKind::Protocol, message, "rephrase the prompt, or choose another model with -m");
         failure.retryable = false;
@@ -158,13 +158,13 @@ impl ErrorContext {
     }
 
     /// Returns the error of a body that is not a response of this API.
-    pub(crate) fn garbage(&self, what: &str) -> ModelError {
+    pub(crate) fn unexpected_body(&self, what: &str) -> ModelError {
         let hint = format!("check that `{}` is the address of a `{}` API", self.base_url, self.provider);
         Failure::new(FailureKind::Protocol, what, hint).into()
     }
 
     fn judge(&self, status: u16, words: ErrorFields) -> Failure {
-        let kind = kind_of(status, &words);
+        let kind = classify(status, &words);
         let mut hint = self.hint(kind);
         if !words.behind.is_empty() {
             hint = format!("{hint}; upstream error: {}", words.behind);
@@ -207,11 +207,11 @@ impl ErrorContext {
 
 /// Returns whether a body without events describes an error.
 pub(super) fn is_refusal(body: &[u8]) -> bool {
-    matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) && holds_error(body)
+    matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) && is_error_body(body)
 }
 
 /// Returns the start of an unexpected body on one line.
-pub(super) fn shown(bytes: &[u8]) -> String {
+pub(super) fn body_excerpt(bytes: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(bytes)
         .trim()
         .chars()

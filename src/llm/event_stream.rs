@@ -79,7 +79,7 @@ impl Decoder {
                     self.failed = true;
                     return Some(Err(error.into()));
                 }
-                None => return self.rest().map(Err),
+                None => return self.end_error().map(Err),
             }
         }
         None
@@ -89,7 +89,7 @@ impl Decoder {
     fn message(&mut self) -> Result<Step, SseError> {
         let Some(total) = number(&self.buffer, 0) else { return Ok(Step::Incomplete) };
         if self.is_other() {
-            return if self.buffer.len() > OTHER_BYTES { Err(self.other()) } else { Ok(Step::Incomplete) };
+            return if self.buffer.len() > OTHER_BYTES { Err(self.unexpected_error()) } else { Ok(Step::Incomplete) };
         }
         if total > EVENT_BYTES {
             return Err(SseError::TooLarge);
@@ -109,16 +109,16 @@ impl Decoder {
         matches!(self.buffer.first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
     }
 
-    fn other(&mut self) -> SseError {
+    fn unexpected_error(&mut self) -> SseError {
         let mut body = std::mem::take(&mut self.buffer);
         body.truncate(OTHER_BYTES);
         SseError::NotEvents(body.into())
     }
 
     /// Returns the error of a body that ended as a text, or inside a message.
-    fn rest(&mut self) -> Option<SseError> {
+    fn end_error(&mut self) -> Option<SseError> {
         self.failed = true;
-        if self.is_other() { Some(self.other()) } else { None }
+        if self.is_other() { Some(self.unexpected_error()) } else { None }
     }
 }
 

@@ -30,7 +30,7 @@ impl Ids {
         let hash = hash(id);
         Some(match self {
             Self::Any | Self::Word | Self::UpTo(_) => format!("call_{hash:016x}"),
-            Self::Nine => nine(hash),
+            Self::Nine => nine_digit_id(hash),
         })
     }
 }
@@ -40,7 +40,7 @@ fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn nine(mut hash: u64) -> String {
+fn nine_digit_id(mut hash: u64) -> String {
     const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let letter = |_| {
         let letter = LETTERS[(hash % 36) as usize];

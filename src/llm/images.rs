@@ -4,7 +4,7 @@ use crate::ports::ModelRequest;
 use crate::protocol::{Image, Message, ToolResult};
 
 /// Returns for each image of a message whether it is sent.
-pub(super) fn shown_of(message: &Message, request: &ModelRequest) -> Vec<bool> {
+pub(super) fn sent_images(message: &Message, request: &ModelRequest) -> Vec<bool> {
     message.images().map(|image| content(image, request).is_some()).collect()
 }
 
@@ -14,7 +14,7 @@ pub(super) fn sent_content<'a>(result: &'a ToolResult, request: &'a ModelRequest
     let shown: Vec<_> =
         result.images.iter().filter_map(|image| Some((image.media_type.as_str(), content(image, request)?))).collect();
     if shown.len() < result.images.len() {
-        let note = note(request);
+        let note = omitted_note(request);
         let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         text = format!("{text}{gap}{note}");
     }
@@ -26,7 +26,7 @@ pub(super) fn content<'a>(image: &Image, request: &'a ModelRequest) -> Option<&'
 }
 
 /// Returns the note in place of an image that is not sent.
-pub(super) fn note(request: &ModelRequest) -> &'static str {
+pub(super) fn omitted_note(request: &ModelRequest) -> &'static str {
     match &request.images {
         None => "[not shown: this model does not support images]",
         Some(_) => "[no longer shown: only the newest images are sent; read it again to see it]",

@@ -23,7 +23,7 @@ pub(super) fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value:
 const MAX_COUNT: u64 = 1 << 40;
 
 /// Parses a count: a whole number, a number with a fraction, or a string. Negative values count as 0.
-pub(super) fn count_of(value: &Value) -> Option<u64> {
+pub(super) fn parse_count(value: &Value) -> Option<u64> {
     let count = match value {
         Value::Number(number) => number.as_u64().or_else(|| number.as_f64().map(|count| count.round() as u64)),
         Value::String(text) => text.trim().parse().ok(),
@@ -33,7 +33,7 @@ pub(super) fn count_of(value: &Value) -> Option<u64> {
 }
 
 /// Returns the text of a JSON string, without a copy if nothing is escaped; `None` for any other value.
-pub(super) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
+pub(super) fn parse_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let json = raw.get();
     if !json.starts_with('"') {
         return None;
@@ -94,7 +94,7 @@ mod tests {
             ("{}", None),
             ("true", None),
         ] {
-            assert_eq!(count_of(&serde_json::from_str(json).unwrap()), count, "{json}");
+            assert_eq!(parse_count(&serde_json::from_str(json).unwrap()), count, "{json}");
         }
     }
 
@@ -109,7 +109,7 @@ mod tests {
             (r#"["a"]"#, None),
         ] {
             let raw: &RawValue = serde_json::from_str(json).unwrap();
-            assert_eq!(text_of(raw).as_deref(), text, "{json}");
+            assert_eq!(parse_text(raw).as_deref(), text, "{json}");
         }
     }
 }

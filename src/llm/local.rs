@@ -96,9 +96,9 @@ impl Inner {
             return Ok(&found.remote);
         }
         let servers = local_servers(&self.ports).await;
-        let Some((server, model)) = servers.iter().find_map(|server| Some((server, self.at(server)?))) else {
+        let Some((server, model)) = servers.iter().find_map(|server| Some((server, self.find_model(server)?))) else {
             let there = servers.iter().any(|server| self.is_at_home(server));
-            return if servers.is_empty() || there { Ok(&self.elsewhere) } else { Err(self.nobody_has_it(&servers).into()) };
+            return if servers.is_empty() || there { Ok(&self.elsewhere) } else { Err(self.not_found_failure(&servers).into()) };
         };
         let spec = ProviderSpec { base_url: server.base_url.clone(), ..self.spec.clone() };
         let remote = Remote::new(spec, &model.name, self.catalogue.clone())?;
@@ -107,7 +107,7 @@ impl Inner {
         Ok(&found.remote)
     }
 
-    fn at<'a>(&self, server: &'a LocalServer) -> Option<&'a super::local_discovery::LocalModel> {
+    fn find_model<'a>(&self, server: &'a LocalServer) -> Option<&'a super::local_discovery::LocalModel> {
         if self.model == ANY { server.first() } else { server.model(&self.model) }
     }
 
@@ -115,7 +115,7 @@ impl Inner {
         server.base_url == self.spec.base_url.trim_end_matches('/').replace("//localhost:", "//127.0.0.1:")
     }
 
-    fn nobody_has_it(&self, servers: &[LocalServer]) -> Failure {
+    fn not_found_failure(&self, servers: &[LocalServer]) -> Failure {
         let message = format!("no local model server has a model `{}`; found {}", self.model, list_servers(servers));
         Failure::new(FailureKind::NotFound, message, "choose one of these models, or set `providers.local.base_url`")
     }

@@ -72,13 +72,13 @@ impl Kind {
     }
 
     /// Returns the kind of server that usually uses this port.
-    fn at(port: u16) -> Option<Self> {
+    fn from_port(port: u16) -> Option<Self> {
         let usual = [Self::Ollama, Self::LmStudio, Self::LlamaCpp, Self::Vllm, Self::LiteLlm];
         LOCAL_PORTS.iter().zip(usual).find(|(usual, _)| **usual == port).map(|(_, kind)| kind)
     }
 
     /// Returns the kind of server by the owner that it reports for its models.
-    fn of_owner(owner: &str) -> Option<Self> {
+    fn from_owner(owner: &str) -> Option<Self> {
         Some(match owner {
             "library" => Self::Ollama,
             "organization_owner" => Self::LmStudio,
@@ -102,30 +102,30 @@ impl Kind {
 /// Queries the servers at these local ports in parallel, and returns them in the order of the ports. Takes less than a second, and never
 /// fails.
 pub(crate) async fn local_servers(ports: &[u16]) -> Vec<LocalServer> {
-    let queries = ports.iter().take(MAX_SERVERS).map(|port| look_at(*port));
+    let queries = ports.iter().take(MAX_SERVERS).map(|port| probe(*port));
     join_all(queries).await.into_iter().flatten().collect()
 }
 
-async fn look_at(port: u16) -> Option<LocalServer> {
+async fn probe(port: u16) -> Option<LocalServer> {
     let root = format!("http://127.0.0.1:{port}");
     let server = Server::new(&root, Timeouts { connect: TIMEOUT, idle: TIMEOUT }).ok()?;
-    let list = ask(&server, "/v1/models").await?;
+    let list = get_json(&server, "/v1/models").await?;
     let entries = list.get("data")?.as_array()?;
     let owner = entries.iter().find_map(|entry| entry.get("owned_by")?.as_str());
-    let kind = owner.and_then(Kind::of_owner).or_else(|| Kind::at(port));
+    let kind = owner.and_then(Kind::from_owner).or_else(|| Kind::from_port(port));
     let mut models: Vec<LocalModel> = entries.iter().filter_map(model).take(MAX_MODELS).collect();
     if !models.is_empty()
         && let Some(path) = kind.and_then(Kind::details)
-        && let Some(details) = ask(&server, path).await
+        && let Some(details) = get_json(&server, path).await
     {
-        tell_windows(&mut models, &details);
+        set_windows(&mut models, &details);
     }
     let name = kind.map_or_else(|| format!("the server at port {port}"), |kind| kind.name().to_owned());
     Some(LocalServer { name, base_url: format!("{root}/v1"), models })
 }
 
 /// Returns the JSON response of a server, if it arrives in time and within the size limit.
-async fn ask(server: &Server, path: &str) -> Option<Value> {
+async fn get_json(server: &Server, path: &str) -> Option<Value> {
     let answer = async {
         let reply = server.get(path, &Vec::new()).await.ok().filter(|reply| reply.status() == 200)?;
         serde_json::from_slice(&reply.into_head(MAX_BYTES).await).ok()
@@ -154,7 +154,7 @@ fn window(told: &[Option<&Value>]) -> Option<u64> {
 }
 
 /// Sets the context windows from the details that each kind of server reports.
-fn tell_windows(models: &mut [LocalModel], details: &Value) {
+fn set_windows(models: &mut [LocalModel], details: &Value) {
     // llama.cpp has one model, and reports the size of each of its slots.
     if let Some(tokens) = window(&[details.pointer("/default_generation_settings/n_ctx")]) {
         for model in &mut *models {

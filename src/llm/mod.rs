@@ -46,7 +46,7 @@ use std::sync::Arc;
 
 /// Returns the data of all events in a body that arrives in these chunks, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
-pub fn events_in(pieces: Vec<Vec<u8>>) -> Vec<Result<String, String>> {
+pub fn decode_events(pieces: Vec<Vec<u8>>) -> Vec<Result<String, String>> {
     use futures_util::{FutureExt, StreamExt, stream};
     let events = sse::events(stream::iter(pieces.into_iter().map(|piece| Ok(piece.into()))));
     let told = events.map(|event| event.map(|event| event.data).map_err(|error| error.to_string()));
@@ -182,18 +182,18 @@ pub(crate) fn split_name(full: &str) -> Option<(&str, &str)> {
 }
 
 /// Creates a client for a model; `model` is its name at the provider. Nothing is sent yet.
-pub(crate) fn connect_knowing(spec: ProviderSpec, model: &str, catalogue: &Catalogue) -> Result<Arc<dyn Model>, Failure> {
+pub(crate) fn connect_with_catalogue(spec: ProviderSpec, model: &str, catalogue: &Catalogue) -> Result<Arc<dyn Model>, Failure> {
     Ok(Arc::new(remote::Remote::new(spec, model, catalogue.clone())?))
 }
 
 /// Creates a client with the built-in catalogue.
 #[cfg(test)]
 pub(crate) fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>, Failure> {
-    connect_knowing(spec, model, &Catalogue::default())
+    connect_with_catalogue(spec, model, &Catalogue::default())
 }
 
 /// Returns the function that creates authentication headers.
-fn headers_of(api: Api) -> auth::Make {
+fn auth_headers(api: Api) -> auth::HeaderFactory {
     match api {
         Api::Anthropic => anthropic::headers,
         Api::OpenAiChat => chat::headers,

@@ -64,7 +64,7 @@ impl Form {
 pub(crate) async fn models(spec: ProviderSpec) -> Result<Vec<ModelEntry>, Failure> {
     let connection = Connection::new(&spec, "")?;
     let list = List::new(spec.api, &connection);
-    list.all().await
+    list.fetch_all().await
 }
 
 /// Checks that a provider accepts the key or account, with a request that costs nothing.
@@ -75,7 +75,7 @@ pub(crate) async fn check(spec: ProviderSpec) -> Result<(), Failure> {
     }
     let path = spec.service.list_path(connection.address());
     let list = List { path, ..List::new(spec.api, &connection) };
-    list.all().await.map(drop)
+    list.fetch_all().await.map(drop)
 }
 
 /// Model list, fetched page by page.
@@ -95,7 +95,7 @@ impl<'a> List<'a> {
         self.connection.speaker()
     }
 
-    pub(crate) async fn all(&self) -> Result<Vec<ModelEntry>, Failure> {
+    pub(crate) async fn fetch_all(&self) -> Result<Vec<ModelEntry>, Failure> {
         let silent = || {
             let message = format!("`{}` did not list its models within {} s", self.speaker().base_url, TIMEOUT.as_secs());
             Failure::new(FailureKind::Timeout, message, "try again")
@@ -128,19 +128,22 @@ impl<'a> List<'a> {
         let reply = self.connection.get(&path).await.map_err(|error| error.failure)?;
         let status = reply.status();
         if !(200..300).contains(&status) {
-            let (line, asked) = (reply.status_line(), error::asked(|name| reply.header(name), SystemTime::now()));
+            let (line, asked) = (reply.status_line(), error::parse_headers(|name| reply.header(name), SystemTime::now()));
             let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(ERROR_BYTES).await };
-            return Err(self.connection.hidden_in(self.speaker().refused(status, &line, &body, asked)).failure);
+            return Err(self.connection.redact(self.speaker().status_error(status, &line, &body, asked)).failure);
         }
         let body = reply.into_head(BODY_BYTES + 1).await;
         if body.len() > BODY_BYTES {
-            return Err(self.speaker().garbage(&format!("the model list is larger than {} MB", BODY_BYTES >> 20)).failure);
+            return Err(self
+                .speaker()
+                .unexpected_body(&format!("the model list is larger than {} MB", BODY_BYTES >> 20))
+                .failure);
         }
         serde_json::from_slice(&body).map_err(|_| self.garbage())
     }
 
     fn garbage(&self) -> Failure {
-        self.speaker().garbage(&format!("expected a model list from `{}`", self.speaker().base_url)).failure
+        self.speaker().unexpected_body(&format!("expected a model list from `{}`", self.speaker().base_url)).failure
     }
 }
 

@@ -1,7 +1,7 @@
 //! Server quirks: features that a server rejected, learned from its errors and not sent again in the session.
 
 use super::ids::Ids;
-use super::thread::Form;
+use super::thread::WireSettings;
 use std::collections::BTreeSet;
 
 /// Field or format that not every server accepts.
@@ -91,7 +91,7 @@ const NAMES: &[(Field, &[&str], &str)] = &[
 
 impl Quirks {
     /// Returns the quirks of Anthropic, which checks all call IDs strictly. Other servers with its API get IDs back unchanged.
-    pub(crate) fn of_anthropic() -> Self {
+    pub(crate) fn anthropic() -> Self {
         Self { ids: Some(Ids::Word), ..Self::default() }
     }
 
@@ -100,8 +100,8 @@ impl Quirks {
     }
 
     /// Returns the format of messages; `ids` is what the server is known to accept.
-    pub(crate) fn form(&self, ids: Ids) -> Form {
-        Form { ids: self.ids.unwrap_or(ids), version: self.version }
+    pub(crate) fn form(&self, ids: Ids) -> WireSettings {
+        WireSettings { ids: self.ids.unwrap_or(ids), version: self.version }
     }
 
     /// Learns from an error. Returns a description of the change for later requests, or `None` if no change helps. `requested`:

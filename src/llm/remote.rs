@@ -43,7 +43,7 @@ struct Inner {
     asked: AtomicBool,
     /// Facts that the server reported.
     told: OnceLock<ModelFacts>,
-    lacks: responses::Lacks,
+    lacks: responses::MissingFeatures,
 }
 
 impl Remote {
@@ -62,8 +62,8 @@ impl Remote {
             );
             return Err(Failure::new(FailureKind::Authentication, message, hint).with_remedy(Remedy::SaveKey));
         }
-        let thread = Thread::told_to(&connection.speaker().origin());
-        let quirks = if at_home && spec.api == Api::Anthropic { Quirks::of_anthropic() } else { Quirks::default() };
+        let thread = Thread::for_origin(&connection.speaker().origin());
+        let quirks = if at_home && spec.api == Api::Anthropic { Quirks::anthropic() } else { Quirks::default() };
         let inner = Inner {
             api: spec.api,
             at_home,
@@ -74,12 +74,12 @@ impl Remote {
             quirks: Mutex::new(quirks),
             asked: AtomicBool::new(false),
             told: OnceLock::new(),
-            lacks: responses::Lacks::default(),
+            lacks: responses::MissingFeatures::default(),
         };
         Ok(Self { name: format!("{}/{model}", spec.name), catalogue, known: OnceLock::new(), inner: Arc::new(inner) })
     }
 
-    fn known(&self) -> &ModelFacts {
+    fn known_facts(&self) -> &ModelFacts {
         self.inner.told.get().unwrap_or_else(|| self.known.get_or_init(|| self.catalogue.facts(&self.name)))
     }
 }
@@ -90,7 +90,7 @@ impl Model for Remote {
     }
 
     fn facts(&self) -> ModelFacts {
-        self.known().clone()
+        self.known_facts().clone()
     }
 
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
@@ -102,7 +102,7 @@ impl Model for Remote {
         }
         let (inner, known, own) = (Arc::clone(&self.inner), self.facts(), self.catalogue.clone());
         Box::pin(async move {
-            let listed = List::new(inner.api, &inner.connection).all().await;
+            let listed = List::new(inner.api, &inner.connection).fetch_all().await;
             let listed = match listed {
                 Ok(listed) => listed,
                 Err(failure) => {
@@ -114,9 +114,9 @@ impl Model for Remote {
                     return None;
                 }
             };
-            let told = told_of(&inner.model, &listed)?.over(known.clone());
+            let told = find_entry(&inner.model, &listed)?.apply_to(known.clone());
             // The user's own entries override whatever a server reports.
-            let facts = own.over(told);
+            let facts = own.apply_user_entry(told);
             (facts != known).then(|| inner.told.get_or_init(|| facts).clone())
         })
     }
@@ -126,24 +126,24 @@ impl Model for Remote {
         if self.inner.service != Service::Direct {
             return None;
         }
-        let search = ProviderSearch::with(Arc::clone(&self.inner) as Arc<dyn SearchConnection>, self.facts())?;
+        let search = ProviderSearch::for_connection(Arc::clone(&self.inner) as Arc<dyn SearchConnection>, self.facts())?;
         Some(Arc::new(search))
     }
 
     fn stream(&self, mut request: ModelRequest) -> ModelStream {
-        if let Some(limit) = self.known().max_output_tokens {
+        if let Some(limit) = self.known_facts().max_output_tokens {
             request.max_output_tokens = request.max_output_tokens.min(limit);
         }
-        if self.known().tools == Some(false) {
+        if self.known_facts().tools == Some(false) {
             request.tools = Arc::from([]);
         }
         // A model without a configurable effort rejects the field, and others reject the levels that they do not have.
-        request.effort = request.effort.and_then(|effort| self.known().nearest_effort(effort));
+        request.effort = request.effort.and_then(|effort| self.known_facts().nearest_effort(effort));
         let inner = Arc::clone(&self.inner);
         let (name, catalogue) = (self.name.clone(), self.catalogue.clone());
         Box::pin(async_stream::try_stream! {
             let sent = inner.send(&request).await;
-            let events = sent.map_err(|error| with_nearest(inner.connection.hidden_in(error), &name, &catalogue))?;
+            let events = sent.map_err(|error| with_nearest(inner.connection.redact(error), &name, &catalogue))?;
             drop(request);
             let idle = inner.connection.timeouts().idle;
             let mut listener = Listener::new(inner.connection.speaker().clone(), events, inner.answer(), idle);
@@ -152,7 +152,7 @@ impl Model for Remote {
                 for delta in listener.take() {
                     yield delta;
                 }
-                outcome.map_err(|error| inner.connection.hidden_in(error))?;
+                outcome.map_err(|error| inner.connection.redact(error))?;
             }
             yield Delta::Completed(listener.finish()?);
         })
@@ -171,10 +171,10 @@ fn with_nearest(mut error: ModelError, name: &str, catalogue: &Catalogue) -> Mod
 }
 
 /// Returns the entry of a model. A server with only one model uses it under any name.
-fn told_of<'a>(model: &str, listed: &'a [ModelEntry]) -> Option<&'a ModelEntry> {
+fn find_entry<'a>(model: &str, listed: &'a [ModelEntry]) -> Option<&'a ModelEntry> {
     let bare = |name: &str| name.strip_suffix(":latest").unwrap_or(name).to_ascii_lowercase();
     let named = listed.iter().find(|told| told.id == model).or_else(|| listed.iter().find(|told| bare(&told.id) == bare(model)));
-    named.or(if let [only] = listed { Some(only) } else { None }).filter(|told| told.says_something())
+    named.or(if let [only] = listed { Some(only) } else { None }).filter(|told| told.has_details())
 }
 
 impl Inner {
@@ -183,13 +183,13 @@ impl Inner {
         let path = self.service.path(self.api, self.connection.address(), &self.model);
         let beta = (self.api == Api::Anthropic).then(|| anthropic::beta(&self.model, request, &quirks)).flatten();
         let body = self.service.body(self.api, self.body(request, &quirks), beta.as_ref().map(|(_, value)| value.as_str()));
-        let beta = beta.filter(|_| !self.service.takes_beta_in_body());
+        let beta = beta.filter(|_| !self.service.sends_beta_in_body());
         let headers: Headers = beta.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect();
         let reply = self.connection.post(&path, &headers, body.into()).await?;
         if (200..300).contains(&reply.status()) {
             return Ok(self.service.events(reply));
         }
-        let (status, mut error, body) = self.refused(reply).await;
+        let (status, mut error, body) = self.read_error(reply).await;
         match self.api {
             Api::OpenAiResponses => {
                 if self.lacks.learn(status, self.speaker(), &mut error) {
@@ -206,14 +206,14 @@ impl Inner {
     async fn ask_aside(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, ModelError> {
         let reply = self.connection.post(path, &Headers::new(), body.into()).await?;
         if !(200..300).contains(&reply.status()) {
-            return Err(self.connection.hidden_in(self.refused(reply).await.1));
+            return Err(self.connection.redact(self.read_error(reply).await.1));
         }
         let body = reply.into_body(RESPONSE_BYTES).await.map_err(|error| self.speaker().transport(&error))?;
-        body.ok_or_else(|| self.speaker().garbage(&format!("a response of more than {} MB", RESPONSE_BYTES >> 20)))
+        body.ok_or_else(|| self.speaker().unexpected_body(&format!("a response of more than {} MB", RESPONSE_BYTES >> 20)))
     }
 
     /// Returns the status, the error and the body of a response without content.
-    async fn refused(&self, reply: Reply) -> (u16, ModelError, Vec<u8>) {
+    async fn read_error(&self, reply: Reply) -> (u16, ModelError, Vec<u8>) {
         let status = reply.status();
         let line = match reply.header("location") {
             Some(place) if (300..400).contains(&status) => {
@@ -221,11 +221,11 @@ impl Inner {
             }
             Some(_) | None => reply.status_line(),
         };
-        let asked = error::asked(|name| reply.header(name), SystemTime::now());
+        let asked = error::parse_headers(|name| reply.header(name), SystemTime::now());
         let code = reply.header(ERROR_TYPE).map(str::to_owned);
         let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
         let body = code.map_or_else(|| body.clone(), |code| with_code(&body, &code));
-        let error = self.speaker().refused(status, &line, &body, asked);
+        let error = self.speaker().status_error(status, &line, &body, asked);
         (status, error, body)
     }
 
@@ -233,11 +233,11 @@ impl Inner {
     fn learn(&self, status: u16, request: &ModelRequest, quirks: &Quirks, body: &[u8], error: &mut ModelError) {
         let of_request =
             matches!(error.failure.kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
-        let complaint = ErrorContext::complaint(body);
-        if self.api == Api::OpenAiChat && of_request && chat::wants_responses(&complaint) {
+        let complaint = ErrorContext::error_details(body);
+        if self.api == Api::OpenAiChat && of_request && chat::requires_responses_api(&complaint) {
             // Without tools the agent could do nothing.
             error.failure.retryable = false;
-            error.failure.hint = chat::through_responses(self.speaker());
+            error.failure.hint = chat::responses_api_hint(self.speaker());
             return;
         }
         let of_template = complaint.to_lowercase().contains(quirks::ROLES_MUST_ALTERNATE);
@@ -304,7 +304,7 @@ impl SearchConnection for Inner {
         self.at_home
     }
 
-    fn ask(&self, path: String, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, ModelError>> {
+    fn post(&self, path: String, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, ModelError>> {
         Box::pin(async move { self.ask_aside(&path, body).await })
     }
 }

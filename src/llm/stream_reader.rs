@@ -1,6 +1,6 @@
 //! Reader of a streamed response: passes on the first chunk at once, the rest in batches, and the end without delay.
 
-use super::arguments::within_limit;
+use super::arguments::enforce_limit;
 use super::deltas::Deltas;
 use super::error::{ErrorContext, is_refusal};
 use super::limits::{EVENT_VALUES, PARTS, RESPONSE_BYTES, SAME_EVENT_BYTES, SAME_EVENTS, SMALL_EVENT_BYTES, TEXT_BYTES};
@@ -43,11 +43,11 @@ pub(super) trait Answer: Send {
     /// Returns the response after the last event.
     fn complete(&mut self) -> Completion;
     /// Parses the body of a server that does not stream; `None` if it is not a response of this API.
-    fn whole(&mut self, _body: &[u8], _deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
+    fn parse_whole_body(&mut self, _body: &[u8], _deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
         None
     }
     /// Returns the number of parts so far.
-    fn parts(&self) -> usize;
+    fn part_count(&self) -> usize;
     /// Returns the usage that the provider has reported so far, for a response that breaks off.
     fn usage_so_far(&self) -> Option<Usage> {
         None
@@ -119,10 +119,10 @@ impl Listener {
     /// Reads until there are deltas to take, or until the end. Deltas before an error can still be taken.
     pub(crate) async fn listen(&mut self) -> Result<(), ModelError> {
         while !self.at_end() {
-            match self.hear().await {
-                ReadEvent::Batch(batch) => self.read(batch).map_err(|error| self.counted(error))?,
+            match self.next_event().await {
+                ReadEvent::Batch(batch) => self.read(batch).map_err(|error| self.with_usage(error))?,
                 ReadEvent::Silence => break,
-                ReadEvent::Mute => return Err(self.counted(self.speaker.mute(self.quiet.as_secs()))),
+                ReadEvent::Mute => return Err(self.with_usage(self.speaker.no_content(self.quiet.as_secs()))),
                 ReadEvent::BodyEnd => self.body_ended = true,
             }
             if !self.deltas.is_empty() && Instant::now() >= self.hand_on_at {
@@ -135,15 +135,15 @@ impl Listener {
 
     /// Returns the complete response.
     pub(crate) fn finish(mut self) -> Result<Completion, ModelError> {
-        let usage = self.answer.usage_so_far().map(whole);
+        let usage = self.answer.usage_so_far().map(with_cached_tokens);
         let mut completion = self.answer.complete();
-        completion.usage = whole(completion.usage);
+        completion.usage = with_cached_tokens(completion.usage);
         completion.content = with_ids(without_repeats(completion.content));
-        within_limit(&mut completion.content);
+        enforce_limit(&mut completion.content);
         opaque_parts::mark(&mut completion.content, &self.speaker.origin());
         match self.progress {
-            Progress::More if !self.spoken => Err(self.speaker.empty()),
-            Progress::More => Err(ModelError { usage, ..self.speaker.cut() }),
+            Progress::More if !self.spoken => Err(self.speaker.empty_body()),
+            Progress::More => Err(ModelError { usage, ..self.speaker.missing_end() }),
             Progress::Whole => Ok(completion),
             Progress::End => {
                 drain(self.batches.into_inner());
@@ -153,11 +153,11 @@ impl Listener {
     }
 
     /// Adds the usage reported so far to an error.
-    fn counted(&self, error: ModelError) -> ModelError {
-        ModelError { usage: error.usage.or_else(|| self.answer.usage_so_far()).map(whole), ..error }
+    fn with_usage(&self, error: ModelError) -> ModelError {
+        ModelError { usage: error.usage.or_else(|| self.answer.usage_so_far()).map(with_cached_tokens), ..error }
     }
 
-    async fn hear(&mut self) -> ReadEvent {
+    async fn next_event(&mut self) -> ReadEvent {
         let next = self.batches.next();
         let (until, otherwise) = match (self.deltas.is_empty(), self.whole_until) {
             (true, Some(until)) => (until, ReadEvent::BodyEnd),
@@ -196,14 +196,14 @@ impl Listener {
                 Err(_) if self.progress == Progress::Whole => self.body_ended = true,
                 Err(SseError::NotEvents(body)) if !is_refusal(&body) => {
                     self.check_values(&body)?;
-                    let Some(read) = self.answer.whole(&body, &mut self.deltas) else {
-                        return Err(self.speaker.broken(SseError::NotEvents(body)));
+                    let Some(read) = self.answer.parse_whole_body(&body, &mut self.deltas) else {
+                        return Err(self.speaker.interrupted_stream(SseError::NotEvents(body)));
                     };
                     read?;
                     self.progress = Progress::Whole;
                     self.body_ended = true;
                 }
-                Err(error) => return Err(self.speaker.broken(error)),
+                Err(error) => return Err(self.speaker.interrupted_stream(error)),
             }
             if self.at_end() {
                 break;
@@ -218,20 +218,20 @@ impl Listener {
             format!("more than {} MiB of text", TEXT_BYTES >> 20)
         } else if self.event_bytes > RESPONSE_BYTES {
             format!("more than {} MiB of events", RESPONSE_BYTES >> 20)
-        } else if self.answer.parts() > PARTS {
+        } else if self.answer.part_count() > PARTS {
             format!("more than {PARTS} calls and other parts")
         } else if self.same > SAME_EVENTS {
             format!("the same event {SAME_EVENTS} times in a row")
         } else {
             return Ok(());
         };
-        Err(self.speaker.endless(&over))
+        Err(self.speaker.over_limit(&over))
     }
 
     /// Checks the number of values, because they take many times their text in memory.
     fn check_values(&self, json: &[u8]) -> Result<(), ModelError> {
         if json.len() > SMALL_EVENT_BYTES && value_count(json) > EVENT_VALUES {
-            return Err(self.speaker.endless(&format!("more than {EVENT_VALUES} values in one event")));
+            return Err(self.speaker.over_limit(&format!("more than {EVENT_VALUES} values in one event")));
         }
         Ok(())
     }
@@ -255,7 +255,7 @@ impl Listener {
 }
 
 /// Corrects the usage of servers that report cached tokens in addition to the input.
-fn whole(usage: Usage) -> Usage {
+fn with_cached_tokens(usage: Usage) -> Usage {
     let kept = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
     let input_tokens = if kept > usage.input_tokens { usage.input_tokens.saturating_add(kept) } else { usage.input_tokens };
     Usage { input_tokens, ..usage }

@@ -33,7 +33,7 @@ pub(super) async fn play(mut reader: impl Answer, chunks: Vec<Bytes>) -> (Vec<De
     let mut deltas = deltas::Deltas::default();
     let mut progress = Progress::More;
     while let Some(event) = events.next().await {
-        let read = event.map_err(|error| speaker().broken(error)).and_then(|event| reader.event(&event, &mut deltas));
+        let read = event.map_err(|error| speaker().interrupted_stream(error)).and_then(|event| reader.event(&event, &mut deltas));
         match read {
             Ok(Progress::End) => return (deltas.take(), Ok(reader.complete())),
             Ok(Progress::Whole) => progress = Progress::Whole,
@@ -41,7 +41,7 @@ pub(super) async fn play(mut reader: impl Answer, chunks: Vec<Bytes>) -> (Vec<De
             Err(error) => return (deltas.take(), Err(error)),
         }
     }
-    let end = if progress == Progress::Whole { Ok(reader.complete()) } else { Err(speaker().cut()) };
+    let end = if progress == Progress::Whole { Ok(reader.complete()) } else { Err(speaker().missing_end()) };
     (deltas.take(), end)
 }
 
@@ -61,11 +61,11 @@ impl Answer for Box<dyn Answer> {
     fn complete(&mut self) -> Completion {
         (**self).complete()
     }
-    fn whole(&mut self, body: &[u8], deltas: &mut deltas::Deltas) -> Option<Result<(), ModelError>> {
-        (**self).whole(body, deltas)
+    fn parse_whole_body(&mut self, body: &[u8], deltas: &mut deltas::Deltas) -> Option<Result<(), ModelError>> {
+        (**self).parse_whole_body(body, deltas)
     }
-    fn parts(&self) -> usize {
-        (**self).parts()
+    fn part_count(&self) -> usize {
+        (**self).part_count()
     }
     fn usage_so_far(&self) -> Option<crate::protocol::Usage> {
         (**self).usage_so_far()

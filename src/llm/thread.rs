@@ -46,18 +46,18 @@ impl Source {
     fn is_of(&self, message: &Arc<Message>, request: &ModelRequest) -> bool {
         // Without images nothing has to be compared: requests contain thousands of messages.
         (Arc::ptr_eq(&self.message, message) || self.message == *message)
-            && (self.shown.is_empty() || self.shown == images::shown_of(message, request))
+            && (self.shown.is_empty() || self.shown == images::sent_images(message, request))
     }
 }
 
 /// Settings, other than the messages, that the JSON depends on; when they change, everything is written again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Form {
+pub(super) struct WireSettings {
     pub ids: Ids,
     pub version: u32,
 }
 
-impl Default for Form {
+impl Default for WireSettings {
     fn default() -> Self {
         Self { ids: Ids::Any, version: 0 }
     }
@@ -69,7 +69,7 @@ impl Default for Form {
 /// unique.
 #[derive(Debug, Default)]
 pub(super) struct Thread {
-    form: Form,
+    form: WireSettings,
     sources: Vec<Source>,
     fragments: Vec<Fragment>,
     taken: HashSet<CallId>,
@@ -79,7 +79,7 @@ pub(super) struct Thread {
 
 impl Thread {
     /// Creates the thread as sent to one provider.
-    pub(crate) fn told_to(origin: &str) -> Self {
+    pub(crate) fn for_origin(origin: &str) -> Self {
         Self { origin: Some(origin.into()), ..Self::default() }
     }
 
@@ -95,12 +95,12 @@ impl Thread {
         request: &ModelRequest,
         write: impl Fn(&Message, Option<&Message>, &ModelRequest, &mut Vec<u8>),
     ) -> &[Fragment] {
-        self.update_as(Form::default(), request, write)
+        self.update_as(WireSettings::default(), request, write)
     }
 
     pub(crate) fn update_as(
         &mut self,
-        form: Form,
+        form: WireSettings,
         request: &ModelRequest,
         write: impl Fn(&Message, Option<&Message>, &ModelRequest, &mut Vec<u8>),
     ) -> &[Fragment] {
@@ -124,7 +124,7 @@ impl Thread {
         let mut old = self.fragments.split_off(kept).into_iter().peekable();
         let mut add = |fragments: &mut Vec<Fragment>, message: Arc<Message>, answer: Option<&Message>| {
             if let Some(fragment) = old.next_if(|fragment| fragment.message == message)
-                && images::shown_of(&message, request).is_empty()
+                && images::sent_images(&message, request).is_empty()
             {
                 fragments.push(fragment);
                 return;
@@ -137,20 +137,20 @@ impl Thread {
         let mut exchange = Exchange::new(form.ids, self.origin.clone());
         for message in &messages[common..] {
             if message.role == Role::Assistant
-                && let Some(missing) = exchange.missing()
+                && let Some(missing) = exchange.missing_results()
             {
-                add(&mut self.fragments, missing, exchange.answered());
+                add(&mut self.fragments, missing, exchange.latest_response());
                 if let Some(before) = self.sources.last_mut() {
                     before.end = self.fragments.len();
                 }
             }
-            let (fitted, ids) = exchange.take(message, &mut self.taken);
-            add(&mut self.fragments, fitted, exchange.answered());
-            let (shown, end) = (images::shown_of(message, request), self.fragments.len());
+            let (fitted, ids) = exchange.repair(message, &mut self.taken);
+            add(&mut self.fragments, fitted, exchange.latest_response());
+            let (shown, end) = (images::sent_images(message, request), self.fragments.len());
             self.sources.push(Source { message: Arc::clone(message), shown, end, ids });
         }
-        if let Some(missing) = exchange.missing() {
-            add(&mut self.fragments, missing, exchange.answered());
+        if let Some(missing) = exchange.missing_results() {
+            add(&mut self.fragments, missing, exchange.latest_response());
         }
         &self.fragments
     }

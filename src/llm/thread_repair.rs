@@ -31,8 +31,8 @@ impl Exchange {
         Self { ids, origin, calls: Vec::new(), waiting: HashMap::new(), of: None }
     }
 
-    /// Returns the repaired message, and the IDs of its calls. Call [`Self::missing`] before the next response.
-    pub(crate) fn take(&mut self, message: &Arc<Message>, taken: &mut HashSet<CallId>) -> (Arc<Message>, Vec<CallId>) {
+    /// Returns the repaired message, and the IDs of its calls. Call [`Self::missing_results`] before the next response.
+    pub(crate) fn repair(&mut self, message: &Arc<Message>, taken: &mut HashSet<CallId>) -> (Arc<Message>, Vec<CallId>) {
         match message.role {
             Role::Assistant => self.answer(message, taken),
             Role::User | Role::Tool => (self.results(message), Vec::new()),
@@ -40,12 +40,12 @@ impl Exchange {
     }
 
     /// Returns the latest response as it is sent.
-    pub(crate) fn answered(&self) -> Option<&Message> {
+    pub(crate) fn latest_response(&self) -> Option<&Message> {
         self.of.as_deref()
     }
 
     /// Returns a message with results for the calls that have none.
-    pub(crate) fn missing(&mut self) -> Option<Arc<Message>> {
+    pub(crate) fn missing_results(&mut self) -> Option<Arc<Message>> {
         let content = self.lacking();
         let answer = self.of.as_ref()?;
         if content.is_empty() {
@@ -64,7 +64,7 @@ impl Exchange {
         for part in &message.content {
             match part {
                 Part::ToolCall(call) => {
-                    let sent = self.fresh(&call.tool_call_id, taken);
+                    let sent = self.unique_id(&call.tool_call_id, taken);
                     changed |= sent != call.tool_call_id;
                     self.waiting.entry(call.tool_call_id.clone()).or_default().push_back(self.calls.len());
                     self.calls.push(Open { sent: sent.clone(), tool_name: call.tool_name.clone(), answered: false });
@@ -86,7 +86,7 @@ impl Exchange {
     }
 
     /// Returns a valid ID that no other call of the thread has.
-    fn fresh(&self, given: &CallId, taken: &mut HashSet<CallId>) -> CallId {
+    fn unique_id(&self, given: &CallId, taken: &mut HashSet<CallId>) -> CallId {
         let fit = |text: &str| self.ids.fit(text).map_or_else(|| CallId::new(text), CallId::new);
         let mut sent = fit(given.as_str());
         let mut number = 1;
@@ -147,7 +147,7 @@ impl Exchange {
             call.answered = true;
             let error =
                 ToolError::new(ErrorCode::OutcomeUnknown, "the result is unknown; check the current state before you continue");
-            Part::ToolResult(ToolResult::refused(call.sent.clone(), call.tool_name.clone(), error))
+            Part::ToolResult(ToolResult::from_error(call.sent.clone(), call.tool_name.clone(), error))
         })
         .collect()
     }

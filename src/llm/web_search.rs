@@ -27,7 +27,7 @@ pub(super) trait SearchConnection: Send + Sync {
     /// Returns whether the address is the provider's own.
     fn is_at_home(&self) -> bool;
     /// Sends a request outside the conversation and returns the whole response.
-    fn ask(&self, path: String, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, ModelError>>;
+    fn post(&self, path: String, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, ModelError>>;
 }
 
 /// Search of a provider, with the model of the session.
@@ -39,7 +39,7 @@ pub(super) struct ProviderSearch {
 
 impl ProviderSearch {
     /// Returns the search of a provider; `None` if its API has none.
-    pub(super) fn with(inner: Arc<dyn SearchConnection>, facts: ModelFacts) -> Option<Self> {
+    pub(super) fn for_connection(inner: Arc<dyn SearchConnection>, facts: ModelFacts) -> Option<Self> {
         let provider = match inner.api() {
             Api::Anthropic => "Anthropic",
             Api::OpenAiResponses => "OpenAI",
@@ -75,15 +75,16 @@ async fn search(
         Api::Anthropic => (anthropic::PATH.to_owned(), anthropic::web_search::body(inner.model(), &request)),
         Api::OpenAiResponses => (responses::PATH.to_owned(), responses::web_search::body(inner.model(), &request)),
         Api::Gemini => (gemini::web_search::path(inner.address(), inner.model()), gemini::web_search::body(&request)),
-        Api::OpenAiChat => return Err(failed(format!("the API of {name} has no web search"))),
+        Api::OpenAiChat => return Err(search_error(format!("the API of {name} has no web search"))),
     };
-    let sent = tokio::time::timeout(TIMEOUT, inner.ask(path, body)).await;
+    let sent = tokio::time::timeout(TIMEOUT, inner.post(path, body)).await;
     let late = || {
         let message = format!("{name} sent no complete response within {} s; retry later", TIMEOUT.as_secs());
         ToolError::new(ErrorCode::ToolExecutionTimeout, message)
     };
-    let body = sent.map_err(|_| late())?.map_err(|error| of_model(&name, &error))?;
-    let unreadable = || failed(format!("{name} returned a response that aye cannot read; the search may have been charged"));
+    let body = sent.map_err(|_| late())?.map_err(|error| model_error(&name, &error))?;
+    let unreadable =
+        || search_error(format!("{name} returned a response that aye cannot read; the search may have been charged"));
     let value: Value = serde_json::from_slice(&body).map_err(|_| unreadable())?;
     let read = match inner.api() {
         Api::Anthropic => anthropic::web_search::read(&value),
@@ -116,7 +117,7 @@ impl SearchEngine for ProviderSearch {
         self.inner.is_at_home()
     }
 
-    fn rewords(&self) -> bool {
+    fn rewrites_query(&self) -> bool {
         true
     }
 
@@ -129,7 +130,7 @@ impl SearchEngine for ProviderSearch {
     }
 }
 
-fn of_model(name: &str, error: &ModelError) -> ToolError {
+fn model_error(name: &str, error: &ModelError) -> ToolError {
     let failure = &error.failure;
     let hint = match failure.kind {
         FailureKind::InvalidRequest | FailureKind::NotFound => {
@@ -137,10 +138,10 @@ fn of_model(name: &str, error: &ModelError) -> ToolError {
         }
         _ => "",
     };
-    failed(format!("{name} refused the search: {}{hint}", failure.message))
+    search_error(format!("{name} refused the search: {}{hint}", failure.message))
 }
 
-fn failed(message: String) -> ToolError {
+fn search_error(message: String) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, message)
 }
 

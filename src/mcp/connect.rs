@@ -1,6 +1,6 @@
 //! Connecting to a server: transport and handshake.
 
-use super::connection::{Connection, in_words};
+use super::connection::{Connection, sentence_end};
 use super::failure::Failure;
 use super::server_requests::ServerRequests;
 use super::transport::{Http, Program, Sse, SseError};
@@ -51,15 +51,15 @@ pub(super) async fn connect(spec: &Arc<Spec>, wires: &McpDeps, greeting: Handsha
             match greet(spec, wires, transport, greeting, &stop).await {
                 Ok(running) => Connection::new(Arc::clone(spec), running, stop, Some(program)),
                 Err(error) => {
-                    program.hear_out().await;
-                    let last_words = in_words(&program.last_words());
+                    program.drain_output().await;
+                    let last_words = sentence_end(&program.output_tail());
                     program.end().await;
-                    return Err(Failure::of_start(&error).followed_by(&last_words));
+                    return Err(Failure::from_start_error(&error).with_suffix(&last_words));
                 }
             }
         }
         Reach::Http { url, headers, kind, .. } => {
-            let running = over_http(spec, wires, (url, headers, *kind), greeting, &stop).await?;
+            let running = connect_http(spec, wires, (url, headers, *kind), greeting, &stop).await?;
             Connection::new(Arc::clone(spec), running, stop, None)
         }
     };
@@ -67,7 +67,7 @@ pub(super) async fn connect(spec: &Arc<Spec>, wires: &McpDeps, greeting: Handsha
     Ok(connection)
 }
 
-async fn over_http(
+async fn connect_http(
     spec: &Arc<Spec>,
     wires: &McpDeps,
     (url, headers, kind): (&str, &[Header], HttpKind),
@@ -80,17 +80,17 @@ async fn over_http(
         let transport = StreamableHttpClientTransport::with_client(http.clone(), configuration);
         match greet(spec, wires, transport, greeting, stop).await {
             Ok(running) => return Ok(running),
-            Err(_) if kind == HttpKind::Auto && matches!(http.refused_with(), 400 | 404 | 405) => {}
-            Err(error) => return Err(Failure::of_start(&error)),
+            Err(_) if kind == HttpKind::Auto && matches!(http.last_rejection(), 400 | 404 | 405) => {}
+            Err(error) => return Err(Failure::from_start_error(&error)),
         }
     }
     let transport = Sse::connect(http.clone(), url, headers).await.map_err(|error| match error {
         SseError::NeedsLogin => Failure::NeedsLogin,
-        SseError::Request(error) => Failure::Passing(error.to_string()),
+        SseError::Request(error) => Failure::Temporary(error.to_string()),
         error => Failure::Final(error.to_string()),
     })?;
     // No server of that protocol version supports discovery.
-    greet(spec, wires, transport, HandshakeMode::Handshake, stop).await.map_err(|error| Failure::of_start(&error))
+    greet(spec, wires, transport, HandshakeMode::Handshake, stop).await.map_err(|error| Failure::from_start_error(&error))
 }
 
 async fn greet<T, E, A>(

@@ -1,10 +1,10 @@
 //! Established connection to a server.
 
-use super::failure::{cut, one_line};
+use super::failure::{one_line, truncate};
 use super::limits::{NAME_BYTES, SHUTDOWN_TIMEOUT};
-use super::request::{Question, Waiting, ask};
+use super::request::{Question, RequestTimeout, ask};
 use super::server_requests::ServerRequests;
-use super::tools::{Listed, list};
+use super::tools::{ToolListing, list};
 use super::transport::Program;
 use super::{Spec, content};
 use crate::ports::{RemoteCall, RemoteContext, RemoteError, RemoteResult};
@@ -14,7 +14,7 @@ use rmcp::service::{Peer, RunningService, ServiceError};
 use std::sync::Arc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-const LAST_LINES: usize = 5;
+const STDERR_TAIL_LINES: usize = 5;
 
 /// Identity that a server reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Connection {
     }
 
     /// Returns whether the agreed protocol version has a handshake.
-    pub(super) fn shakes_hands(&self) -> bool {
+    pub(super) fn uses_handshake(&self) -> bool {
         self.peer.peer_info().is_none_or(|info| info.protocol_version.has_initialize())
     }
 
@@ -73,7 +73,7 @@ impl Connection {
     pub(super) fn identity(&self) -> Identity {
         let info = self.peer.peer_info();
         let own = info.as_ref().and_then(|info| info.server_info.as_ref());
-        let word = |text: &str| Some(one_line(&cut(text, NAME_BYTES))).filter(|word| !word.is_empty());
+        let word = |text: &str| Some(one_line(&truncate(text, NAME_BYTES))).filter(|word| !word.is_empty());
         Identity {
             revision: info.as_ref().map(|info| info.protocol_version.to_string()).unwrap_or_default(),
             name: own.and_then(|own| word(&own.name)),
@@ -88,32 +88,32 @@ impl Connection {
         is_oldest.then(|| note.to_owned()).into_iter().collect()
     }
 
-    pub(super) async fn tools(&self) -> Result<Listed, ServiceError> {
+    pub(super) async fn tools(&self) -> Result<ToolListing, ServiceError> {
         if self.capabilities().tools.is_none() {
-            return Ok(Listed::default());
+            return Ok(ToolListing::default());
         }
         list(&self.peer, &self.spec.name).await
     }
 
     pub(super) async fn call(&self, call: RemoteCall, context: &RemoteContext) -> Result<RemoteResult, RemoteError> {
         let own = self.spec.tool_timeouts.iter().find(|(tool, _)| *tool == call.tool).map(|(_, timeout)| *timeout);
-        let waiting = Waiting {
+        let waiting = RequestTimeout {
             timeout: own.map_or(context.timeout, |own| own.min(context.timeout)),
             cancel: context.cancel.clone(),
             output: Some(context.output.clone()),
         };
         let params = CallToolRequestParams::new(call.tool).with_arguments(call.arguments);
         match self.ask(Question::Call(params), &waiting).await? {
-            ServerResult::CallToolResult(result) => content::of_call(result),
+            ServerResult::CallToolResult(result) => content::convert_call_result(result),
             _ => Err(self.unreadable()),
         }
     }
 
-    pub(super) async fn ask(&self, question: Question, waiting: &Waiting) -> Result<ServerResult, RemoteError> {
+    pub(super) async fn ask(&self, question: Question, waiting: &RequestTimeout) -> Result<ServerResult, RemoteError> {
         let answer = ask(&self.spec, &self.peer, &self.talk, question, waiting).await;
         match answer {
             Err(RemoteError::OutcomeUnknown { message }) => {
-                let last_words = self.last_words().await;
+                let last_words = self.output_tail().await;
                 Err(RemoteError::OutcomeUnknown { message: format!("{message}{last_words}") })
             }
             answer => answer,
@@ -125,15 +125,15 @@ impl Connection {
     }
 
     /// Returns the last output of the server program, as the end of a sentence.
-    pub(super) async fn last_words(&self) -> String {
+    pub(super) async fn output_tail(&self) -> String {
         let Some(program) = &self.program else { return String::new() };
-        program.hear_out().await;
-        in_words(&program.last_words())
+        program.drain_output().await;
+        sentence_end(&program.output_tail())
     }
 
     /// Waits until all running requests have ended, or the server has.
     pub(super) async fn idle(&self) {
-        let mut busy = self.talk.busy();
+        let mut busy = self.talk.subscribe_activity();
         tokio::select! {
             _ = busy.wait_for(|busy| busy.requests == 0) => {}
             () = self.gone.cancelled() => {}
@@ -150,9 +150,9 @@ impl Connection {
     }
 }
 
-pub(super) fn in_words(last_words: &str) -> String {
+pub(super) fn sentence_end(last_words: &str) -> String {
     let lines: Vec<&str> = last_words.lines().collect();
-    match one_line(&lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")) {
+    match one_line(&lines[lines.len().saturating_sub(STDERR_TAIL_LINES)..].join("\n")) {
         said if said.is_empty() => String::new(),
         said => format!("; last output: {said}"),
     }

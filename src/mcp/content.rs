@@ -1,28 +1,28 @@
 //! Content from a server, converted for the ports. It is limited in size, but not sanitized here.
 
-use super::failure::too_large;
+use super::failure::too_large_error;
 use super::limits::MESSAGE_BYTES;
 use crate::ports::{RemoteContent, RemoteError, RemoteResult};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents, Role};
 
-pub(super) fn of_call(result: CallToolResult) -> Result<RemoteResult, RemoteError> {
+pub(super) fn convert_call_result(result: CallToolResult) -> Result<RemoteResult, RemoteError> {
     let structured_bytes = result.structured_content.as_ref().map_or(0, |value| value.to_string().len());
     let content = result.content.into_iter().map(block).collect::<Vec<_>>();
-    bounded(
+    check_size(
         RemoteResult { content, structured: result.structured_content, is_error: result.is_error == Some(true) },
         structured_bytes,
     )
 }
 
-pub(super) fn of_resource(result: ReadResourceResult) -> Result<RemoteResult, RemoteError> {
+pub(super) fn convert_resource(result: ReadResourceResult) -> Result<RemoteResult, RemoteError> {
     let content = result.contents.into_iter().map(resource).collect();
-    bounded(RemoteResult { content, structured: None, is_error: false }, 0)
+    check_size(RemoteResult { content, structured: None, is_error: false }, 0)
 }
 
 /// Returns the text of a prompt; messages that are not from the user are marked.
-pub(super) fn of_prompt(result: GetPromptResult) -> Result<String, RemoteError> {
+pub(super) fn convert_prompt(result: GetPromptResult) -> Result<String, RemoteError> {
     let mut text = String::new();
     for message in result.messages {
         if !text.is_empty() {
@@ -46,7 +46,7 @@ pub(super) fn of_prompt(result: GetPromptResult) -> Result<String, RemoteError> 
             }
         }
         if text.len() > MESSAGE_BYTES {
-            return Err(too_large());
+            return Err(too_large_error());
         }
     }
     Ok(text)
@@ -84,12 +84,12 @@ fn bytes(data: &str, media_type: String, uri: Option<String>) -> RemoteContent {
     }
 }
 
-fn bounded(result: RemoteResult, more: usize) -> Result<RemoteResult, RemoteError> {
+fn check_size(result: RemoteResult, more: usize) -> Result<RemoteResult, RemoteError> {
     let size = |content: &RemoteContent| match content {
         RemoteContent::Text(text) => text.len(),
         RemoteContent::Bytes { bytes, .. } => bytes.len(),
         RemoteContent::Resource { uri, text, .. } => uri.len() + text.len(),
         RemoteContent::Link { uri, name, .. } => uri.len() + name.len(),
     };
-    if result.content.iter().map(size).sum::<usize>() + more > MESSAGE_BYTES { Err(too_large()) } else { Ok(result) }
+    if result.content.iter().map(size).sum::<usize>() + more > MESSAGE_BYTES { Err(too_large_error()) } else { Ok(result) }
 }

@@ -21,7 +21,7 @@ pub struct McpDeps {
 /// Approval of a project's server.
 pub trait Approval: Send + Sync {
     /// Returns whether the server is still as approved; the error says what changed and what to do.
-    fn holds(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>>;
+    fn verify(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>>;
 }
 
 /// Source of access tokens for HTTP servers.
@@ -30,7 +30,7 @@ pub trait Tokens: Send + Sync {
     fn token<'a>(&'a self, spec: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>>;
 
     /// Handles a rejected request. Another token is tried at once; `None` means that the user has to sign in.
-    fn refused<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>>;
+    fn on_rejected<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

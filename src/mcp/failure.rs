@@ -1,7 +1,7 @@
 //! Failures as the ports define them; the main distinction is whether the call may have run.
 
 use super::Spec;
-use super::limits::{MESSAGE_BYTES, SAID_CHARS};
+use super::limits::{MAX_QUOTED_CHARS, MESSAGE_BYTES};
 use super::transport::SseError;
 use crate::ports::RemoteError;
 use rmcp::service::{ClientInitializeError, ServiceError};
@@ -12,7 +12,7 @@ use std::error::Error;
 type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// Shortens text to `bytes`, with an ellipsis if it was longer.
-pub(super) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
+pub(super) fn truncate(text: &str, bytes: usize) -> Cow<'_, str> {
     if text.len() <= bytes {
         return Cow::Borrowed(text);
     }
@@ -24,13 +24,13 @@ pub(super) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
 pub(super) fn one_line(text: &str) -> String {
     let mut words = text.split(|c: char| c.is_control() || c.is_whitespace()).filter(|word| !word.is_empty());
     let mut said = String::new();
-    while said.len() < SAID_CHARS
+    while said.len() < MAX_QUOTED_CHARS
         && let Some(word) = words.next()
     {
         if !said.is_empty() {
             said.push(' ');
         }
-        said.push_str(&cut(word, SAID_CHARS));
+        said.push_str(&truncate(word, MAX_QUOTED_CHARS));
     }
     if words.next().is_some() {
         said.push_str(" …");
@@ -49,80 +49,84 @@ pub(super) enum Failure {
     /// The server differs from the approved one.
     NotApproved(String),
     /// The server may support only the handshake.
-    Older(String),
+    OlderProtocol(String),
     /// A retry would not help.
     Final(String),
     /// A retry may help.
-    Passing(String),
+    Temporary(String),
 }
 
 impl Failure {
-    pub(super) fn of_start(error: &ClientInitializeError) -> Self {
+    pub(super) fn from_start_error(error: &ClientInitializeError) -> Self {
         if error.is_authorization_required() || chain(error).any(is_sign_in) {
             return Self::NeedsLogin;
         }
         match error {
-            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::of_start(fallback),
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::from_start_error(fallback),
             ClientInitializeError::JsonRpcError(error) => {
                 Self::Final(format!("the server refused to start a session: {}", error.message))
             }
             ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. }
                 if server_supported.iter().any(|version| version.has_initialize()) =>
             {
-                Self::Older(format!("the server supports only protocol versions {server_supported:?}"))
+                Self::OlderProtocol(format!("the server supports only protocol versions {server_supported:?}"))
             }
             ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
                 Self::Final(format!("no common protocol version; the server supports {server_supported:?}"))
             }
             ClientInitializeError::ConnectionClosed(_) => {
-                Self::Older("the connection closed before the server responded".to_owned())
+                Self::OlderProtocol("the connection closed before the server responded".to_owned())
             }
-            ClientInitializeError::TransportError { error, .. } => Self::of_transport(error.error.as_ref()),
+            ClientInitializeError::TransportError { error, .. } => Self::from_transport_error(error.error.as_ref()),
             // Some older servers respond to unknown requests with an empty result.
-            ClientInitializeError::ExpectedInitResult(_) => Self::Older("the server sent an unexpected response".to_owned()),
+            ClientInitializeError::ExpectedInitResult(_) => {
+                Self::OlderProtocol("the server sent an unexpected response".to_owned())
+            }
             ClientInitializeError::ExpectedInitResponse(_)
             | ClientInitializeError::ConflictInitResponseId(..)
             | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
                 Self::Final("the server sent an unexpected response".to_owned())
             }
-            error => Self::Passing(error.to_string()),
+            error => Self::Temporary(error.to_string()),
         }
     }
 
-    pub(super) fn followed_by(self, words: &str) -> Self {
+    pub(super) fn with_suffix(self, words: &str) -> Self {
         match self {
             Self::NeedsLogin => Self::NeedsLogin,
             Self::NotApproved(reason) => Self::NotApproved(reason),
-            Self::Older(reason) => Self::Older(reason + words),
+            Self::OlderProtocol(reason) => Self::OlderProtocol(reason + words),
             Self::Final(reason) => Self::Final(reason + words),
-            Self::Passing(reason) => Self::Passing(reason + words),
+            Self::Temporary(reason) => Self::Temporary(reason + words),
         }
     }
 
-    pub(super) fn of_listing(error: &ServiceError) -> Self {
+    pub(super) fn from_listing_error(error: &ServiceError) -> Self {
         match error {
             ServiceError::TransportSend(error) if chain(error).any(is_sign_in) => Self::NeedsLogin,
-            ServiceError::TransportSend(error) => Self::of_transport(error.error.as_ref()),
+            ServiceError::TransportSend(error) => Self::from_transport_error(error.error.as_ref()),
             ServiceError::McpError(error) => Self::Final(format!("the server refused to list its tools: {}", error.message)),
-            ServiceError::TransportClosed => Self::Passing("the connection closed before the server listed its tools".to_owned()),
+            ServiceError::TransportClosed => {
+                Self::Temporary("the connection closed before the server listed its tools".to_owned())
+            }
             ServiceError::UnexpectedResponse => Self::Final("the tool list of the server is invalid".to_owned()),
-            error => Self::Passing(error.to_string()),
+            error => Self::Temporary(error.to_string()),
         }
     }
 
-    fn of_transport(error: &(dyn Error + 'static)) -> Self {
+    fn from_transport_error(error: &(dyn Error + 'static)) -> Self {
         match error.downcast_ref::<HttpError>() {
-            Some(HttpError::Client(error)) => Self::Passing(root(error).to_string()),
-            Some(HttpError::HttpStatus(status)) => Self::Passing(format!("HTTP {}", status.status)),
+            Some(HttpError::Client(error)) => Self::Temporary(root(error).to_string()),
+            Some(HttpError::HttpStatus(status)) => Self::Temporary(format!("HTTP {}", status.status)),
             Some(HttpError::UnexpectedServerResponse(text)) => Self::Final(text.to_string()),
             Some(error) => Self::Final(error.to_string()),
-            None => Self::Passing(root(error).to_string()),
+            None => Self::Temporary(root(error).to_string()),
         }
     }
 }
 
 /// Returns the error of a request that was sent, at least in part.
-pub(super) fn of_request(spec: &Spec, error: &ServiceError) -> RemoteError {
+pub(super) fn request_error(spec: &Spec, error: &ServiceError) -> RemoteError {
     let unknown = |why: &str| RemoteError::OutcomeUnknown {
         message: format!("it is unknown whether the call ran: the server `{}` {}", spec.name, one_line(why)),
     };
@@ -162,7 +166,7 @@ pub(super) fn of_request(spec: &Spec, error: &ServiceError) -> RemoteError {
     }
 }
 
-pub(super) fn too_large() -> RemoteError {
+pub(super) fn too_large_error() -> RemoteError {
     RemoteError::TooLarge { limit: MESSAGE_BYTES as u64 }
 }
 

@@ -1,6 +1,6 @@
 //! Forms of a server (elicitation): the schema as fields, and the validation of answers.
 
-use super::failure::cut;
+use super::failure::truncate;
 use super::limits::{DESCRIPTION_BYTES, FORM_CHOICES, FORM_FIELDS, NAME_BYTES};
 use crate::protocol::{FieldKind, FormField};
 use serde_json::{Map, Value};
@@ -18,15 +18,15 @@ pub(super) fn fields(schema: &Value, order: Option<&[String]>) -> Result<Vec<For
     if let Some(order) = order {
         named.sort_by_key(|(name, _)| order.iter().position(|other| other == *name).unwrap_or(usize::MAX));
     }
-    named.into_iter().map(|(name, field)| one(name, field, required.contains(name))).collect()
+    named.into_iter().map(|(name, field)| parse_field(name, field, required.contains(name))).collect()
 }
 
-fn one(name: &str, field: &Value, required: bool) -> Result<FormField, String> {
+fn parse_field(name: &str, field: &Value, required: bool) -> Result<FormField, String> {
     if name.is_empty() || name.len() > NAME_BYTES {
         return Err("a form field has no valid name".to_owned());
     }
-    let text = |key: &str| field.get(key).and_then(Value::as_str).map(|text| cut(text, DESCRIPTION_BYTES).into_owned());
-    let takes = kind(field).ok_or_else(|| format!("the form field `{}` has an unsupported type", cut(name, 64)))?;
+    let text = |key: &str| field.get(key).and_then(Value::as_str).map(|text| truncate(text, DESCRIPTION_BYTES).into_owned());
+    let takes = kind(field).ok_or_else(|| format!("the form field `{}` has an unsupported type", truncate(name, 64)))?;
     let mut asked = FormField {
         name: name.to_owned(),
         title: text("title"),
@@ -70,7 +70,7 @@ struct UnsupportedChoices;
 
 /// Returns the choices with their labels; `None` if any text is allowed.
 fn choices(field: &Value, titled: &str) -> Result<Option<Vec<(String, String)>>, UnsupportedChoices> {
-    let called = |value: &str, title: Option<&str>| (value.to_owned(), cut(title.unwrap_or(value), NAME_BYTES).into_owned());
+    let called = |value: &str, title: Option<&str>| (value.to_owned(), truncate(title.unwrap_or(value), NAME_BYTES).into_owned());
     let titles = field.get(titled).or_else(|| field.get("oneOf")).and_then(Value::as_array);
     let found: Vec<_> = if let Some(titles) = titles {
         let one = |choice: &Value| Some(called(choice.get("const")?.as_str()?, choice.get("title").and_then(Value::as_str)));
@@ -111,7 +111,7 @@ pub(super) fn answer(fields: &[FormField], mut content: Map<String, Value>) -> R
         }
     }
     match content.keys().next() {
-        Some(name) => Err(format!("`{}` is not a field of the form", cut(name, 64))),
+        Some(name) => Err(format!("`{}` is not a field of the form", truncate(name, 64))),
         None => Ok(answer),
     }
 }

@@ -31,13 +31,13 @@ pub(super) const QUESTIONS: usize = 4;
 /// Bytes kept of a program's stderr.
 pub(super) const ERROR_BYTES: usize = 4 * 1024;
 /// Maximum characters of a server's message inside one of aye's.
-pub(super) const SAID_CHARS: usize = 600;
+pub(super) const MAX_QUOTED_CHARS: usize = 600;
 
 /// Minimum time between two tool lists that a server requests.
 pub(super) const LISTING_PAUSE: Duration = Duration::from_secs(1);
 /// Time to tell a server that a call is cancelled.
 pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 /// Time for a program to exit after its input is closed.
-pub(super) const LEAVING: Duration = Duration::from_millis(1_500);
+pub(super) const INPUT_CLOSED_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// Time for all servers to exit at the end.
-pub(super) const ENDING: Duration = Duration::from_secs(2);
+pub(super) const TERMINATE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,6 +1,6 @@
 //! Definition of one tool of a server. A mistake in it leaves out only that tool.
 
-use super::failure::{cut, one_line};
+use super::failure::{one_line, truncate};
 use super::pattern::unreadable;
 use boon::{Compiler, Draft, SchemaIndex, Schemas, ValidationError};
 use rmcp::model::{CustomResult, ServerResult, Tool};
@@ -35,7 +35,7 @@ impl Page {
             ServerResult::CustomResult(CustomResult(Value::Object(mut list))) => {
                 let next = list.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
                 match list.remove("tools") {
-                    Some(Value::Array(tools)) => Ok(Self { tools: tools.into_iter().map(tool).collect(), next }),
+                    Some(Value::Array(tools)) => Ok(Self { tools: tools.into_iter().map(parse_tool).collect(), next }),
                     _ => Err(ServiceError::UnexpectedResponse),
                 }
             }
@@ -45,11 +45,12 @@ impl Page {
 }
 
 /// Parses a tool; the error is its name and why it is ignored.
-fn tool(said: Value) -> Result<Tool, (String, String)> {
+fn parse_tool(said: Value) -> Result<Tool, (String, String)> {
     let Value::Object(members) = &said else {
         return Err((String::new(), "the definition is not an object".to_owned()));
     };
-    let name = members.get("name").and_then(Value::as_str).map(|name| cut(name, NAME_BYTES).into_owned()).unwrap_or_default();
+    let name =
+        members.get("name").and_then(Value::as_str).map(|name| truncate(name, NAME_BYTES).into_owned()).unwrap_or_default();
     let wrong = match (members.get("name"), members.get("inputSchema")) {
         (Some(Value::String(_)), Some(Value::Object(_))) => None,
         (Some(Value::String(_)), Some(_)) => Some("`inputSchema` is not an object"),
@@ -67,7 +68,7 @@ fn tool(said: Value) -> Result<Tool, (String, String)> {
     // Invalid hints, icons and similar fields do not exclude a tool.
     serde_json::from_value(said)
         .or_else(|_| serde_json::from_value(Value::Object(needed)))
-        .map_err(|error| (name, cut(&error.to_string(), REASON_BYTES).into_owned()))
+        .map_err(|error| (name, truncate(&error.to_string(), REASON_BYTES).into_owned()))
 }
 
 /// Returns why a schema of a tool is invalid; `None` if it is valid.
@@ -81,12 +82,12 @@ pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
     if !is_object {
         return Some(format!("`{which}` does not describe an object"));
     }
-    let why = of_no_draft(schema).or_else(|| unreadable(schema))?;
-    Some(cut(&one_line(&format!("`{which}` is not a valid JSON Schema: {why}")), REASON_BYTES).into_owned())
+    let why = invalid_in_all_drafts(schema).or_else(|| unreadable(schema))?;
+    Some(truncate(&one_line(&format!("`{which}` is not a valid JSON Schema: {why}")), REASON_BYTES).into_owned())
 }
 
 /// Returns why a schema is invalid in every draft; `None` if it is valid in one.
-fn of_no_draft(schema: &Value) -> Option<String> {
+fn invalid_in_all_drafts(schema: &Value) -> Option<String> {
     let metaschemas = metaschemas()?;
     let mut why = None;
     for index in &metaschemas.indexes {
@@ -144,11 +145,11 @@ mod tests {
             (json!("a"), "", "not an object"),
             (json!({"name": "a", "inputSchema": {}, "description": 7}), "a", "invalid type"),
         ] {
-            let (named, reason) = tool(said.clone()).unwrap_err();
+            let (named, reason) = parse_tool(said.clone()).unwrap_err();
             assert!(named == name && reason.contains(why), "{said}: {named} {reason}");
         }
         let said = json!({"name": "a", "inputSchema": {}, "annotations": 7, "icons": "x"});
-        assert_eq!(&*tool(said).unwrap().name, "a");
+        assert_eq!(&*parse_tool(said).unwrap().name, "a");
     }
 
     #[test]

@@ -32,15 +32,15 @@ pub use spec::{HttpKind, Reach, SignIn, Spec};
 
 /// Returns the messages in a server's output that arrives in these chunks, or the error of each invalid line, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
-pub async fn messages_in(pieces: &[&[u8]]) -> Vec<Result<String, String>> {
+pub async fn decode_messages(pieces: &[&[u8]]) -> Vec<Result<String, String>> {
     use rmcp::model::{CallToolResult, ServerJsonRpcMessage};
     let mut messages = Vec::new();
-    for line in transport::lines_in(pieces).await {
+    for line in transport::split_output(pieces).await {
         let message = serde_json::from_slice::<ServerJsonRpcMessage>(&line).map_err(|error| error.to_string());
         if let Ok(ServerJsonRpcMessage::Response(response)) = &message
             && let Ok(result) = serde_json::to_value(&response.result)
             && let Ok(result) = serde_json::from_value::<CallToolResult>(result)
-            && let Err(error) = content::of_call(result)
+            && let Err(error) = content::convert_call_result(result)
         {
             messages.push(Err(format!("{error:?}")));
         }

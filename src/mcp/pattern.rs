@@ -10,13 +10,13 @@ const TABLES: [&str; 6] = ["$defs", "definitions", "dependencies", "dependentSch
 /// Returns the first invalid regular expression of a schema, and why it is invalid.
 pub(super) fn unreadable(schema: &Value) -> Option<String> {
     match schema {
-        Value::Object(members) => of_object(members),
+        Value::Object(members) => unsupported_in_object(members),
         Value::Array(elements) => elements.iter().find_map(unreadable),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
 
-fn of_object(members: &Map<String, Value>) -> Option<String> {
+fn unsupported_in_object(members: &Map<String, Value>) -> Option<String> {
     let told = |pattern: &str| fault(pattern).map(|why| format!("the pattern `{pattern}` is invalid: {why}"));
     members.iter().find_map(|(keyword, value)| match (keyword.as_str(), value) {
         ("pattern", Value::String(pattern)) => told(pattern),

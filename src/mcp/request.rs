@@ -1,9 +1,9 @@
 //! Request to a server: rounds of elicitation, a time limit that pauses while the user is asked, and the cancellation message.
 
 use super::Spec;
-use super::failure::{of_request, one_line};
+use super::failure::{one_line, request_error};
 use super::limits::{QUESTIONS, ROUNDS, SHUTDOWN_TIMEOUT};
-use super::server_requests::{Busy, ServerRequests};
+use super::server_requests::{ActivityState, ServerRequests};
 use crate::ports::RemoteError;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -37,7 +37,7 @@ impl Question {
         }
     }
 
-    fn answered(&mut self, responses: Option<InputResponses>, state: Option<String>) {
+    fn add_responses(&mut self, responses: Option<InputResponses>, state: Option<String>) {
         let (input_responses, request_state) = match self {
             Self::Call(params) => (&mut params.input_responses, &mut params.request_state),
             Self::Read(params) => (&mut params.input_responses, &mut params.request_state),
@@ -49,13 +49,13 @@ impl Question {
 }
 
 /// Timeout of a request, and the receivers of its progress.
-pub(super) struct Waiting {
+pub(super) struct RequestTimeout {
     pub timeout: Duration,
     pub cancel: CancellationToken,
     pub output: Option<mpsc::Sender<String>>,
 }
 
-impl Waiting {
+impl RequestTimeout {
     pub(super) fn with_timeout(timeout: Duration) -> Self {
         Self { timeout, cancel: CancellationToken::new(), output: None }
     }
@@ -66,36 +66,36 @@ pub(super) async fn ask(
     peer: &Peer<RoleClient>,
     talk: &ServerRequests,
     mut question: Question,
-    waiting: &Waiting,
+    waiting: &RequestTimeout,
 ) -> Result<ServerResult, RemoteError> {
     let mut underway = talk.underway();
-    let mut clock = Clock::new(waiting.timeout, talk.busy());
+    let mut clock = RequestTimer::new(waiting.timeout, talk.subscribe_activity());
     let mut silent_rounds = 0;
     let mut visited = false;
     for _ in 0..ROUNDS {
         let mut handle = peer
             .send_request_with_option(question.request(), PeerRequestOptions::no_options())
             .await
-            .map_err(|error| of_request(spec, &error))?;
+            .map_err(|error| request_error(spec, &error))?;
         if let Some(output) = &waiting.output {
-            underway.heard_by(handle.progress_token.0.clone(), output.clone());
+            underway.forward_progress(handle.progress_token.0.clone(), output.clone());
         }
         let over = tokio::select! {
             answer = &mut handle.rx => Ok(answer.unwrap_or(Err(ServiceError::TransportClosed))),
             () = waiting.cancel.cancelled() => Err((RemoteError::Cancelled, "the user cancelled the request")),
-            () = clock.run_out() => Err((RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }, "the request timed out")),
+            () = clock.expire() => Err((RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }, "the request timed out")),
         };
         let answer = match over {
             Ok(Err(ServiceError::McpError(error))) if error.code == URL_ELICITATION_REQUIRED && !visited => {
                 tokio::select! {
                     done = visits(spec, talk, error.data) => done?,
                     () = waiting.cancel.cancelled() => return Err(RemoteError::Cancelled),
-                    () = clock.run_out() => return Err(RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }),
+                    () = clock.expire() => return Err(RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }),
                 }
                 visited = true;
                 continue;
             }
-            Ok(answer) => answer.map_err(|error| of_request(spec, &error))?,
+            Ok(answer) => answer.map_err(|error| request_error(spec, &error))?,
             Err((error, reason)) => {
                 let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, handle.cancel(Some(reason.to_owned()))).await;
                 return Err(error);
@@ -115,11 +115,11 @@ pub(super) async fn ask(
             let response = tokio::select! {
                 response = respond(talk, request) => response,
                 () = waiting.cancel.cancelled() => return Err(RemoteError::Cancelled),
-                () = clock.run_out() => return Err(RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }),
+                () = clock.expire() => return Err(RemoteError::TimedOut { seconds: waiting.timeout.as_secs() }),
             };
             responses.insert(key, response.map_err(|message| RemoteError::Refused { message })?);
         }
-        question.answered((!responses.is_empty()).then_some(responses), request_state);
+        question.add_responses((!responses.is_empty()).then_some(responses), request_state);
     }
     Err(RemoteError::Refused { message: format!("the server `{}` requested input more than {ROUNDS} times", spec.name) })
 }
@@ -161,17 +161,17 @@ async fn respond(talk: &ServerRequests, request: InputRequest) -> Result<Value, 
 }
 
 /// Timer that pauses while a request of this server waits for the user.
-struct Clock {
+struct RequestTimer {
     left: Duration,
-    busy: watch::Receiver<Busy>,
+    busy: watch::Receiver<ActivityState>,
 }
 
-impl Clock {
-    fn new(timeout: Duration, busy: watch::Receiver<Busy>) -> Self {
+impl RequestTimer {
+    fn new(timeout: Duration, busy: watch::Receiver<ActivityState>) -> Self {
         Self { left: timeout, busy }
     }
 
-    async fn run_out(&mut self) {
+    async fn expire(&mut self) {
         loop {
             let stands = self.busy.borrow_and_update().questions > 0;
             let since = Instant::now();

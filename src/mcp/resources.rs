@@ -2,9 +2,9 @@
 
 use super::connection::Connection;
 use super::content;
-use super::failure::{cut, of_request};
+use super::failure::{request_error, truncate};
 use super::limits::{DESCRIPTION_BYTES, PAGES, PROMPTS, RESOURCES};
-use super::request::{Question, Waiting};
+use super::request::{Question, RequestTimeout};
 use crate::ports::{RemoteError, RemoteResult};
 use crate::protocol::{ServerPrompt, ServerResource};
 use rmcp::model::{GetPromptRequestParams, PaginatedRequestParams, ReadResourceRequestParams, ServerResult};
@@ -31,10 +31,13 @@ where
     Ok(all)
 }
 
-async fn in_time<T>(connection: &Connection, asked: impl Future<Output = Result<T, ServiceError>>) -> Result<T, RemoteError> {
+async fn with_timeout<T>(
+    connection: &Connection,
+    asked: impl Future<Output = Result<T, ServiceError>>,
+) -> Result<T, RemoteError> {
     let timeout = connection.spec.call_timeout;
     match tokio::time::timeout(timeout, asked).await {
-        Ok(answer) => answer.map_err(|error| match of_request(&connection.spec, &error) {
+        Ok(answer) => answer.map_err(|error| match request_error(&connection.spec, &error) {
             // A failed list request has no effects.
             RemoteError::OutcomeUnknown { .. } => RemoteError::Unreachable {
                 message: format!("the server `{}` closed the connection during the request", connection.spec.name),
@@ -45,8 +48,8 @@ async fn in_time<T>(connection: &Connection, asked: impl Future<Output = Result<
     }
 }
 
-fn short(text: Option<String>) -> Option<String> {
-    text.map(|text| cut(&text, DESCRIPTION_BYTES).into_owned())
+fn truncate_description(text: Option<String>) -> Option<String> {
+    text.map(|text| truncate(&text, DESCRIPTION_BYTES).into_owned())
 }
 
 pub(super) async fn resources(connection: &Connection) -> Result<Vec<ServerResource>, RemoteError> {
@@ -54,7 +57,7 @@ pub(super) async fn resources(connection: &Connection) -> Result<Vec<ServerResou
         return Ok(Vec::new());
     }
     let (peer, server) = (&connection.peer, &connection.spec.name);
-    in_time(connection, async {
+    with_timeout(connection, async {
         let plain = pages(RESOURCES, |page| async move {
             let found = peer.list_resources(page).await?;
             Ok((found.resources, found.next_cursor))
@@ -71,7 +74,7 @@ pub(super) async fn resources(connection: &Connection) -> Result<Vec<ServerResou
             server: server.clone(),
             uri: resource.uri,
             name: resource.title.unwrap_or(resource.name),
-            description: short(resource.description),
+            description: truncate_description(resource.description),
             media_type: resource.mime_type,
             is_template: false,
         });
@@ -79,7 +82,7 @@ pub(super) async fn resources(connection: &Connection) -> Result<Vec<ServerResou
             server: server.clone(),
             uri: template.uri_template,
             name: template.title.unwrap_or(template.name),
-            description: short(template.description),
+            description: truncate_description(template.description),
             media_type: template.mime_type,
             is_template: true,
         });
@@ -90,8 +93,8 @@ pub(super) async fn resources(connection: &Connection) -> Result<Vec<ServerResou
 
 pub(super) async fn read(connection: &Connection, uri: &str) -> Result<RemoteResult, RemoteError> {
     let question = Question::Read(ReadResourceRequestParams::new(uri));
-    match connection.ask(question, &Waiting::with_timeout(connection.spec.call_timeout)).await? {
-        ServerResult::ReadResourceResult(result) => content::of_resource(result),
+    match connection.ask(question, &RequestTimeout::with_timeout(connection.spec.call_timeout)).await? {
+        ServerResult::ReadResourceResult(result) => content::convert_resource(result),
         _ => Err(connection.unreadable()),
     }
 }
@@ -101,7 +104,7 @@ pub(super) async fn prompts(connection: &Connection) -> Result<Vec<ServerPrompt>
         return Ok(Vec::new());
     }
     let (peer, server) = (&connection.peer, &connection.spec.name);
-    let found = in_time(
+    let found = with_timeout(
         connection,
         pages(PROMPTS, |page| async move {
             let found = peer.list_prompts(page).await?;
@@ -112,7 +115,7 @@ pub(super) async fn prompts(connection: &Connection) -> Result<Vec<ServerPrompt>
     let one = |prompt: rmcp::model::Prompt| ServerPrompt {
         server: server.clone(),
         name: prompt.name,
-        description: short(prompt.description.or(prompt.title)),
+        description: truncate_description(prompt.description.or(prompt.title)),
         arguments: prompt
             .arguments
             .into_iter()
@@ -128,8 +131,8 @@ pub(super) async fn prompt(connection: &Connection, name: &str, arguments: Map<S
     if !arguments.is_empty() {
         params = params.with_arguments(arguments);
     }
-    match connection.ask(Question::Prompt(params), &Waiting::with_timeout(connection.spec.call_timeout)).await? {
-        ServerResult::GetPromptResult(result) => content::of_prompt(result),
+    match connection.ask(Question::Prompt(params), &RequestTimeout::with_timeout(connection.spec.call_timeout)).await? {
+        ServerResult::GetPromptResult(result) => content::convert_prompt(result),
         _ => Err(connection.unreadable()),
     }
 }

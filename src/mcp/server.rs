@@ -3,8 +3,8 @@
 use super::connect::{HandshakeMode, connect};
 use super::connection::Connection;
 use super::failure::{Failure, one_line, unreachable};
-use super::limits::{ENDING, LISTING_PAUSE};
-use super::tools::Listed;
+use super::limits::{LISTING_PAUSE, TERMINATE_TIMEOUT};
+use super::tools::ToolListing;
 use super::{Identity, McpDeps, Reach, Spec, tool_cache};
 use crate::ports::{BoxFuture, RemoteError, RemoteTool};
 use crate::protocol::{ServerState, ServerStatus};
@@ -23,12 +23,12 @@ type Outcome = Result<Arc<Connection>, RemoteError>;
 type Attempt = Shared<BoxFuture<'static, Outcome>>;
 
 /// Notifies watchers of any change.
-pub(super) type Bell = Arc<watch::Sender<u64>>;
+pub(super) type ChangeNotifier = Arc<watch::Sender<u64>>;
 
 pub(super) struct Server {
     pub spec: Arc<Spec>,
     wires: McpDeps,
-    bell: Bell,
+    bell: ChangeNotifier,
     held: Mutex<ServerRecord>,
 }
 
@@ -39,7 +39,7 @@ struct ServerRecord {
     /// Difference from the approved server, if there is one.
     not_approved: Option<String>,
     /// Tools of the server; `None` if it was never queried.
-    listed: Option<Arc<Listed>>,
+    listed: Option<Arc<ToolListing>>,
     greeting: HandshakeMode,
     /// Token of the current attempts and connection; cancelled when they are no longer wanted.
     run: CancellationToken,
@@ -50,15 +50,15 @@ struct ServerRecord {
 }
 
 enum Phase {
-    Asleep,
+    Idle,
     Starting(Attempt),
-    Up(Arc<Connection>),
+    Connected(Arc<Connection>),
     NeedsLogin,
     Unreachable(String),
 }
 
 impl Server {
-    pub(super) fn new(spec: Spec, wires: McpDeps, bell: Bell) -> Arc<Self> {
+    pub(super) fn new(spec: Spec, wires: McpDeps, bell: ChangeNotifier) -> Arc<Self> {
         let recalled = wires.known.as_deref().filter(|_| spec.off.is_none()).and_then(|known| tool_cache::recall(known, &spec));
         let (listed, greeting) = match recalled {
             Some((listed, shakes_hands)) => {
@@ -67,7 +67,7 @@ impl Server {
             None => (None, HandshakeMode::Either),
         };
         let held = ServerRecord {
-            phase: Phase::Asleep,
+            phase: Phase::Idle,
             unlisted: None,
             not_approved: None,
             listed,
@@ -79,16 +79,16 @@ impl Server {
         Arc::new(Self { spec: Arc::new(spec), wires, bell, held: Mutex::new(held) })
     }
 
-    fn held(&self) -> MutexGuard<'_, ServerRecord> {
+    fn lock(&self) -> MutexGuard<'_, ServerRecord> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ring(&self) {
+    fn notify_change(&self) {
         self.bell.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Returns why the server is disabled, if so.
-    fn off<'a>(&'a self, held: &'a ServerRecord) -> Option<&'a str> {
+    fn disabled_reason<'a>(&'a self, held: &'a ServerRecord) -> Option<&'a str> {
         self.spec.off.as_deref().or(held.not_approved.as_deref()).or(held.unlisted.as_deref())
     }
 
@@ -97,14 +97,14 @@ impl Server {
     }
 
     pub(super) fn status(&self) -> ServerStatus {
-        let held = self.held();
-        let state = match (self.off(&held), &held.phase) {
+        let held = self.lock();
+        let state = match (self.disabled_reason(&held), &held.phase) {
             (Some(why), _) => ServerState::Off { why: why.to_owned() },
-            (None, Phase::Asleep) => ServerState::Asleep,
+            (None, Phase::Idle) => ServerState::Asleep,
             (None, Phase::Starting(_)) => ServerState::Starting,
             // The connection has ended, and its last output is still being read.
-            (None, Phase::Up(connection)) if connection.is_gone() => ServerState::Unreachable { why: GONE.to_owned() },
-            (None, Phase::Up(_)) => ServerState::Ready,
+            (None, Phase::Connected(connection)) if connection.is_gone() => ServerState::Unreachable { why: GONE.to_owned() },
+            (None, Phase::Connected(_)) => ServerState::Ready,
             (None, Phase::NeedsLogin) => ServerState::NeedsLogin,
             (None, Phase::Unreachable(why)) => ServerState::Unreachable { why: why.clone() },
         };
@@ -120,39 +120,39 @@ impl Server {
             tools: offered,
             offered,
             of_project: self.spec.of_project,
-            notes: Self::known(&held),
+            notes: Self::known_tools(&held),
         }
     }
 
     pub(super) fn tools(&self) -> Arc<[RemoteTool]> {
-        let held = self.held();
+        let held = self.lock();
         match &held.listed {
-            Some(listed) if self.off(&held).is_none() => Arc::clone(&listed.tools),
+            Some(listed) if self.disabled_reason(&held).is_none() => Arc::clone(&listed.tools),
             _ => Arc::default(),
         }
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
-        Self::known(&self.held())
+        Self::known_tools(&self.lock())
     }
 
-    fn known(held: &ServerRecord) -> Vec<String> {
+    fn known_tools(held: &ServerRecord) -> Vec<String> {
         let connection = match &held.phase {
-            Phase::Up(connection) => connection.notes(),
-            Phase::Asleep | Phase::Starting(_) | Phase::NeedsLogin | Phase::Unreachable(_) => Vec::new(),
+            Phase::Connected(connection) => connection.notes(),
+            Phase::Idle | Phase::Starting(_) | Phase::NeedsLogin | Phase::Unreachable(_) => Vec::new(),
         };
         connection.into_iter().chain(held.listed.iter().flat_map(|listed| listed.notes.clone())).collect()
     }
 
     /// Returns the identity that the server reports, while it is connected.
     pub(super) fn identity(&self) -> Option<Identity> {
-        Some(self.standing()?.identity())
+        Some(self.current_connection()?.identity())
     }
 
     /// Queries the server if its tools are unknown and no attempt was made.
     pub(super) fn discover(self: &Arc<Self>) {
-        let mut held = self.held();
-        if self.off(&held).is_none() && held.listed.is_none() && matches!(held.phase, Phase::Asleep) {
+        let mut held = self.lock();
+        if self.disabled_reason(&held).is_none() && held.listed.is_none() && matches!(held.phase, Phase::Idle) {
             drop(self.attempt(&mut held));
         }
     }
@@ -160,12 +160,12 @@ impl Server {
     /// Returns the current connection, or the result of the current or a new attempt.
     pub(super) async fn connection(self: &Arc<Self>) -> Outcome {
         let attempt = {
-            let mut held = self.held();
-            if let Some(why) = self.off(&held) {
+            let mut held = self.lock();
+            if let Some(why) = self.disabled_reason(&held) {
                 return Err(self.is_off(why));
             }
             match &held.phase {
-                Phase::Up(connection) if !connection.is_gone() => return Ok(Arc::clone(connection)),
+                Phase::Connected(connection) if !connection.is_gone() => return Ok(Arc::clone(connection)),
                 Phase::Starting(attempt) => attempt.clone(),
                 _ => self.attempt(&mut held),
             }
@@ -174,25 +174,25 @@ impl Server {
     }
 
     /// Returns the current connection, without connecting.
-    pub(super) fn standing(&self) -> Option<Arc<Connection>> {
-        match &self.held().phase {
-            Phase::Up(connection) if !connection.is_gone() => Some(Arc::clone(connection)),
+    pub(super) fn current_connection(&self) -> Option<Arc<Connection>> {
+        match &self.lock().phase {
+            Phase::Connected(connection) if !connection.is_gone() => Some(Arc::clone(connection)),
             _ => None,
         }
     }
 
     /// Marks the server as unavailable after a request failed because it is down.
-    pub(super) fn lost(self: &Arc<Self>, connection: &Arc<Connection>, why: &str) {
+    pub(super) fn mark_unavailable(self: &Arc<Self>, connection: &Arc<Connection>, why: &str) {
         let run = {
-            let mut held = self.held();
-            if !matches!(&held.phase, Phase::Up(now) if Arc::ptr_eq(now, connection)) {
+            let mut held = self.lock();
+            if !matches!(&held.phase, Phase::Connected(now) if Arc::ptr_eq(now, connection)) {
                 return;
             }
             held.phase = Phase::Unreachable(one_line(why));
             std::mem::replace(&mut held.run, CancellationToken::new())
         };
         run.cancel();
-        self.ring();
+        self.notify_change();
         let connection = Arc::clone(connection);
         tokio::spawn(async move {
             connection.idle().await;
@@ -201,40 +201,40 @@ impl Server {
     }
 
     /// Disables the server for this reason, or enables it. Running calls continue; its program exits afterwards.
-    pub(super) fn keep_off(self: &Arc<Self>, why: Option<String>) {
-        let mut held = self.held();
+    pub(super) fn set_disabled(self: &Arc<Self>, why: Option<String>) {
+        let mut held = self.lock();
         if held.unlisted == why {
             return;
         }
         held.unlisted = why;
-        let leaves = held.unlisted.is_some() && matches!(held.phase, Phase::Starting(_) | Phase::Up(_));
+        let leaves = held.unlisted.is_some() && matches!(held.phase, Phase::Starting(_) | Phase::Connected(_));
         drop(held);
-        self.ring();
+        self.notify_change();
         if leaves {
-            tokio::spawn(Arc::clone(self).leave());
+            tokio::spawn(Arc::clone(self).disconnect());
         } else {
             self.discover();
         }
     }
 
-    async fn leave(self: Arc<Self>) {
-        if let Some(connection) = self.standing() {
+    async fn disconnect(self: Arc<Self>) {
+        if let Some(connection) = self.current_connection() {
             connection.idle().await;
         }
-        let is_off = self.off(&self.held()).is_some();
+        let is_off = self.disabled_reason(&self.lock()).is_some();
         if is_off {
-            self.stop(Phase::Asleep).await;
+            self.stop(Phase::Idle).await;
         }
     }
 
     pub(super) fn reconnect(self: &Arc<Self>) {
         let server = Arc::clone(self);
         tokio::spawn(async move {
-            server.stop(Phase::Asleep).await;
-            let mut held = server.held();
+            server.stop(Phase::Idle).await;
+            let mut held = server.lock();
             // The approval is checked again.
             held.not_approved = None;
-            if server.off(&held).is_none() && matches!(held.phase, Phase::Asleep) {
+            if server.disabled_reason(&held).is_none() && matches!(held.phase, Phase::Idle) {
                 drop(server.attempt(&mut held));
             }
         });
@@ -242,8 +242,8 @@ impl Server {
 
     /// Retires a server whose entry was removed: it is not connected again, and ends once its calls have.
     pub(super) async fn retire(self: Arc<Self>) {
-        self.held().ended = true;
-        let standing = self.standing();
+        self.lock().ended = true;
+        let standing = self.current_connection();
         if let Some(connection) = standing {
             connection.idle().await;
         }
@@ -251,9 +251,9 @@ impl Server {
     }
 
     pub(super) async fn end(&self) {
-        self.held().ended = true;
-        self.stop(Phase::Asleep).await;
-        let keeping = self.held().keeping.take();
+        self.lock().ended = true;
+        self.stop(Phase::Idle).await;
+        let keeping = self.lock().keeping.take();
         if let Some(keeping) = keeping {
             let _ = keeping.await;
         }
@@ -261,19 +261,19 @@ impl Server {
 
     async fn stop(&self, next: Phase) {
         let (before, run) = {
-            let mut held = self.held();
+            let mut held = self.lock();
             let run = std::mem::replace(&mut held.run, CancellationToken::new());
             (std::mem::replace(&mut held.phase, next), run)
         };
         run.cancel();
-        self.ring();
+        self.notify_change();
         match before {
-            Phase::Up(connection) => connection.end().await,
+            Phase::Connected(connection) => connection.end().await,
             // A program started by the attempt ends with it.
             Phase::Starting(attempt) => {
-                let _ = tokio::time::timeout(ENDING, attempt).await;
+                let _ = tokio::time::timeout(TERMINATE_TIMEOUT, attempt).await;
             }
-            Phase::Asleep | Phase::NeedsLogin | Phase::Unreachable(_) => {}
+            Phase::Idle | Phase::NeedsLogin | Phase::Unreachable(_) => {}
         }
     }
 
@@ -293,25 +293,25 @@ impl Server {
         });
         let attempt = async move { outcome.await.unwrap_or(Err(gone)) }.boxed().shared();
         held.phase = Phase::Starting(attempt.clone());
-        self.ring();
+        self.notify_change();
         attempt
     }
 
     async fn start(self: &Arc<Self>, greeting: HandshakeMode, run: &CancellationToken) -> Outcome {
         let outcome = self.tries(greeting).await;
-        let mut held = self.held();
+        let mut held = self.lock();
         if run.is_cancelled() {
             return Err(RemoteError::Unreachable { message: format!("the connection to `{}` was closed", self.spec.name) });
         }
         let outcome = match outcome {
             Ok((connection, listed)) => {
                 let connection = Arc::new(connection);
-                held.phase = Phase::Up(Arc::clone(&connection));
-                held.greeting = if connection.shakes_hands() { HandshakeMode::Handshake } else { HandshakeMode::Either };
+                held.phase = Phase::Connected(Arc::clone(&connection));
+                held.greeting = if connection.uses_handshake() { HandshakeMode::Handshake } else { HandshakeMode::Either };
                 // Set in the same step, because a ready server has tools.
-                self.learn(&mut held, listed, connection.shakes_hands());
+                self.learn(&mut held, listed, connection.uses_handshake());
                 drop(held);
-                tokio::spawn(Arc::clone(self).keep_up(Arc::clone(&connection), run.clone()));
+                tokio::spawn(Arc::clone(self).watch_tools(Arc::clone(&connection), run.clone()));
                 Ok(connection)
             }
             Err(Failure::NeedsLogin) => {
@@ -321,22 +321,22 @@ impl Server {
             }
             Err(Failure::NotApproved(why)) => {
                 let error = self.is_off(&why);
-                held.phase = Phase::Asleep;
+                held.phase = Phase::Idle;
                 held.not_approved = Some(why);
                 drop(held);
                 Err(error)
             }
-            Err(Failure::Older(why) | Failure::Final(why) | Failure::Passing(why)) => {
+            Err(Failure::OlderProtocol(why) | Failure::Final(why) | Failure::Temporary(why)) => {
                 held.phase = Phase::Unreachable(one_line(&why));
                 drop(held);
                 Err(unreachable(&self.spec, &why))
             }
         };
-        self.ring();
+        self.notify_change();
         outcome
     }
 
-    async fn tries(&self, mut greeting: HandshakeMode) -> Result<(Connection, Listed), Failure> {
+    async fn tries(&self, mut greeting: HandshakeMode) -> Result<(Connection, ToolListing), Failure> {
         let mut attempts = 0;
         let mut greeted_otherwise = false;
         let mut delay = self.spec.retry_delay;
@@ -349,7 +349,7 @@ impl Server {
                 Err(_) => return Err(Failure::Final(format!("not ready within {} s", limit.as_secs()))),
             };
             match (failure, greeting) {
-                (Failure::Older(_), HandshakeMode::Either) if !greeted_otherwise => {
+                (Failure::OlderProtocol(_), HandshakeMode::Either) if !greeted_otherwise => {
                     greeting = HandshakeMode::Handshake;
                     greeted_otherwise = true;
                 }
@@ -357,7 +357,7 @@ impl Server {
                     greeting = HandshakeMode::Either;
                     greeted_otherwise = true;
                 }
-                (Failure::Passing(why) | Failure::Older(why), _) if attempts < self.spec.retry_attempts => {
+                (Failure::Temporary(why) | Failure::OlderProtocol(why), _) if attempts < self.spec.retry_attempts => {
                     tracing::debug!(server = %self.spec.name, %why, "retrying the connection");
                     tokio::time::sleep(delay).await;
                     delay = delay.saturating_mul(2);
@@ -368,23 +368,23 @@ impl Server {
         }
     }
 
-    async fn once(&self, greeting: HandshakeMode) -> Result<(Connection, Listed), Failure> {
+    async fn once(&self, greeting: HandshakeMode) -> Result<(Connection, ToolListing), Failure> {
         // Checked right before the connection, because it may have changed since the session started.
         if let Some(approval) = self.wires.approval.as_ref().filter(|_| self.spec.of_project) {
-            approval.holds(&self.spec).await.map_err(Failure::NotApproved)?;
+            approval.verify(&self.spec).await.map_err(Failure::NotApproved)?;
         }
         let connection = connect(&self.spec, &self.wires, greeting).await?;
         match connection.tools().await {
             Ok(listed) => Ok((connection, listed)),
             Err(error) => {
-                let last_words = connection.last_words().await;
+                let last_words = connection.output_tail().await;
                 connection.end().await;
-                Err(Failure::of_listing(&error).followed_by(&last_words))
+                Err(Failure::from_listing_error(&error).with_suffix(&last_words))
             }
         }
     }
 
-    fn learn(self: &Arc<Self>, held: &mut ServerRecord, listed: Listed, shakes_hands: bool) {
+    fn learn(self: &Arc<Self>, held: &mut ServerRecord, listed: ToolListing, shakes_hands: bool) {
         if held.listed.as_deref() == Some(&listed) {
             return;
         }
@@ -396,19 +396,19 @@ impl Server {
             let server = Arc::clone(self);
             held.keeping = Some(tokio::task::spawn_blocking(move || {
                 // The last list must also be the last one written.
-                let listed = server.held().listed.clone();
+                let listed = server.lock().listed.clone();
                 if let Some(listed) = listed {
                     tool_cache::keep(&directory, &server.spec, &listed, shakes_hands);
                 }
             }));
         }
-        self.ring();
+        self.notify_change();
     }
 
     /// Watches for changed tools while the server is connected, and reports when it is not.
-    async fn keep_up(self: Arc<Self>, connection: Arc<Connection>, run: CancellationToken) {
+    async fn watch_tools(self: Arc<Self>, connection: Arc<Connection>, run: CancellationToken) {
         let listening = async {
-            let listens = !connection.shakes_hands()
+            let listens = !connection.uses_handshake()
                 && connection.capabilities().tools.is_some_and(|tools| tools.list_changed == Some(true));
             let mut subscription = None;
             if listens {
@@ -430,7 +430,7 @@ impl Server {
                 // Limits how often a server can trigger this.
                 tokio::time::sleep(LISTING_PAUSE).await;
                 match tokio::time::timeout(self.spec.start_timeout, connection.tools()).await {
-                    Ok(Ok(listed)) => self.learn(&mut self.held(), listed, connection.shakes_hands()),
+                    Ok(Ok(listed)) => self.learn(&mut self.lock(), listed, connection.uses_handshake()),
                     Ok(Err(error)) => tracing::warn!(server = %self.spec.name, %error, "cannot list the changed tools"),
                     Err(_) => tracing::warn!(server = %self.spec.name, "timed out listing the changed tools"),
                 }
@@ -441,13 +441,13 @@ impl Server {
             () = run.cancelled() => return,
             () = connection.gone.cancelled() => {}
         }
-        let last_words = connection.last_words().await;
+        let last_words = connection.output_tail().await;
         connection.end().await;
-        let mut held = self.held();
-        if matches!(&held.phase, Phase::Up(now) if Arc::ptr_eq(now, &connection)) {
+        let mut held = self.lock();
+        if matches!(&held.phase, Phase::Connected(now) if Arc::ptr_eq(now, &connection)) {
             held.phase = Phase::Unreachable(format!("{GONE}{last_words}"));
             drop(held);
-            self.ring();
+            self.notify_change();
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Requests and notifications from a server.
 #![expect(deprecated, reason = "protocol versions before 2026-07-28 use these forms of roots, sampling and logging")]
 
-use super::failure::cut;
+use super::failure::truncate;
 use super::form;
-use super::limits::{QUESTIONS, SAID_CHARS};
+use super::limits::{MAX_QUOTED_CHARS, QUESTIONS};
 use crate::ports::RemoteAsks;
 use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind};
 use rmcp::model::{
@@ -26,24 +26,24 @@ pub(super) struct ServerRequests {
     /// Receivers of progress, by the token that the request was sent with.
     listeners: Mutex<HashMap<NumberOrString, mpsc::Sender<String>>>,
     /// Number of running requests, and number of requests that wait for the user.
-    busy: watch::Sender<Busy>,
+    busy: watch::Sender<ActivityState>,
     questions: Semaphore,
     pub tools_changed: Notify,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Busy {
+pub(super) struct ActivityState {
     pub requests: usize,
     pub questions: usize,
 }
 
 /// Running request; dropped when it ends.
-pub(super) struct Underway<'a> {
+pub(super) struct RunningRequest<'a> {
     talk: &'a ServerRequests,
     token: Option<NumberOrString>,
 }
 
-impl Drop for Underway<'_> {
+impl Drop for RunningRequest<'_> {
     fn drop(&mut self) {
         if let Some(token) = self.token.take() {
             self.talk.listeners.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
@@ -52,8 +52,8 @@ impl Drop for Underway<'_> {
     }
 }
 
-impl Underway<'_> {
-    pub(super) fn heard_by(&mut self, token: NumberOrString, output: mpsc::Sender<String>) {
+impl RunningRequest<'_> {
+    pub(super) fn forward_progress(&mut self, token: NumberOrString, output: mpsc::Sender<String>) {
         let mut listeners = self.talk.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = self.token.replace(token.clone()) {
             listeners.remove(&before);
@@ -89,12 +89,12 @@ impl ServerRequests {
         }
     }
 
-    pub(super) fn underway(&self) -> Underway<'_> {
+    pub(super) fn underway(&self) -> RunningRequest<'_> {
         self.busy.send_modify(|busy| busy.requests += 1);
-        Underway { talk: self, token: None }
+        RunningRequest { talk: self, token: None }
     }
 
-    pub(super) fn busy(&self) -> watch::Receiver<Busy> {
+    pub(super) fn subscribe_activity(&self) -> watch::Receiver<ActivityState> {
         self.busy.subscribe()
     }
 
@@ -130,7 +130,7 @@ impl ServerRequests {
         let elicitation = Elicitation {
             elicitation_id: uuid::Uuid::new_v4().to_string(),
             server: self.server.clone(),
-            message: cut(&message, 4 * SAID_CHARS).into_owned(),
+            message: truncate(&message, 4 * MAX_QUOTED_CHARS).into_owned(),
             wanted: wanted.clone(),
         };
         match (asks.elicit(elicitation).await, wanted) {
@@ -170,7 +170,7 @@ impl ServerRequests {
 
     fn emit_progress(&self, token: Option<&NumberOrString>, line: &str) {
         let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = cut(line, 4 * SAID_CHARS);
+        let line = truncate(line, 4 * MAX_QUOTED_CHARS);
         for (_, output) in listeners.iter().filter(|(of, _)| token.is_none_or(|token| token == *of)) {
             let _ = output.try_send(line.clone().into_owned());
         }

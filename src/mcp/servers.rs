@@ -1,8 +1,8 @@
 //! All servers of one session, as the agent uses them.
 
-use super::limits::ENDING;
+use super::limits::TERMINATE_TIMEOUT;
 use super::resources;
-use super::server::{Bell, Server};
+use super::server::{ChangeNotifier, Server};
 use super::{Identity, McpDeps, Spec};
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
 use crate::protocol::{ServerPrompt, ServerResource, ServerStatus};
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 pub struct Servers {
     servers: Arc<RwLock<Arc<[Arc<Server>]>>>,
     wires: McpDeps,
-    bell: Bell,
+    bell: ChangeNotifier,
 }
 
 /// Change of a server's entry.
@@ -30,7 +30,7 @@ pub enum Entry {
 impl Servers {
     /// Creates the servers. Nothing is started; only cached tools are read.
     pub fn new(specs: Vec<Spec>, wires: McpDeps) -> Self {
-        let bell = Bell::default();
+        let bell = ChangeNotifier::default();
         let servers = specs.into_iter().map(|spec| Server::new(spec, wires.clone(), Arc::clone(&bell))).collect();
         Self { servers: Arc::new(RwLock::new(servers)), wires, bell }
     }
@@ -99,7 +99,7 @@ impl Servers {
             Self::is_the_same(&server, &call)?;
             let error = match connection.call(call.clone(), &context).await {
                 Err(error @ (RemoteError::Unreachable { .. } | RemoteError::OutcomeUnknown { .. })) => {
-                    server.lost(&connection, &error.to_string());
+                    server.mark_unavailable(&connection, &error.to_string());
                     error
                 }
                 Err(error @ RemoteError::Busy { .. }) => error,
@@ -167,7 +167,7 @@ impl RemoteServers for Servers {
                 let connection = self.server(name)?.connection().await?;
                 return resources::resources(&connection).await;
             }
-            let standing: Vec<_> = self.all().iter().filter_map(|server| server.standing()).collect();
+            let standing: Vec<_> = self.all().iter().filter_map(|server| server.current_connection()).collect();
             let found = join_all(standing.iter().map(|connection| resources::resources(connection))).await;
             Ok(found.into_iter().filter_map(Result::ok).flatten().collect())
         })
@@ -182,7 +182,7 @@ impl RemoteServers for Servers {
 
     fn prompts(&self) -> BoxFuture<'_, Vec<ServerPrompt>> {
         Box::pin(async move {
-            let standing: Vec<_> = self.all().iter().filter_map(|server| server.standing()).collect();
+            let standing: Vec<_> = self.all().iter().filter_map(|server| server.current_connection()).collect();
             let found = join_all(standing.iter().map(|connection| resources::prompts(connection))).await;
             found.into_iter().filter_map(Result::ok).flatten().collect()
         })
@@ -200,9 +200,9 @@ impl RemoteServers for Servers {
         })
     }
 
-    fn keep_off(&self, off: &dyn Fn(&str) -> Option<String>) {
+    fn disable_unlisted(&self, off: &dyn Fn(&str) -> Option<String>) {
         for server in &*self.all() {
-            server.keep_off(off(&server.spec.name));
+            server.set_disabled(off(&server.spec.name));
         }
     }
 
@@ -216,7 +216,7 @@ impl RemoteServers for Servers {
         Box::pin(async move {
             let servers = self.all();
             let all = join_all(servers.iter().map(|server| server.end()));
-            let _ = tokio::time::timeout(ENDING, all).await;
+            let _ = tokio::time::timeout(TERMINATE_TIMEOUT, all).await;
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Tool cache: the last tools of each server, stored between sessions, so that a session starts without a request.
 
 use super::limits::{DEFINITION_BYTES, TOOLS};
-use super::tools::Listed;
+use super::tools::ToolListing;
 use super::{Reach, Spec};
 use crate::ports::RemoteTool;
 use crate::sys::file::private::{self, PrivateError};
@@ -48,7 +48,7 @@ fn file(directory: &Path, spec: &Spec) -> PathBuf {
 }
 
 /// Returns the cached tools, and whether the server uses the handshake; `None` if the file is unreadable.
-pub(super) fn recall(directory: &Path, spec: &Spec) -> Option<(Listed, bool)> {
+pub(super) fn recall(directory: &Path, spec: &Spec) -> Option<(ToolListing, bool)> {
     let kept = private::read(&file(directory, spec), FILE_BYTES).ok()??;
     let kept: CachedTools = serde_json::from_slice(&kept).ok()?;
     if kept.version != VERSION || kept.server != spec.name || kept.tools.len() > TOOLS {
@@ -64,11 +64,11 @@ pub(super) fn recall(directory: &Path, spec: &Spec) -> Option<(Listed, bool)> {
         says_read_only: tool.says_read_only,
         fingerprint: tool.fingerprint,
     };
-    Some((Listed { tools: kept.tools.into_iter().map(of_server).collect(), notes: kept.notes }, kept.shakes_hands))
+    Some((ToolListing { tools: kept.tools.into_iter().map(of_server).collect(), notes: kept.notes }, kept.shakes_hands))
 }
 
 /// Caches the tools for the next session; if that fails, the next session queries the server.
-pub(super) fn keep(directory: &Path, spec: &Spec, listed: &Listed, shakes_hands: bool) {
+pub(super) fn keep(directory: &Path, spec: &Spec, listed: &ToolListing, shakes_hands: bool) {
     let tool = |tool: &RemoteTool| KeptTool {
         name: tool.name.clone(),
         title: tool.title.clone(),

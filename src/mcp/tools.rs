@@ -1,6 +1,6 @@
 //! Tools of a server, and the limits for them.
 
-use super::failure::cut;
+use super::failure::truncate;
 use super::limits::{DEFINITION_BYTES, DESCRIPTION_BYTES, NAME_BYTES, NOTES, PAGES, SCHEMA_DEPTH, TOOL_BYTES, TOOLS};
 use super::manifest::{Page, invalid};
 use crate::ports::{MAX_SCHEMA_BYTES, RemoteTool};
@@ -12,14 +12,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Listed {
+pub(super) struct ToolListing {
     pub tools: Arc<[RemoteTool]>,
     /// Ignored tools, and the reasons.
     pub notes: Vec<String>,
 }
 
 /// Fetches all pages of `tools/list`, up to the limits.
-pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<Listed, ServiceError> {
+pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<ToolListing, ServiceError> {
     let mut taken = ToolCollector::new(server);
     let mut cursors = HashSet::new();
     let mut cursor = None;
@@ -41,7 +41,7 @@ pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<Listed
             None => break,
         }
     }
-    Ok(taken.done())
+    Ok(taken.finish())
 }
 
 struct ToolCollector<'a> {
@@ -72,7 +72,7 @@ impl<'a> ToolCollector<'a> {
                 self.notes.push(format!("more than {TOOLS} tools; the rest were ignored"));
                 return false;
             }
-            match judged(self.server, &tool) {
+            match convert_tool(self.server, &tool) {
                 Err(reason) => self.leave_out(&tool.name, &reason),
                 Ok(_) if self.names.contains(&*tool.name) => self.leave_out(&tool.name, "listed twice; the first one is used"),
                 Ok((_, bytes)) if self.bytes + bytes > DEFINITION_BYTES => {
@@ -93,20 +93,20 @@ impl<'a> ToolCollector<'a> {
     fn leave_out(&mut self, name: &str, reason: &str) {
         self.left_out += 1;
         if self.left_out <= NOTES {
-            self.notes.push(format!("tool `{}` ignored: {reason}", cut(name, 64)));
+            self.notes.push(format!("tool `{}` ignored: {reason}", truncate(name, 64)));
         }
     }
 
-    fn done(mut self) -> Listed {
+    fn finish(mut self) -> ToolListing {
         if self.left_out > NOTES {
             self.notes.push(format!("{} more tools ignored for similar reasons", self.left_out - NOTES));
         }
-        Listed { tools: self.tools.into(), notes: self.notes }
+        ToolListing { tools: self.tools.into(), notes: self.notes }
     }
 }
 
 /// Converts a tool, and returns it with the bytes of its definition.
-fn judged(server: &str, tool: &Tool) -> Result<(RemoteTool, usize), String> {
+fn convert_tool(server: &str, tool: &Tool) -> Result<(RemoteTool, usize), String> {
     let name = &*tool.name;
     if name.is_empty() || name.len() > NAME_BYTES {
         return Err(format!("the name must have 1 to {NAME_BYTES} characters"));
@@ -143,7 +143,7 @@ fn judged(server: &str, tool: &Tool) -> Result<(RemoteTool, usize), String> {
         server: server.to_owned(),
         name: name.to_owned(),
         title,
-        description: cut(description, DESCRIPTION_BYTES).into_owned(),
+        description: truncate(description, DESCRIPTION_BYTES).into_owned(),
         input_schema: input,
         output_schema: output,
         says_read_only: tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true),
@@ -185,7 +185,7 @@ mod tests {
         let pattern = json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "("}}});
         let mut taken = ToolCollector::new("docs");
         assert!(taken.page(vec![tool("large", large), tool("pattern", pattern), tool("good", json!({"type": "object"}))]));
-        let Listed { tools, notes } = taken.done();
+        let ToolListing { tools, notes } = taken.finish();
         assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["good"]);
         assert!(notes[0].contains("`large`") && notes[0].contains("limit of 65536"), "{notes:?}");
         assert!(notes[1].contains("`pattern`") && notes[1].contains("`(`"), "{notes:?}");

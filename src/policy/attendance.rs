@@ -136,11 +136,11 @@ pub fn attendance(line: &str) -> Option<Attendance> {
         return Some(Attendance::Endless);
     }
     let line = read(line);
-    let mut found = line.parts.iter().flat_map(|part| &part.invocations).filter_map(of_invocation);
+    let mut found = line.parts.iter().flat_map(|part| &part.invocations).filter_map(invocation_attendance);
     found.next()
 }
 
-fn of_invocation(invocation: &Invocation) -> Option<Attendance> {
+fn invocation_attendance(invocation: &Invocation) -> Option<Attendance> {
     let (program, words) = (invocation.base(), &invocation.argv[1..]);
     let has = |word: &str| words.iter().any(|arg| arg.text == word);
     if SCREENS.contains(&program) && !["--version", "--help", "--batch", "-batch"].iter().any(|word| has(word)) {

@@ -1,17 +1,19 @@
 //! Verdicts on shell lines: checks what a line would run against rules, option tables and paths.
 
 use super::bundle::{Approve, Decision, Rule, Shell, Terms};
-use super::git::{plainly_adds, without_message, without_messages};
-use super::interpreters::{adds_task, is_kept_in_a_copy, kind, words_of_program};
-use super::layer::{FileRules, Owned, Ready, Scope, counts};
-use super::layer_verdict::{Decided, Finding, across, reason, unlisted};
-use super::passed_programs::passes_blocked;
-use super::path_words::{as_path, leaves, path_in};
+use super::git::{is_plain_add, without_message, without_messages};
+use super::interpreters::{adds_task, is_kept_in_a_copy, kind, program_word_count};
+use super::layer::{CompiledLayer, FileRules, Scope, ScopedRule, is_in_effect};
+use super::layer_verdict::{Finding, LayerVerdict, combine_layers, reason, unlisted_verdict};
+use super::passed_programs::blocked_program_reason;
+use super::path_words::{as_path, is_outside_workspace, path_part};
 use super::paths::{Context, Sandbox};
 use super::permit::Grant;
-use super::shell::option_verdict::Reading;
-use super::shell::options::reading;
-use super::shell::{Arg, COMPUTED, Entered, HOPELESS, Invocation, LONGER_THAN_A_LINE, Line, Simple, entered, moves, read};
+use super::shell::option_verdict::OptionVerdict;
+use super::shell::options::check_options;
+use super::shell::{
+    Arg, COMPUTED, EnteredLine, HOPELESS, Invocation, LONGER_THAN_A_LINE, Line, SimpleCommand, changes_directory, entered, read,
+};
 use super::{danger, guard};
 use crate::protocol::{CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
@@ -31,8 +33,8 @@ pub(crate) const NAMED_IN_PLAN: &str = "named in the plan that you approved";
 
 /// Everything that is constant during the evaluation of one line.
 #[derive(Clone, Copy)]
-pub(crate) struct Scene<'a> {
-    pub layers: &'a [Ready],
+pub(crate) struct CommandScene<'a> {
+    pub layers: &'a [CompiledLayer],
     pub context: &'a Context,
     pub cwd: &'a Path,
     pub now: Timestamp,
@@ -42,8 +44,8 @@ pub(crate) struct Scene<'a> {
 }
 
 /// Returns the verdict of all layers on one line, with modes and grants applied to each part.
-pub(crate) fn judge(command: &str, cwd: &Target, scene: &Scene<'_>) -> Finding {
-    if let Some(refused) = out_of_place(cwd, scene) {
+pub(crate) fn judge(command: &str, cwd: &Target, scene: &CommandScene<'_>) -> Finding {
+    if let Some(refused) = directory_denial(cwd, scene) {
         return finding(refused, Risk::High, Vec::new());
     }
     match entered(command).and_then(|entered| Some((working_directory(&entered, scene)?, entered))) {
@@ -54,37 +56,37 @@ pub(crate) fn judge(command: &str, cwd: &Target, scene: &Scene<'_>) -> Finding {
 
 /// Returns the directory that a line changes to, if it is in the workspace and no path in it is blocked. Symlinks in it are
 /// checked on the disk.
-fn working_directory(entered: &Entered<'_>, scene: &Scene<'_>) -> Option<PathBuf> {
+fn working_directory(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> Option<PathBuf> {
     let directory = &entered.directory;
     let path = scene.context.resolve(&as_path(directory), scene.cwd);
     (bad_operand(directory, scene).is_none() && scene.context.in_workspace(&path)).then_some(path)
 }
 
 /// Returns the directory in which the commands of a line run: that of the line, or the one in the workspace that it changes to.
-pub(crate) fn directory_of(command: &str, scene: &Scene<'_>) -> PathBuf {
+pub(crate) fn command_directory(command: &str, scene: &CommandScene<'_>) -> PathBuf {
     entered(command).and_then(|entered| working_directory(&entered, scene)).unwrap_or_else(|| scene.cwd.to_owned())
 }
 
 /// Judges a line that changes to a directory of the workspace: the rest is judged as a line that runs there.
-fn judge_entered(entered: &Entered<'_>, directory: &Path, scene: &Scene<'_>) -> Finding {
+fn judge_entered(entered: &EnteredLine<'_>, directory: &Path, scene: &CommandScene<'_>) -> Finding {
     let change = judge_change(entered, scene);
-    let mut rest = judge_line(entered.rest, &Scene { cwd: directory, ..*scene });
+    let mut rest = judge_line(entered.rest, &CommandScene { cwd: directory, ..*scene });
     for part in &mut rest.parts {
         part.input_from = part.input_from.map(|from| from + change.parts.len());
     }
     let remember = rest.remember.take();
     let own = (change.decided.verdict == VerdictKind::Allow).then(|| rest.decided.clone());
-    let whole = both(change, rest);
+    let whole = combine(change, rest);
     Finding { decided: own.unwrap_or(whole.decided), remember, ..whole }
 }
 
 /// Judges the change of the directory, which needs no approval unless a rule requires it.
-fn judge_change(entered: &Entered<'_>, scene: &Scene<'_>) -> Finding {
+fn judge_change(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> Finding {
     let line = read(entered.first);
     let Some(part) = line.parts.first() else { return judge_line(entered.first, scene) };
     let mut change = judge_part(&line, part, scene);
     if change.decided.verdict == VerdictKind::Ask && change.decided.is_uncovered && !change.decided.locked {
-        change.decided = Decided::allow("built-in", ENTERS);
+        change.decided = LayerVerdict::allow("built-in", ENTERS);
         for part in &mut change.parts {
             (part.verdict, part.rule, part.reason) = (VerdictKind::Allow, "built-in".to_owned(), ENTERS.to_owned());
         }
@@ -92,26 +94,26 @@ fn judge_change(entered: &Entered<'_>, scene: &Scene<'_>) -> Finding {
     change
 }
 
-fn judge_line(command: &str, scene: &Scene<'_>) -> Finding {
+fn judge_line(command: &str, scene: &CommandScene<'_>) -> Finding {
     let line = read_line(command);
     if line.failed {
-        return finding(Decided::deny("built-in", guard::FAILED), Risk::High, Vec::new());
+        return finding(LayerVerdict::deny("built-in", guard::FAILED), Risk::High, Vec::new());
     }
     if line.hopeless {
-        return finding(Decided::deny("built-in", HOPELESS), Risk::High, Vec::new());
+        return finding(LayerVerdict::deny("built-in", HOPELESS), Risk::High, Vec::new());
     }
     if line.too_long {
-        return finding(Decided::deny("built-in", LONGER_THAN_A_LINE), Risk::High, Vec::new());
+        return finding(LayerVerdict::deny("built-in", LONGER_THAN_A_LINE), Risk::High, Vec::new());
     }
     let mut whole: Option<Finding> = None;
     for part in &line.parts {
         let one = judge_part(&line, part, scene);
         whole = Some(match whole {
             None => one,
-            Some(whole) => both(whole, one),
+            Some(whole) => combine(whole, one),
         });
     }
-    let mut whole = whole.unwrap_or_else(|| empty(command, &line, scene));
+    let mut whole = whole.unwrap_or_else(|| judge_empty(command, &line, scene));
     if line.parts.len() != 1 {
         whole.remember = None;
     }
@@ -120,7 +122,7 @@ fn judge_line(command: &str, scene: &Scene<'_>) -> Finding {
 }
 
 /// Marks parts whose input is printed by another part.
-fn name_inputs(parts: &[Simple], shown: &mut [CommandPart]) {
+fn name_inputs(parts: &[SimpleCommand], shown: &mut [CommandPart]) {
     for (at, part) in parts.iter().enumerate().take(shown.len()) {
         let printed = part.input_from.as_ref();
         shown[at].input_from = printed.and_then(|text| parts[..at].iter().rposition(|before| before.text == *text));
@@ -129,17 +131,17 @@ fn name_inputs(parts: &[Simple], shown: &mut [CommandPart]) {
 
 fn read_line(command: &str) -> Line {
     let mut line = read(command);
-    if line.parts.iter().flat_map(|part| &part.invocations).any(|invocation| moves(invocation.base())) {
+    if line.parts.iter().flat_map(|part| &part.invocations).any(|invocation| changes_directory(invocation.base())) {
         line.floors.push(MOVES);
     }
     line
 }
 
-fn finding(decided: Decided, risk: Risk, parts: Vec<CommandPart>) -> Finding {
+fn finding(decided: LayerVerdict, risk: Risk, parts: Vec<CommandPart>) -> Finding {
     Finding { decided, risk, critical: false, reads_only: false, remember: None, parts }
 }
 
-fn both(mut whole: Finding, mut one: Finding) -> Finding {
+fn combine(mut whole: Finding, mut one: Finding) -> Finding {
     whole.parts.append(&mut one.parts);
     // If one part of a line may be any program, the names of the others do not help.
     let by_name = whole.decided.by_name && one.decided.by_name;
@@ -150,7 +152,7 @@ fn both(mut whole: Finding, mut one: Finding) -> Finding {
         whole.decided.stricter(one.decided)
     };
     Finding {
-        decided: Decided { by_name, ..decided },
+        decided: LayerVerdict { by_name, ..decided },
         risk: whole.risk.max(one.risk),
         critical: whole.critical || one.critical,
         reads_only: whole.reads_only && one.reads_only,
@@ -160,49 +162,49 @@ fn both(mut whole: Finding, mut one: Finding) -> Finding {
 }
 
 /// Returns the denial of a working directory in which no command may run.
-fn out_of_place(cwd: &Target, scene: &Scene<'_>) -> Option<Decided> {
+fn directory_denial(cwd: &Target, scene: &CommandScene<'_>) -> Option<LayerVerdict> {
     let given = &cwd.given;
     if scene.context.is_own(&cwd.real) {
-        return Some(Decided::deny("built-in", format!("`{given}` belongs to aye, and no tool may access it")));
+        return Some(LayerVerdict::deny("built-in", format!("`{given}` belongs to aye, and no tool may access it")));
     }
     if !scene.context.in_workspace(&cwd.real) {
-        return Some(Decided::deny("built-in", format!("the working directory `{given}` is outside the workspace")));
+        return Some(LayerVerdict::deny("built-in", format!("the working directory `{given}` is outside the workspace")));
     }
     None
 }
 
 /// A command for which a rule can be saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Keepable {
+pub(crate) struct SavablePart {
     pub argv: Vec<Arg>,
     /// Whether a rule may let it run only in a copy of the workspace.
     pub in_a_copy: bool,
 }
 
 /// Returns each part that needs approval, in the order of the line; or why each part cannot be saved as a rule.
-pub(crate) fn asking(
+pub(crate) fn parts_needing_approval(
     command: &str,
     cwd: &Target,
-    scene: &Scene<'_>,
+    scene: &CommandScene<'_>,
     by_person: impl Fn(&str) -> bool,
-) -> Result<Vec<Keepable>, Vec<String>> {
-    if let Some(refused) = out_of_place(cwd, scene) {
+) -> Result<Vec<SavablePart>, Vec<String>> {
+    if let Some(refused) = directory_denial(cwd, scene) {
         return Err(vec![refused.reason]);
     }
     let Some((directory, rest)) = entered(command).and_then(|entered| Some((working_directory(&entered, scene)?, entered.rest)))
     else {
-        return asking_of_line(command, 0, scene, by_person);
+        return line_parts_needing_approval(command, 0, scene, by_person);
     };
-    asking_of_line(rest, 1, &Scene { cwd: &directory, ..*scene }, by_person)
+    line_parts_needing_approval(rest, 1, &CommandScene { cwd: &directory, ..*scene }, by_person)
 }
 
 /// Returns the parts of a line that need approval; `before` is the number of parts before this line in a longer one.
-fn asking_of_line(
+fn line_parts_needing_approval(
     command: &str,
     before: usize,
-    scene: &Scene<'_>,
+    scene: &CommandScene<'_>,
     by_person: impl Fn(&str) -> bool,
-) -> Result<Vec<Keepable>, Vec<String>> {
+) -> Result<Vec<SavablePart>, Vec<String>> {
     let line = read_line(command);
     if line.failed {
         return Err(vec![guard::FAILED.to_owned()]);
@@ -217,8 +219,8 @@ fn asking_of_line(
         if decided.verdict == VerdictKind::Allow && (held || by_person(&decided.rule)) {
             continue;
         }
-        match never_kept(&line, part, &decided, scene) {
-            None => asking.push(Keepable { argv: part.invocations[0].argv.clone(), in_a_copy: is_kept_in_a_copy(part) }),
+        match unsavable_reason(&line, part, &decided, scene) {
+            None => asking.push(SavablePart { argv: part.invocations[0].argv.clone(), in_a_copy: is_kept_in_a_copy(part) }),
             Some(why) if line.parts.len() + before > 1 => never.push(format!("part {} {why}", at + 1 + before)),
             Some(why) => never.push(format!("the command {why}")),
         }
@@ -228,8 +230,13 @@ fn asking_of_line(
 
 /// Calls `use_part` with the only command of a line, in the directory in which it runs. A line with several commands, or one that is
 /// run through another program, has none.
-pub(crate) fn only_command(command: &str, cwd: &Target, scene: &Scene<'_>, use_part: impl FnOnce(&Line, &Simple, &Scene<'_>)) {
-    if out_of_place(cwd, scene).is_some() {
+pub(crate) fn only_command(
+    command: &str,
+    cwd: &Target,
+    scene: &CommandScene<'_>,
+    use_part: impl FnOnce(&Line, &SimpleCommand, &CommandScene<'_>),
+) {
+    if directory_denial(cwd, scene).is_some() {
         return;
     }
     let entered = entered(command).and_then(|entered| Some((working_directory(&entered, scene)?, entered.rest)));
@@ -244,19 +251,19 @@ pub(crate) fn only_command(command: &str, cwd: &Target, scene: &Scene<'_>, use_p
     if let [part] = line.parts.as_slice()
         && let [_] = part.invocations.as_slice()
     {
-        use_part(&line, part, &Scene { cwd: directory, ..*scene });
+        use_part(&line, part, &CommandScene { cwd: directory, ..*scene });
     }
 }
 
 /// Returns whether an allow rule that matches a command applies to it now.
-pub(crate) fn is_in_reach(rule: &Rule, line: &Line, part: &Simple, scene: &Scene<'_>) -> bool {
-    counts(rule.expires_at, scene.now) && out_of_reach(rule, line, part, &part.invocations[0], scene).is_none()
+pub(crate) fn is_in_reach(rule: &Rule, line: &Line, part: &SimpleCommand, scene: &CommandScene<'_>) -> bool {
+    is_in_effect(rule.expires_at, scene.now) && uncovered_reason(rule, line, part, &part.invocations[0], scene).is_none()
 }
 
 /// Returns whether a managed layer asks about or denies some part of a line.
-pub(crate) fn is_managed(command: &str, scene: &Scene<'_>) -> bool {
+pub(crate) fn is_managed(command: &str, scene: &CommandScene<'_>) -> bool {
     let line = read_line(command);
-    let decides = |layer: &Ready| {
+    let decides = |layer: &CompiledLayer| {
         let verdicts = line.parts.iter().filter_map(|part| part_in_layer(&line, part, layer, scene));
         line.parts.is_empty() || verdicts.into_iter().any(|decided| decided.verdict != VerdictKind::Allow)
     };
@@ -264,11 +271,11 @@ pub(crate) fn is_managed(command: &str, scene: &Scene<'_>) -> bool {
 }
 
 /// Returns whether a single command may be saved as a rule, either a general one or one for copies of the workspace only.
-pub(crate) fn may_be_kept(command: &str, scene: &Scene<'_>, in_a_copy: bool) -> bool {
+pub(crate) fn can_be_saved(command: &str, scene: &CommandScene<'_>, in_a_copy: bool) -> bool {
     let line = read_line(command);
     match line.parts.as_slice() {
         [part] => {
-            let never = never_kept(&line, part, &judge_part(&line, part, scene).decided, scene);
+            let never = unsavable_reason(&line, part, &judge_part(&line, part, scene).decided, scene);
             never.is_none() && is_kept_in_a_copy(part) == in_a_copy
         }
         _ => false,
@@ -276,10 +283,10 @@ pub(crate) fn may_be_kept(command: &str, scene: &Scene<'_>, in_a_copy: bool) -> 
 }
 
 /// Returns why a part needs approval each time, as a phrase after the number of the part.
-fn never_kept(line: &Line, part: &Simple, decided: &Decided, scene: &Scene<'_>) -> Option<String> {
-    let danger = danger::of_part(part, scene.context, scene.cwd);
+fn unsavable_reason(line: &Line, part: &SimpleCommand, decided: &LayerVerdict, scene: &CommandScene<'_>) -> Option<String> {
+    let danger = danger::for_part(part, scene.context, scene.cwd);
     if danger::discards(part)
-        && let Some(why) = danger::never(part, &danger)
+        && let Some(why) = danger::always_ask_reason(part, &danger)
     {
         return Some(why);
     }
@@ -287,7 +294,7 @@ fn never_kept(line: &Line, part: &Simple, decided: &Decided, scene: &Scene<'_>) 
         let managed = if decided.rule.starts_with("managed") { "is locked by" } else { "needs approval under" };
         return Some(format!("{managed} {}: {}", decided.rule, decided.reason));
     }
-    if let Some(why) = danger::never(part, &danger) {
+    if let Some(why) = danger::always_ask_reason(part, &danger) {
         return Some(why);
     }
     if let Some(floor) = part.floors.iter().chain(&line.floors).next() {
@@ -297,18 +304,18 @@ fn never_kept(line: &Line, part: &Simple, decided: &Decided, scene: &Scene<'_>) 
 }
 
 /// Judges a line without a simple command: an empty line, or only arithmetic.
-fn empty(command: &str, line: &Line, scene: &Scene<'_>) -> Finding {
-    let part = Simple { text: command.trim().to_owned(), ..Simple::default() };
+fn judge_empty(command: &str, line: &Line, scene: &CommandScene<'_>) -> Finding {
+    let part = SimpleCommand { text: command.trim().to_owned(), ..SimpleCommand::default() };
     let mut finding = judge_part(line, &part, scene);
     if command.trim().is_empty() {
-        finding.decided = finding.decided.stricter(Decided::ask("built-in", "the command is empty").locked());
+        finding.decided = finding.decided.stricter(LayerVerdict::ask("built-in", "the command is empty").not_grantable());
         finding.parts.clear();
     }
     finding
 }
 
-fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
-    let mut danger = danger::of_part(part, scene.context, scene.cwd);
+fn judge_part(line: &Line, part: &SimpleCommand, scene: &CommandScene<'_>) -> Finding {
+    let mut danger = danger::for_part(part, scene.context, scene.cwd);
     danger.reads_only &= line.floors.is_empty();
     if line.multiplies {
         danger.critical = true;
@@ -317,30 +324,31 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
     if danger.critical {
         danger.risk = Risk::High;
     }
-    let mut decided = across("Shell.Exec", scene.layers, |layer| part_in_layer(line, part, layer, scene));
+    let mut decided = combine_layers("Shell.Exec", scene.layers, |layer| part_in_layer(line, part, layer, scene));
     if let Some(effect) = danger.effect.as_ref().filter(|_| decided.is_uncovered) {
         decided.reason.clone_from(&effect.sentence);
     }
     if scene.context.is_too_wide() {
-        decided = decided
-            .stricter(Decided::ask("built-in", "the workspace is too broad, so aye asks before it runs anything").locked());
+        decided = decided.stricter(
+            LayerVerdict::ask("built-in", "the workspace is too broad, so aye asks before it runs anything").not_grantable(),
+        );
     }
     if danger::discards(part) && decided.verdict != VerdictKind::Deny {
         let effect = danger.effect.as_ref().map_or("discards uncommitted changes", |effect| effect.sentence.as_str());
-        decided = decided.stricter(Decided::ask("built-in", format!("{effect}; {DISCARDS}")).locked());
+        decided = decided.stricter(LayerVerdict::ask("built-in", format!("{effect}; {DISCARDS}")).not_grantable());
     }
     if let Some((path, rule)) = blocked_operand(part, scene) {
-        decided = decided.stricter(Decided::ask(rule, format!("`{path}` is a blocked path")).locked());
+        decided = decided.stricter(LayerVerdict::ask(rule, format!("`{path}` is a blocked path")).not_grantable());
     }
     if decided.verdict != VerdictKind::Deny
         && let Some(rule) = blocking_rule(scene)
         && let Some(reason) = may_start_blocked(part, scene)
     {
         let approval_rule = decided.approval_rule.clone();
-        decided = decided.stricter(Decided { approval_rule, ..Decided::ask(rule, reason).locked() });
+        decided = decided.stricter(LayerVerdict { approval_rule, ..LayerVerdict::ask(rule, reason).not_grantable() });
     }
-    let remember = remembered(line, part, &decided, &danger, scene.cwd);
-    decided = loosened(decided, &danger, remember.as_ref(), scene);
+    let remember = session_grant(line, part, &decided, &danger, scene.cwd);
+    decided = apply_grants_and_mode(decided, &danger, remember.as_ref(), scene);
     let shown = CommandPart {
         text: part.text.clone(),
         verdict: decided.verdict,
@@ -357,20 +365,20 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
 
 /// Returns whether the sandbox lets a command change only the workspace: a sandbox exists, and no layer makes other paths
 /// writable.
-fn writes_only_in_workspace(scene: &Scene<'_>) -> bool {
+fn writes_only_in_workspace(scene: &CommandScene<'_>) -> bool {
     let shells = scene.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref());
     let opens = |terms: &Terms| terms.sandbox.is_some() || terms.writable_paths.is_some() || terms.cache.is_some();
     scene.context.sandbox == Sandbox::Present && !shells.map(|shell| &shell.terms).any(opens)
 }
 
 /// Returns why a part could start a program that some layer blocks.
-fn may_start_blocked(part: &Simple, scene: &Scene<'_>) -> Option<String> {
-    let is_blocked = |argv: &[Arg]| scene.layers.iter().any(|layer| refused(argv, layer, scene.now).is_some());
-    concealed(part, scene).map(str::to_owned).or_else(|| passes_blocked(part, is_blocked))
+fn may_start_blocked(part: &SimpleCommand, scene: &CommandScene<'_>) -> Option<String> {
+    let is_blocked = |argv: &[Arg]| scene.layers.iter().any(|layer| denial_of_layer(argv, layer, scene.now).is_some());
+    concealment(part, scene).map(str::to_owned).or_else(|| blocked_program_reason(part, is_blocked))
 }
 
 /// Returns why the program that a part runs is unknown.
-fn concealed(part: &Simple, scene: &Scene<'_>) -> Option<&'static str> {
+fn concealment(part: &SimpleCommand, scene: &CommandScene<'_>) -> Option<&'static str> {
     if part.floors.contains(&COMPUTED) {
         return Some(CONCEALS_NAME);
     }
@@ -378,46 +386,53 @@ fn concealed(part: &Simple, scene: &Scene<'_>) -> Option<&'static str> {
         return Some(CONCEALS_TEXT);
     }
     // Combinations that were not analysed matter if they may name another program, or words that a rule is about.
-    let telling = |one: &Invocation| one.wrapped || part.renames || scene.layers.iter().any(|layer| speaks_of(layer, one.base()));
+    let telling =
+        |one: &Invocation| one.wrapped || part.renames || scene.layers.iter().any(|layer| blocks_some_use(layer, one.base()));
     (part.narrowed && part.invocations.iter().any(telling)).then_some(CONCEALS_NAME)
 }
 
 /// Returns whether a layer blocks the program in at least some uses.
-fn speaks_of(layer: &Ready, program: &str) -> bool {
+fn blocks_some_use(layer: &CompiledLayer, program: &str) -> bool {
     layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).any(|entry| entry.is_about(program))
         || layer.commands.iter().any(|owned| owned.rule.decision == Decision::Deny && owned.rule.is_about(program))
 }
 
 /// Returns the first rule that denies any program.
-fn blocking_rule(scene: &Scene<'_>) -> Option<String> {
+fn blocking_rule(scene: &CommandScene<'_>) -> Option<String> {
     scene.layers.iter().find_map(|layer| {
         let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).next();
-        let denies = |owned: &&Owned<Rule>| owned.rule.decision == Decision::Deny && counts(owned.rule.expires_at, scene.now);
+        let denies =
+            |owned: &&ScopedRule<Rule>| owned.rule.decision == Decision::Deny && is_in_effect(owned.rule.expires_at, scene.now);
         let rule = || layer.commands.iter().find(denies).map(|owned| owned.scope.rule(owned.rule.line));
         blocked.map(|entry| layer.scope.rule(entry.line)).or_else(rule)
     })
 }
 
 /// Applies session grants and the mode.
-fn loosened(decided: Decided, danger: &danger::Danger, remember: Option<&Grant>, scene: &Scene<'_>) -> Decided {
+fn apply_grants_and_mode(
+    decided: LayerVerdict,
+    danger: &danger::PartDanger,
+    remember: Option<&Grant>,
+    scene: &CommandScene<'_>,
+) -> LayerVerdict {
     let mode = scene.context.mode;
     if mode == Mode::Plan && !danger.reads_only && decided.verdict != VerdictKind::Deny {
-        return Decided::deny("plan mode", "plan mode runs only read-only commands");
+        return LayerVerdict::deny("plan mode", "plan mode runs only read-only commands");
     }
     // Without a sandbox, a command that the user allowed by name is the user's decision, even if a rule allows it too.
     let unheld = decided.verdict == VerdictKind::Allow && scene.context.sandbox == Sandbox::Absent;
     let asks = decided.verdict == VerdictKind::Ask && !decided.locked;
     if (asks || unheld) && remember.is_some_and(|grant| scene.grants.contains(grant)) {
-        return Decided::allow("session", "allowed by you until aye quits").by_name();
+        return LayerVerdict::allow("session", "allowed by you until aye quits").named_by_program();
     }
     if !asks {
         return decided;
     }
     // Without a sandbox, no plan covers a command.
     if scene.context.sandbox == Sandbox::Present && remember.is_some_and(|grant| scene.mandate.contains(grant)) {
-        return Decided::allow(MANDATE, NAMED_IN_PLAN).by_name();
+        return LayerVerdict::allow(MANDATE, NAMED_IN_PLAN).named_by_program();
     }
-    if mode == Mode::Auto && danger.runs_unattended() && scene.context.sandbox == Sandbox::Present {
+    if mode == Mode::Auto && danger.can_run_unattended() && scene.context.sandbox == Sandbox::Present {
         return decided.allowed_by_mode(mode);
     }
     decided
@@ -425,40 +440,47 @@ fn loosened(decided: Decided, danger: &danger::Danger, remember: Option<&Grant>,
 
 /// Returns the grant that "until I quit" could give: exactly these words in this directory, if nothing about them is risky or
 /// hidden.
-fn remembered(line: &Line, part: &Simple, decided: &Decided, danger: &danger::Danger, cwd: &Path) -> Option<Grant> {
+fn session_grant(
+    line: &Line,
+    part: &SimpleCommand,
+    decided: &LayerVerdict,
+    danger: &danger::PartDanger,
+    cwd: &Path,
+) -> Option<Grant> {
     let plain = line.floors.is_empty() && part.floors.is_empty() && part.redirects.is_empty() && part.invocations.len() == 1;
     let safe = !decided.locked && !danger.never_remembered && !danger.critical && danger.risk <= Risk::Medium;
     let words = || part.invocations[0].argv.iter().map(|arg| arg.text.clone()).collect();
     (plain && safe).then(|| Grant::Command { words: words(), directory: cwd.to_owned() })
 }
 
-fn part_in_layer(line: &Line, part: &Simple, layer: &Ready, scene: &Scene<'_>) -> Option<Decided> {
-    let Some(shell) = &layer.bundle.shell else { return unlisted("Shell.Exec", layer) };
+fn part_in_layer(line: &Line, part: &SimpleCommand, layer: &CompiledLayer, scene: &CommandScene<'_>) -> Option<LayerVerdict> {
+    let Some(shell) = &layer.bundle.shell else { return unlisted_verdict("Shell.Exec", layer) };
     let judged = part.invocations.iter().map(|invocation| invocation_in_layer(line, part, invocation, shell, layer, scene));
-    let decided = judged.reduce(Decided::stricter).unwrap_or_else(|| undecided(line, part, shell, layer.scope, None));
+    let decided =
+        judged.reduce(LayerVerdict::stricter).unwrap_or_else(|| undecided_verdict(line, part, shell, layer.scope, None));
     Some(decided)
 }
 
 /// Returns the denial of a command that is blocked or that a rule denies, regardless of how it is run.
-pub(crate) fn refused(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
-    let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).find(|entry| entry.could_hit(argv));
+pub(crate) fn denial_of_layer(argv: &[Arg], layer: &CompiledLayer, now: Timestamp) -> Option<LayerVerdict> {
+    let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).find(|entry| entry.could_match(argv));
     if let Some(entry) = blocked {
-        return Some(Decided::deny(layer.scope.rule(entry.line), format!("`{}` is a blocked command", entry.text)));
+        return Some(LayerVerdict::deny(layer.scope.rule(entry.line), format!("`{}` is a blocked command", entry.text)));
     }
-    let denies = |owned: &&Owned<Rule>| {
-        owned.rule.decision == Decision::Deny && counts(owned.rule.expires_at, now) && owned.rule.strikes(argv)
+    let denies = |owned: &&ScopedRule<Rule>| {
+        owned.rule.decision == Decision::Deny && is_in_effect(owned.rule.expires_at, now) && owned.rule.restricts(argv)
     };
     let owned = layer.commands.iter().find(denies)?;
-    Some(Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule")))
+    Some(LayerVerdict::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule")))
 }
 
 /// Returns the ask verdict of a rule about a command, regardless of how it is run.
-pub(crate) fn asked(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
-    let asks = |owned: &&Owned<Rule>| {
-        owned.rule.decision == Decision::Ask && counts(owned.rule.expires_at, now) && owned.rule.strikes(argv)
+pub(crate) fn ask_of_layer(argv: &[Arg], layer: &CompiledLayer, now: Timestamp) -> Option<LayerVerdict> {
+    let asks = |owned: &&ScopedRule<Rule>| {
+        owned.rule.decision == Decision::Ask && is_in_effect(owned.rule.expires_at, now) && owned.rule.restricts(argv)
     };
     let owned = layer.commands.iter().find(asks)?;
-    let mut asked = Decided::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule requires approval"));
+    let mut asked = LayerVerdict::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule requires approval"));
     asked.locked = layer.scope.is_managed();
     Some(asked)
 }
@@ -466,35 +488,38 @@ pub(crate) fn asked(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decid
 /// Order: blocked and deny, then ask rules, then allow rules, then `allowed_commands`, then approval.
 fn invocation_in_layer(
     line: &Line,
-    part: &Simple,
+    part: &SimpleCommand,
     invocation: &Invocation,
     shell: &Shell,
-    layer: &Ready,
-    scene: &Scene<'_>,
-) -> Decided {
+    layer: &CompiledLayer,
+    scene: &CommandScene<'_>,
+) -> LayerVerdict {
     let (argv, scope) = (&invocation.argv, layer.scope);
-    if let Some(refused) = refused(argv, layer, scene.now) {
+    if let Some(refused) = denial_of_layer(argv, layer, scene.now) {
         return refused;
     }
     let by = |decision: Decision| {
-        let current = layer.commands.iter().filter(|owned| counts(owned.rule.expires_at, scene.now));
+        let current = layer.commands.iter().filter(|owned| is_in_effect(owned.rule.expires_at, scene.now));
         current.filter(move |owned| owned.rule.decision == decision).map(|owned| (owned.scope, &owned.rule))
     };
-    if let Some((of, rule)) = by(Decision::Ask).find(|(_, rule)| rule.strikes(argv)) {
-        let mut asked = Decided::ask(of.rule(rule.line), reason(&rule.reason, "a rule requires approval"));
+    if let Some((of, rule)) = by(Decision::Ask).find(|(_, rule)| rule.restricts(argv)) {
+        let mut asked = LayerVerdict::ask(of.rule(rule.line), reason(&rule.reason, "a rule requires approval"));
         asked.locked = scope.is_managed();
         asked.approve = rule.approve;
         asked.approval_rule.clone_from(&shell.approval_rule);
         return asked;
     }
     let mut obstacle = None;
-    let speaks = |rule: &Rule| rule.may_name(&argv[0].text) && rule.speaks_of(argv);
+    let speaks = |rule: &Rule| rule.may_name(&argv[0].text) && rule.matches_allow(argv);
     // A rule without the condition counts before one that holds only in a copy.
     for sandboxed in [false, true] {
         for (scope, rule) in by(Decision::Allow).filter(|(_, rule)| rule.sandboxed == sandboxed && speaks(rule)) {
-            match out_of_reach(rule, line, part, invocation, scene) {
-                None if sandboxed => return in_a_copy(rule, scope, shell),
-                None => return Decided::allow(scope.rule(rule.line), reason(&rule.reason, "allowed by a rule")).by_name(),
+            match uncovered_reason(rule, line, part, invocation, scene) {
+                None if sandboxed => return judge_in_layer(rule, scope, shell),
+                None => {
+                    return LayerVerdict::allow(scope.rule(rule.line), reason(&rule.reason, "allowed by a rule"))
+                        .named_by_program();
+                }
                 Some(why) => obstacle = Some(why),
             }
         }
@@ -505,27 +530,27 @@ fn invocation_in_layer(
         && !allowed.iter().any(|entry| entry.hits(argv))
     {
         let name = invocation.base().replace('\0', "…");
-        return Decided::deny(scope.rule(shell.allowed_line), format!("`{name}` is not in `allowed_commands`"));
+        return LayerVerdict::deny(scope.rule(shell.allowed_line), format!("`{name}` is not in `allowed_commands`"));
     }
-    undecided(line, part, shell, scope, obstacle)
+    undecided_verdict(line, part, shell, scope, obstacle)
 }
 
 /// Returns the verdict of a rule that applies only in a copy of the workspace: if no copy is possible, the command needs
 /// approval.
-fn in_a_copy(rule: &Rule, scope: Scope, shell: &Shell) -> Decided {
+fn judge_in_layer(rule: &Rule, scope: Scope, shell: &Shell) -> LayerVerdict {
     let given = reason(&rule.reason, "allowed by a rule");
-    let mut asked = Decided::ask(scope.rule(rule.line), format!("{given}, only in a copy of the workspace")).in_a_copy();
+    let mut asked = LayerVerdict::ask(scope.rule(rule.line), format!("{given}, only in a copy of the workspace")).with_copy();
     asked.approval_rule.clone_from(&shell.approval_rule);
     asked
 }
 
-fn undecided(line: &Line, part: &Simple, shell: &Shell, scope: Scope, obstacle: Option<String>) -> Decided {
+fn undecided_verdict(line: &Line, part: &SimpleCommand, shell: &Shell, scope: Scope, obstacle: Option<String>) -> LayerVerdict {
     if !shell.requires_approval {
-        return Decided::allow(scope.rule(shell.approval_line), "no approval is required");
+        return LayerVerdict::allow(scope.rule(shell.approval_line), "no approval is required");
     }
     let floor = part.floors.iter().chain(&line.floors).next();
     let reason = obstacle.or_else(|| floor.map(|floor| (*floor).to_owned())).unwrap_or_else(|| UNCOVERED.to_owned());
-    let mut asked = Decided::ask(scope.rule(shell.approval_line), reason);
+    let mut asked = LayerVerdict::ask(scope.rule(shell.approval_line), reason);
     asked.locked = scope.is_managed();
     asked.approval_rule.clone_from(&shell.approval_rule);
     asked.is_uncovered = true;
@@ -534,7 +559,13 @@ fn undecided(line: &Line, part: &Simple, shell: &Shell, scope: Scope, obstacle: 
 }
 
 /// Returns why an allow rule does not cover a command that it matches.
-fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation, scene: &Scene<'_>) -> Option<String> {
+fn uncovered_reason(
+    rule: &Rule,
+    line: &Line,
+    part: &SimpleCommand,
+    invocation: &Invocation,
+    scene: &CommandScene<'_>,
+) -> Option<String> {
     if let Some(floor) = part.floors.iter().chain(&line.floors).next() {
         return Some((*floor).to_owned());
     }
@@ -559,20 +590,20 @@ fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation
     }
     if rule.sandboxed && kind(&argv[0].text).is_some() {
         let name = &argv[0].text;
-        if let Err(why) = words_of_program(argv) {
+        if let Err(why) = program_word_count(argv) {
             return Some(format!("`{name}` {why}"));
         }
         if let Some(word) = adds_task(argv, rule.word_count()).filter(|_| !rule.exact) {
             return Some(format!("`{word}` can change what `{name}` runs"));
         }
     }
-    let covers_options = rule.any_args || rule.message || rule.sandboxed || plainly_adds(argv);
-    let words: Vec<&str> = match reading(argv) {
-        Reading::MayDoMore { word } if !covers_options => return Some(format!("`{word}` can write or run something")),
-        Reading::Reads { paths } => paths,
-        Reading::MayDoMore { .. } | Reading::NoTable => argv[1..].iter().map(|arg| path_in(&arg.text)).collect(),
+    let covers_options = rule.any_args || rule.message || rule.sandboxed || is_plain_add(argv);
+    let words: Vec<&str> = match check_options(argv) {
+        OptionVerdict::MayDoMore { word } if !covers_options => return Some(format!("`{word}` can write or run something")),
+        OptionVerdict::Reads { paths } => paths,
+        OptionVerdict::MayDoMore { .. } | OptionVerdict::NoTable => argv[1..].iter().map(|arg| path_part(&arg.text)).collect(),
     };
-    if let Some(home) = argv[1..].iter().find(|arg| arg.tilde && leaves(arg, scene.context, scene.cwd)) {
+    if let Some(home) = argv[1..].iter().find(|arg| arg.tilde && is_outside_workspace(arg, scene.context, scene.cwd)) {
         return Some(format!("`{}` is outside the workspace", home.text));
     }
     let arg_of = |word: &str| argv.iter().find(|arg| arg.text.ends_with(word)).cloned().unwrap_or_default();
@@ -582,59 +613,59 @@ fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation
     })
 }
 
-fn bad_operand(arg: &Arg, scene: &Scene<'_>) -> Option<String> {
+fn bad_operand(arg: &Arg, scene: &CommandScene<'_>) -> Option<String> {
     let text = &arg.text;
-    if leaves(arg, scene.context, scene.cwd) || (arg.glob && climbs(text)) {
+    if is_outside_workspace(arg, scene.context, scene.cwd) || (arg.glob && may_match_parent(text)) {
         return Some(format!("`{text}` is outside the workspace"));
     }
     if text.split('/').any(|component| component == "..") && !text.starts_with("..") {
         return Some(format!("`{text}` contains `..`, which a symlink could redirect"));
     }
-    blocked(arg, false, scene).map(|_| format!("`{text}` is a blocked path"))
+    blocking_path_rule(arg, false, scene).map(|_| format!("`{text}` is a blocked path"))
 }
 
 /// Returns whether a glob such as `.*` can match the parent directory.
-fn climbs(text: &str) -> bool {
+fn may_match_parent(text: &str) -> bool {
     text.split('/').any(|component| component.starts_with(".*") || component.starts_with(".?") || component.starts_with(".["))
 }
 
 /// Returns the rule that blocks the path that a word names.
-fn blocked(arg: &Arg, written: bool, scene: &Scene<'_>) -> Option<String> {
+fn blocking_path_rule(arg: &Arg, written: bool, scene: &CommandScene<'_>) -> Option<String> {
     let path = scene.context.resolve(&as_path(arg), scene.cwd);
     if scene.context.is_own(&path) || scene.context.credential_place(&path).is_some() {
         return Some("built-in".to_owned());
     }
-    let shut = |layer: &Ready| {
-        let by = |files: &Option<FileRules>| Some(files.as_ref()?.shut(layer.scope, &path, scene.now)?.rule);
+    let shut = |layer: &CompiledLayer| {
+        let by = |files: &Option<FileRules>| Some(files.as_ref()?.denying_rule(layer.scope, &path, scene.now)?.rule);
         by(&layer.read).or_else(|| by(&layer.write).filter(|_| written))
     };
     scene.layers.iter().find_map(shut)
 }
 
 /// Returns a word that names a blocked path, and the rule that blocks it.
-fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<(String, String)> {
+fn blocked_operand(part: &SimpleCommand, scene: &CommandScene<'_>) -> Option<(String, String)> {
     let part = &*without_message(part);
     let args = part.invocations.iter().flat_map(|invocation| &invocation.argv[1..]).map(|arg| (arg, false));
     let targets = part.redirects.iter().filter_map(|redirect| Some((redirect.target.as_ref()?, !redirect.reads_only)));
     let mut seen = HashSet::new();
     args.chain(targets).filter(|(arg, written)| seen.insert((*arg, *written))).find_map(|(arg, written)| {
-        let word = Arg { text: path_in(&arg.text).to_owned(), ..arg.clone() };
-        let rule = (!word.text.is_empty() && word.is_known()).then(|| blocked(&word, written, scene)).flatten()?;
+        let word = Arg { text: path_part(&arg.text).to_owned(), ..arg.clone() };
+        let rule = (!word.text.is_empty() && word.is_known()).then(|| blocking_path_rule(&word, written, scene)).flatten()?;
         Some((arg.text.clone(), rule))
     })
 }
 
 /// Returns whether a rule applies to any command of a line, as its examples claim.
-pub(crate) fn applies(rule: &Rule, command: &str, scene: &Scene<'_>) -> bool {
+pub(crate) fn applies(rule: &Rule, command: &str, scene: &CommandScene<'_>) -> bool {
     let rest = entered(command).filter(|entered| working_directory(entered, scene).is_some()).map(|entered| entered.rest);
     let line = read_line(rest.unwrap_or(command));
     line.parts.iter().any(|part| {
         part.invocations.iter().any(|invocation| match rule.decision {
-            Decision::Ask | Decision::Deny => rule.strikes(&invocation.argv),
+            Decision::Ask | Decision::Deny => rule.restricts(&invocation.argv),
             Decision::Allow => {
                 rule.may_name(&invocation.argv[0].text)
-                    && rule.speaks_of(&invocation.argv)
-                    && out_of_reach(rule, &line, part, invocation, scene).is_none()
+                    && rule.matches_allow(&invocation.argv)
+                    && uncovered_reason(rule, &line, part, invocation, scene).is_none()
             }
         })
     })

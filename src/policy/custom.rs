@@ -1,9 +1,9 @@
 //! Verdicts on custom tools: judged like commands, but each needs approval until a rule names that tool.
 
 use super::bundle::{Decision, ToolRule};
-use super::command::{self, Scene};
-use super::layer::{Owned, Ready, counts};
-use super::layer_verdict::{Decided, Finding, reason};
+use super::command::{self, CommandScene};
+use super::layer::{CompiledLayer, ScopedRule, is_in_effect};
+use super::layer_verdict::{Finding, LayerVerdict, reason};
 use super::named::line;
 use super::paths::Context;
 use super::shell::Arg;
@@ -23,7 +23,7 @@ pub(crate) struct Custom<'a> {
 }
 
 /// Returns the words as a line, with the input as a here-document.
-pub fn line_of(argv: &[String], input: Option<&str>) -> String {
+pub fn to_shell_line(argv: &[String], input: Option<&str>) -> String {
     let line = line(argv);
     let Some(input) = input.filter(|input| !input.is_empty()) else { return line };
     let mut end = "STDIN".to_owned();
@@ -35,16 +35,16 @@ pub fn line_of(argv: &[String], input: Option<&str>) -> String {
 }
 
 /// Judges a custom tool. A tool may not do anything that commands may not do; rules that allow commands do not allow tools.
-pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &Scene<'_>) -> Finding {
+pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &CommandScene<'_>) -> Finding {
     // The mode is applied to the tool, not to its command.
     let context = Context { mode: Mode::Ask, ..scene.context.clone() };
-    let as_command = Scene { context: &context, grants: &[], mandate: &[], ..*scene };
-    let argv: Vec<String> = custom.argv.iter().map(|word| as_named(word, &context)).collect();
-    let mut finding = command::judge(&line_of(&argv, custom.input), cwd, &as_command);
+    let as_command = CommandScene { context: &context, grants: &[], mandate: &[], ..*scene };
+    let argv: Vec<String> = custom.argv.iter().map(|word| normalize_word(word, &context)).collect();
+    let mut finding = command::judge(&to_shell_line(&argv, custom.input), cwd, &as_command);
     let words: Vec<Arg> = argv.iter().map(Arg::plain).collect();
-    let asked = scene.layers.iter().filter_map(|layer| command::asked(&words, layer, scene.now));
+    let asked = scene.layers.iter().filter_map(|layer| command::ask_of_layer(&words, layer, scene.now));
     let of_command = Some(finding.decided).filter(|decided| decided.is_denial() || decided.locked);
-    finding.decided = of_command.into_iter().chain(asked).fold(by_rules(custom, scene), Decided::stricter);
+    finding.decided = of_command.into_iter().chain(asked).fold(judge_by_rules(custom, scene), LayerVerdict::stricter);
     finding.parts.clear();
     finding.remember = None;
     finding.reads_only = custom.reads_only;
@@ -53,26 +53,29 @@ pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &Scene<'_>) -> Fin
 
 /// Returns a word as a rule sees it. The user's tools are in aye's own directory, which command lines must not name, so a program
 /// there is judged by its name alone.
-fn as_named(word: &str, context: &Context) -> String {
+fn normalize_word(word: &str, context: &Context) -> String {
     let path = Path::new(word);
     let own = context.own.iter().any(|own| path.starts_with(own.join("tools")));
     let name = path.file_name().filter(|_| own).and_then(|name| name.to_str());
     name.unwrap_or(word).to_owned()
 }
 
-fn by_rules(custom: &Custom<'_>, scene: &Scene<'_>) -> Decided {
+fn judge_by_rules(custom: &Custom<'_>, scene: &CommandScene<'_>) -> LayerVerdict {
     let rules = |decision: Decision| {
-        let all = scene.layers.iter().flat_map(|layer: &Ready| layer.custom.iter().map(move |owned| (layer.scope, owned)));
+        let all =
+            scene.layers.iter().flat_map(|layer: &CompiledLayer| layer.custom.iter().map(move |owned| (layer.scope, owned)));
         all.filter(move |(_, owned)| {
-            owned.rule.decision == decision && counts(owned.rule.expires_at, scene.now) && owned.rule.speaks_of(custom.name)
+            owned.rule.decision == decision
+                && is_in_effect(owned.rule.expires_at, scene.now)
+                && owned.rule.applies_to(custom.name)
         })
     };
-    let named = |owned: &Owned<ToolRule>| owned.scope.rule(owned.rule.line);
+    let named = |owned: &ScopedRule<ToolRule>| owned.scope.rule(owned.rule.line);
     if let Some((_, owned)) = rules(Decision::Deny).next() {
-        return Decided::deny(named(owned), reason(&owned.rule.reason, "denied by a rule"));
+        return LayerVerdict::deny(named(owned), reason(&owned.rule.reason, "denied by a rule"));
     }
     if let Some((scope, owned)) = rules(Decision::Ask).next() {
-        let mut asked = Decided::ask(named(owned), reason(&owned.rule.reason, "a rule requires approval"));
+        let mut asked = LayerVerdict::ask(named(owned), reason(&owned.rule.reason, "a rule requires approval"));
         // No mode runs a tool that the user has not reviewed.
         asked.locked = scope.is_managed() || !custom.known;
         return asked;
@@ -87,14 +90,17 @@ fn by_rules(custom: &Custom<'_>, scene: &Scene<'_>) -> Decided {
                 continue;
             }
         }
-        return Decided::allow(named(owned), reason(&owned.rule.reason, "allowed by a rule"));
+        return LayerVerdict::allow(named(owned), reason(&owned.rule.reason, "allowed by a rule"));
     }
     let name = custom.name;
     match changed {
-        Some(rule) => Decided::ask(rule, format!("the tool `{name}` or its program changed since it was allowed")).locked(),
-        None if !custom.known => {
-            Decided::ask("built-in", format!("the project's tool `{name}` is new or has changed since you reviewed it")).locked()
+        Some(rule) => {
+            LayerVerdict::ask(rule, format!("the tool `{name}` or its program changed since it was allowed")).not_grantable()
         }
-        None => Decided::ask("built-in", format!("the tool `{name}` needs approval until one of your rules allows it")),
+        None if !custom.known => {
+            LayerVerdict::ask("built-in", format!("the project's tool `{name}` is new or has changed since you reviewed it"))
+                .not_grantable()
+        }
+        None => LayerVerdict::ask("built-in", format!("the tool `{name}` needs approval until one of your rules allows it")),
     }
 }

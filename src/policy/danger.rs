@@ -2,19 +2,19 @@
 
 use super::effect::{Effect, worst_effect};
 use super::git::without_message;
-use super::interpreters::{is_kept_in_a_copy, kind, words_of_program};
+use super::interpreters::{is_kept_in_a_copy, kind, program_word_count};
 use super::paths::{Context, Sandbox};
 use super::program_kinds::{DELETING, INTERPRETERS, NETWORK, PRIVILEGED, installs, is_known_program, recursive_change};
 use super::shell::builtins::destination;
-use super::shell::option_verdict::Reading;
-use super::shell::options::reading;
-use super::shell::{COMPUTED, Invocation, Simple};
+use super::shell::option_verdict::OptionVerdict;
+use super::shell::options::check_options;
+use super::shell::{COMPUTED, Invocation, SimpleCommand};
 use crate::protocol::Risk;
 use std::path::Path;
 
 /// The danger of a part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Danger {
+pub(crate) struct PartDanger {
     /// The worst effect; `None` if the part reads, or changes files of the workspace in the sandbox.
     pub effect: Option<Effect>,
     pub risk: Risk,
@@ -27,16 +27,16 @@ pub(crate) struct Danger {
     pub stays_here: bool,
 }
 
-impl Danger {
+impl PartDanger {
     /// Returns whether the mode `auto` may run the part in the sandbox.
-    pub(crate) fn runs_unattended(&self) -> bool {
+    pub(crate) fn can_run_unattended(&self) -> bool {
         self.stays_here && !self.critical && self.risk <= Risk::Medium
     }
 }
 
 /// Returns the danger of a part of a line.
-pub(crate) fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
-    let conduct = conduct_of(part, context, cwd);
+pub(crate) fn for_part(part: &SimpleCommand, context: &Context, cwd: &Path) -> PartDanger {
+    let conduct = assess_conduct(part, context, cwd);
     let effect = worst_effect(part, context, cwd);
     let unknown = || part.invocations.iter().any(|one| !is_known_program(one));
     let otherwise = match context.sandbox {
@@ -44,7 +44,7 @@ pub(crate) fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
         Sandbox::Absent | Sandbox::Present => Risk::Low,
     };
     let (risk, critical) = effect.as_ref().map_or((otherwise, false), |effect| (effect.risk.max(otherwise), effect.is_critical));
-    Danger {
+    PartDanger {
         risk,
         critical,
         reads_only: conduct.reads_only,
@@ -65,7 +65,7 @@ struct Conduct {
 impl Conduct {
     const UNSEEN: Self = Self { reads_only: false, never_remembered: true, stays_here: false };
 
-    fn and(self, other: Self) -> Self {
+    fn combine(self, other: Self) -> Self {
         Self {
             reads_only: self.reads_only && other.reads_only,
             never_remembered: self.never_remembered || other.never_remembered,
@@ -74,10 +74,10 @@ impl Conduct {
     }
 }
 
-fn conduct_of(part: &Simple, context: &Context, cwd: &Path) -> Conduct {
+fn assess_conduct(part: &SimpleCommand, context: &Context, cwd: &Path) -> Conduct {
     let part = &*without_message(part);
     let first = Conduct { reads_only: !part.invocations.is_empty(), never_remembered: false, stays_here: true };
-    let mut conduct = part.invocations.iter().map(conduct_of_invocation).fold(first, Conduct::and);
+    let mut conduct = part.invocations.iter().map(conduct_of_invocation).fold(first, Conduct::combine);
     for redirect in &part.redirects {
         let inside = redirect.target.as_ref().is_some_and(|target| context.in_workspace(&context.resolve(&target.text, cwd)));
         conduct.never_remembered = true;
@@ -85,7 +85,7 @@ fn conduct_of(part: &Simple, context: &Context, cwd: &Path) -> Conduct {
         conduct.stays_here &= redirect.reads_only || inside;
     }
     if part.unknown_code || part.floors.contains(&COMPUTED) || (part.reads_code && part.piped) {
-        conduct = conduct.and(Conduct::UNSEEN);
+        conduct = conduct.combine(Conduct::UNSEEN);
     }
     conduct.never_remembered |= !part.floors.is_empty() || part.reads_code;
     conduct.reads_only &= part.floors.is_empty() && !part.reads_code;
@@ -93,18 +93,18 @@ fn conduct_of(part: &Simple, context: &Context, cwd: &Path) -> Conduct {
 }
 
 /// Returns whether a part discards uncommitted work, which needs approval each time, regardless of rules.
-pub(crate) fn discards(part: &Simple) -> bool {
+pub(crate) fn discards(part: &SimpleCommand) -> bool {
     part.invocations.iter().any(super::git::discards)
 }
 
 /// Returns whether a line deletes files that git ignores, which are in no snapshot of a workspace.
-pub fn clears_ignored(line: &str) -> bool {
-    super::shell::read(line).parts.iter().flat_map(|part| &part.invocations).any(super::git::clears_ignored)
+pub fn deletes_ignored_files(line: &str) -> bool {
+    super::shell::read(line).parts.iter().flat_map(|part| &part.invocations).any(super::git::deletes_ignored)
 }
 
 /// Returns the paths that a line deletes, as it spells them: those known before it runs, relative to its working directory.
 /// Empty if the line changes directory.
-pub fn deleted(line: &str) -> Vec<String> {
+pub fn deleted_paths(line: &str) -> Vec<String> {
     let line = super::shell::read(line);
     let all = || line.parts.iter().flat_map(|part| &part.invocations);
     if all().any(|invocation| matches!(invocation.base(), "cd" | "pushd" | "popd" | "chroot")) {
@@ -161,7 +161,7 @@ pub fn lasting(line: &str) -> Option<&'static str> {
 }
 
 /// Returns why a part needs approval each time, as a verb with its object; `None` if nothing about it is risky.
-pub(crate) fn never(part: &Simple, danger: &Danger) -> Option<String> {
+pub(crate) fn always_ask_reason(part: &SimpleCommand, danger: &PartDanger) -> Option<String> {
     let part = &*without_message(part);
     let in_a_copy = is_kept_in_a_copy(part);
     let any = |list: &[&str]| part.invocations.iter().any(|one| list.contains(&one.base()));
@@ -171,7 +171,7 @@ pub(crate) fn never(part: &Simple, danger: &Danger) -> Option<String> {
         return Some(effect.sentence.clone());
     }
     let by_kind = |one: &Invocation| kind(&one.argv[0].text).is_some();
-    if let Some(why) = part.invocations.iter().filter(|one| by_kind(one)).find_map(|one| words_of_program(&one.argv).err()) {
+    if let Some(why) = part.invocations.iter().filter(|one| by_kind(one)).find_map(|one| program_word_count(&one.argv).err()) {
         return Some(why);
     }
     let interprets = |one: &Invocation| INTERPRETERS.contains(&one.base()) || one.base().starts_with("python");
@@ -198,7 +198,8 @@ fn conduct_of_invocation(invocation: &Invocation) -> Conduct {
     let privileged = has(PRIVILEGED) || name.starts_with("mkfs.");
     let calls_out = has(NETWORK) || installs(name, argv);
     Conduct {
-        reads_only: argv[0].text == name && (matches!(reading(argv), Reading::Reads { .. }) || destination(argv).is_some()),
+        reads_only: argv[0].text == name
+            && (matches!(check_options(argv), OptionVerdict::Reads { .. }) || destination(argv).is_some()),
         never_remembered: privileged || deletes || calls_out || has(INTERPRETERS) || name.starts_with("python"),
         stays_here: !(privileged || deletes || calls_out || recursive_change(name, argv)),
     }

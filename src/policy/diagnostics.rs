@@ -27,9 +27,9 @@ impl Bundle {
                 }
                 break;
             };
-            let header = header_of(&lines, at);
+            let header = find_header(&lines, at);
             let follows = header == Some(at) && torn.contains(&at);
-            let Some(taken) = faulty(&lines, at) else {
+            let Some(taken) = find_faulty_section(&lines, at) else {
                 found.push(error);
                 break;
             };
@@ -58,18 +58,18 @@ fn is_header(line: &str) -> bool {
 }
 
 /// Returns the line with the header of the table that contains a line.
-fn header_of(lines: &[&str], at: usize) -> Option<usize> {
+fn find_header(lines: &[&str], at: usize) -> Option<usize> {
     (0..=at).rev().find(|line| is_header(lines[*line]))
 }
 
 /// Returns the lines to remove so that the mistake is gone and the rest is still TOML: the whole table if its header is wrong,
 /// otherwise the fewest lines around the position.
-fn faulty(lines: &[&str], at: usize) -> Option<Range<usize>> {
+fn find_faulty_section(lines: &[&str], at: usize) -> Option<Range<usize>> {
     if is_header(lines[at]) {
         let end = (at + 1..lines.len()).find(|line| is_header(lines[*line])).unwrap_or(lines.len());
         return Some(at..end);
     }
-    let first = header_of(lines, at).map_or(0, |header| header + 1);
+    let first = find_header(lines, at).map_or(0, |header| header + 1);
     let whole = |taken: &Range<usize>| {
         let rest = lines.iter().enumerate().map(|(number, line)| if taken.contains(&number) { "" } else { *line });
         DeTable::parse(&rest.collect::<Vec<_>>().join("\n")).is_ok()

@@ -1,6 +1,6 @@
 //! Effective settings, key by key: the value, its origin, and the reason if it has no effect.
 
-use super::layer::{Ready, Scope};
+use super::layer::{CompiledLayer, Scope};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -37,14 +37,14 @@ const STRICTNESS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns all entries, by section and key, then from the strongest layer to the weakest.
-pub(crate) fn entries(layers: &[Ready]) -> Vec<Entry> {
-    let mut all: Vec<(&Ready, Entry)> = layers.iter().flat_map(of_layer).collect();
+pub(crate) fn entries(layers: &[CompiledLayer]) -> Vec<Entry> {
+    let mut all: Vec<(&CompiledLayer, Entry)> = layers.iter().flat_map(layer_entries).collect();
     all.sort_by(|(_, one), (_, other)| (&one.section, &one.key).cmp(&(&other.section, &other.key)));
-    let notes: Vec<Option<String>> = all.iter().map(|(layer, entry)| note(layer, entry, &all)).collect();
+    let notes: Vec<Option<String>> = all.iter().map(|(layer, entry)| entry_note(layer, entry, &all)).collect();
     all.into_iter().zip(notes).map(|((_, entry), note)| Entry { note, ..entry }).collect()
 }
 
-fn of_layer(layer: &Ready) -> impl Iterator<Item = (&Ready, Entry)> {
+fn layer_entries(layer: &CompiledLayer) -> impl Iterator<Item = (&CompiledLayer, Entry)> {
     layer.bundle.stated.iter().map(move |stated| {
         let entry = Entry {
             section: stated.section.clone(),
@@ -59,7 +59,7 @@ fn of_layer(layer: &Ready) -> impl Iterator<Item = (&Ready, Entry)> {
     })
 }
 
-fn note(layer: &Ready, entry: &Entry, all: &[(&Ready, Entry)]) -> Option<String> {
+fn entry_note(layer: &CompiledLayer, entry: &Entry, all: &[(&CompiledLayer, Entry)]) -> Option<String> {
     if !layer.scope.grants() && layer.bundle.widens().iter().any(|(line, _)| *line == entry.line) && widening(layer, entry) {
         return Some("ignored: would widen the policy".to_owned());
     }
@@ -81,7 +81,7 @@ fn note(layer: &Ready, entry: &Entry, all: &[(&Ready, Entry)]) -> Option<String>
 }
 
 /// Returns whether the whole entry would widen the policy; in a rule with `args = "any"`, only that key would.
-fn widening(layer: &Ready, entry: &Entry) -> bool {
+fn widening(layer: &CompiledLayer, entry: &Entry) -> bool {
     entry.key != "rules" || layer.scope == Scope::Project
 }
 

@@ -2,11 +2,11 @@
 
 use super::bundle::Decision;
 use super::excluded::EXCLUDED_LIST;
-use super::layer::{FileRules, Owned, PathRule, Ready, Scope, counts};
-use super::layer_verdict::{Decided, Finding, across, reason, unlisted};
-use super::paths::{CodeReader, Context, credentials, is_deeper_than_credentials, of_the_machine, protected, runs_code};
+use super::layer::{CompiledLayer, FileRules, PathRule, Scope, ScopedRule, is_in_effect};
+use super::layer_verdict::{Finding, LayerVerdict, combine_layers, reason, unlisted_verdict};
+use super::paths::{CodeReader, Context, credentials, is_deeper_than_credentials, is_process_path, protected, runs_code};
 use super::permit::Grant;
-use super::shell::hides;
+use super::shell::is_deceptive_name;
 use crate::protocol::{Action, Place, Risk, RunsWhen, Target};
 use jiff::Timestamp;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    fn rules(self, layer: &Ready) -> Option<&FileRules> {
+    fn rules(self, layer: &CompiledLayer) -> Option<&FileRules> {
         match self {
             Self::Read => layer.read.as_ref(),
             Self::Write => layer.write.as_ref(),
@@ -41,16 +41,16 @@ pub(crate) fn judge(
     access: Access,
     action: &Action,
     target: &Target,
-    layers: &[Ready],
+    layers: &[CompiledLayer],
     context: &Context,
     now: Timestamp,
 ) -> Finding {
     let path = target.real.as_path();
     if access == Access::Read && context.is_artifact(target) {
-        return kept_content(action, layers);
+        return judge_artifact(action, layers);
     }
     let guarded = guard(access, path, layers, context);
-    let decided = by_layers(access, action, target, guarded.as_ref(), layers, context, now);
+    let decided = judge_by_layers(access, action, target, guarded.as_ref(), layers, context, now);
     let decided = if access == Access::Read { decided } else { ask_if_runs_on_open(decided, target, layers, context, now) };
     let risk = match access {
         Access::Read => Risk::Low,
@@ -74,47 +74,54 @@ pub(crate) fn denies(
     access: Access,
     action: &Action,
     target: &Target,
-    layers: &[Ready],
+    layers: &[CompiledLayer],
     context: &Context,
     now: Timestamp,
 ) -> bool {
     if access == Access::Read && context.is_artifact(target) {
-        return kept_content(action, layers).decided.is_denial();
+        return judge_artifact(action, layers).decided.is_denial();
     }
     let guarded = guard(access, &target.real, layers, context);
-    by_layers(access, action, target, guarded.as_ref(), layers, context, now).is_denial()
+    judge_by_layers(access, action, target, guarded.as_ref(), layers, context, now).is_denial()
 }
 
 /// Returns the verdict of all layers, apart from files that run code.
-fn by_layers(
+fn judge_by_layers(
     access: Access,
     action: &Action,
     target: &Target,
     guarded: Option<&Guard>,
-    layers: &[Ready],
+    layers: &[CompiledLayer],
     context: &Context,
     now: Timestamp,
-) -> Decided {
-    let scene = Scene { access, capability: action.capability(), target, guarded, context, now };
-    let decided = across(action.capability(), layers, |layer| scene.in_layer(layer));
-    let decided = everywhere(access, target, context).into_iter().chain([decided]).reduce(Decided::stricter);
-    let special = (target.place == Place::Special)
-        .then(|| Decided::deny("built-in", format!("`{}` is a device, pipe or socket, which aye never opens", target.given)));
+) -> LayerVerdict {
+    let scene = FileScene { access, capability: action.capability(), target, guarded, context, now };
+    let decided = combine_layers(action.capability(), layers, |layer| scene.judge_layer(layer));
+    let decided = fixed_verdict(access, target, context).into_iter().chain([decided]).reduce(LayerVerdict::stricter);
+    let special = (target.place == Place::Special).then(|| {
+        LayerVerdict::deny("built-in", format!("`{}` is a device, pipe or socket, which aye never opens", target.given))
+    });
     // Last of equal verdicts: nothing is revealed about paths outside the workspace.
     let decided = special.into_iter().chain(decided).reduce(|special, decided| decided.stricter(special));
-    decided.unwrap_or_else(|| Decided::deny("built-in", "no policy grants this"))
+    decided.unwrap_or_else(|| LayerVerdict::deny("built-in", "no policy grants this"))
 }
 
 /// Requires approval for a change of a file that runs code when its folder is opened, in every mode and despite general allow
 /// rules. Only an allow rule that names exactly this path lifts it.
-fn ask_if_runs_on_open(decided: Decided, target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Decided {
-    let Some(found) = opened(target, context).filter(|_| !decided.is_denial()) else { return decided };
+fn ask_if_runs_on_open(
+    decided: LayerVerdict,
+    target: &Target,
+    layers: &[CompiledLayer],
+    context: &Context,
+    now: Timestamp,
+) -> LayerVerdict {
+    let Some(found) = code_run_on_open(target, context).filter(|_| !decided.is_denial()) else { return decided };
     let path = target.real.as_path();
-    let names = |owned: &Owned<PathRule>| {
+    let names = |owned: &ScopedRule<PathRule>| {
         let rule = &owned.rule.rule;
         rule.decision == Decision::Allow
             && owned.scope != Scope::Project
-            && counts(rule.expires_at, now)
+            && is_in_effect(rule.expires_at, now)
             && owned.rule.places.names(found.place(path), path)
     };
     let mut rules = layers.iter().filter_map(|layer| layer.write.as_ref()).flat_map(|write| &write.rules);
@@ -123,37 +130,37 @@ fn ask_if_runs_on_open(decided: Decided, target: &Target, layers: &[Ready], cont
     }
     let why = found.reason(&target.given);
     if decided.is_question() {
-        return Decided { reason: format!("{}: {why}", decided.reason), is_uncovered: false, ..decided }.locked();
+        return LayerVerdict { reason: format!("{}: {why}", decided.reason), is_uncovered: false, ..decided }.not_grantable();
     }
-    Decided { approval_rule: decided.approval_rule, ..Decided::ask("built-in", why) }.locked()
+    LayerVerdict { approval_rule: decided.approval_rule, ..LayerVerdict::ask("built-in", why) }.not_grantable()
 }
 
 /// Returns the programs that run code from the file when its folder is opened: by its real path, or by the given name if that is
 /// a symlink.
-fn opened(target: &Target, context: &Context) -> Option<CodeReader> {
+fn code_run_on_open(target: &Target, context: &Context) -> Option<CodeReader> {
     let of = |path: &Path| runs_code(path, &context.roots).filter(|found| found.when == RunsWhen::Opened);
     of(&target.real).or_else(|| of(Path::new(&target.given)))
 }
 
 /// Judges reading an artifact. The model has already seen it, at least in part, so rules about paths do not apply.
-fn kept_content(action: &Action, layers: &[Ready]) -> Finding {
+fn judge_artifact(action: &Action, layers: &[CompiledLayer]) -> Finding {
     let capability = action.capability();
-    let decided = across(capability, layers, |layer| match Access::Read.rules(layer) {
-        Some(_) => Some(Decided::allow("built-in", "reads an artifact of this session")),
-        None => unlisted(capability, layer),
+    let decided = combine_layers(capability, layers, |layer| match Access::Read.rules(layer) {
+        Some(_) => Some(LayerVerdict::allow("built-in", "reads an artifact of this session")),
+        None => unlisted_verdict(capability, layer),
     });
     Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
 }
 
 /// Returns the verdict that applies regardless of any bundle.
-fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Decided> {
+fn fixed_verdict(access: Access, target: &Target, context: &Context) -> Option<LayerVerdict> {
     let path = target.real.as_path();
     let given = &target.given;
     if context.is_own(path) && !(access == Access::Read && context.is_in_skill(path)) {
-        return Some(Decided::deny("built-in", format!("`{given}` belongs to aye, and no tool may access it")));
+        return Some(LayerVerdict::deny("built-in", format!("`{given}` belongs to aye, and no tool may access it")));
     }
-    if of_the_machine(path, access != Access::Read) {
-        return Some(Decided::deny(
+    if is_process_path(path, access != Access::Read) {
+        return Some(LayerVerdict::deny(
             "built-in",
             format!("`{given}` belongs to a process or the kernel, and no tool may access it"),
         ));
@@ -161,20 +168,20 @@ fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Deci
     if access == Access::Delete
         && (context.roots.iter().chain(&context.own).any(|kept| kept.starts_with(path)) || context.home == path)
     {
-        return Some(Decided::deny("built-in", format!("`{given}` contains the workspace or aye's own files")));
+        return Some(LayerVerdict::deny("built-in", format!("`{given}` contains the workspace or aye's own files")));
     }
-    if access != Access::Read && hides(&path.to_string_lossy()) {
+    if access != Access::Read && is_deceptive_name(&path.to_string_lossy()) {
         let reason = "the name contains control or invisible characters, so it may be misleading";
-        return Some(Decided::ask("built-in", reason).locked());
+        return Some(LayerVerdict::ask("built-in", reason).not_grantable());
     }
     context.is_too_wide().then(|| {
         let reason = format!("the workspace is too broad, so aye asks before it {} anything", access.verb());
-        Decided::ask("built-in", reason).locked()
+        LayerVerdict::ask("built-in", reason).not_grantable()
     })
 }
 
 /// Everything that is the same for all layers.
-struct Scene<'a> {
+struct FileScene<'a> {
     access: Access,
     capability: &'a str,
     target: &'a Target,
@@ -183,62 +190,66 @@ struct Scene<'a> {
     now: Timestamp,
 }
 
-impl Scene<'_> {
+impl FileScene<'_> {
     /// Returns the verdict of a layer. Order: blocked and deny, protected paths, the allow list, then ask rules, allow rules
     /// and approval. No rule covers paths outside the list.
-    fn in_layer(&self, layer: &Ready) -> Option<Decided> {
-        let Some(rules) = self.access.rules(layer) else { return unlisted(self.capability, layer) };
-        let mut decided = self.by_rules(rules, layer.scope);
+    fn judge_layer(&self, layer: &CompiledLayer) -> Option<LayerVerdict> {
+        let Some(rules) = self.access.rules(layer) else { return unlisted_verdict(self.capability, layer) };
+        let mut decided = self.judge_by_rules(rules, layer.scope);
         decided.locked |= layer.scope.is_managed();
         decided.approval_rule.clone_from(&rules.files.approval_rule);
         Some(decided)
     }
 
-    fn by_rules(&self, rules: &FileRules, scope: Scope) -> Decided {
+    fn judge_by_rules(&self, rules: &FileRules, scope: Scope) -> LayerVerdict {
         let (path, given, files) = (self.target.real.as_path(), &self.target.given, &rules.files);
         let rule = |decision: Decision| {
-            let mut current = rules.rules.iter().filter(|owned| counts(owned.rule.rule.expires_at, self.now));
-            current.find(|owned| owned.rule.rule.decision == decision && owned.rule.places.reach(path).is_some())
+            let mut current = rules.rules.iter().filter(|owned| is_in_effect(owned.rule.rule.expires_at, self.now));
+            current.find(|owned| owned.rule.rule.decision == decision && owned.rule.places.matching_line(path).is_some())
         };
-        let named = |owned: &Owned<PathRule>| owned.scope.rule(owned.rule.rule.line);
+        let named = |owned: &ScopedRule<PathRule>| owned.scope.rule(owned.rule.rule.line);
         let verb = self.access.verb();
-        if let Some(shut) = rules.shut(scope, path, self.now) {
+        if let Some(shut) = rules.denying_rule(scope, path, self.now) {
             let how = if shut.is_excluded { format!("excluded by {EXCLUDED_LIST}") } else { "a blocked path".to_owned() };
             let blocked = || format!("`{given}` is {how}");
-            return Decided::deny(shut.rule, shut.denied.map_or_else(blocked, |rule| reason(&rule.reason, "denied by a rule")));
+            return LayerVerdict::deny(
+                shut.rule,
+                shut.denied.map_or_else(blocked, |rule| reason(&rule.reason, "denied by a rule")),
+            );
         }
         if let Some(Guard::Closed(why)) = self.guarded {
-            return Decided::deny("built-in", why.clone());
+            return LayerVerdict::deny("built-in", why.clone());
         }
         let inside = self.context.in_workspace(path);
-        let listed = rules.allowed.as_ref().map(|allowed| allowed.reach(path));
+        let listed = rules.allowed.as_ref().map(|allowed| allowed.matching_line(path));
         // The user's skills are theirs to read, unless an administrator or the project lists what may be read.
         let is_skill = || !scope.limits_skills() && self.access == Access::Read && self.context.is_in_skill(path);
         if listed == Some(None) && !is_skill() {
             let place = if inside { "is not in `allowed_paths`" } else { "is outside the workspace" };
-            return Decided::deny(scope.rule(files.allowed_line), format!("`{given}` {place}"));
+            return LayerVerdict::deny(scope.rule(files.allowed_line), format!("`{given}` {place}"));
         }
         if let Some(Guard::Opened(rule)) = self.guarded {
-            return Decided::ask(rule.clone(), format!("{verb} a protected path that the policy unprotects")).locked();
+            return LayerVerdict::ask(rule.clone(), format!("{verb} a protected path that the policy unprotects"))
+                .not_grantable();
         }
         if let Some(owned) = rule(Decision::Ask) {
-            return Decided::ask(named(owned), reason(&owned.rule.rule.reason, "a rule requires approval"));
+            return LayerVerdict::ask(named(owned), reason(&owned.rule.rule.reason, "a rule requires approval"));
         }
         // Without an allow list, an allow rule ends at the workspace.
         if let Some(owned) = rule(Decision::Allow)
             && (inside || listed.is_some())
         {
-            return Decided::allow(named(owned), reason(&owned.rule.rule.reason, "allowed by a rule"));
+            return LayerVerdict::allow(named(owned), reason(&owned.rule.rule.reason, "allowed by a rule"));
         }
         if files.requires_approval {
-            let asked = Decided::ask(scope.rule(files.approval_line), format!("{verb} a file"));
-            return Decided { is_uncovered: true, ..asked };
+            let asked = LayerVerdict::ask(scope.rule(files.approval_line), format!("{verb} a file"));
+            return LayerVerdict { is_uncovered: true, ..asked };
         }
         if listed == Some(None) {
-            return Decided::allow("built-in", "reads a file of a skill of the user");
+            return LayerVerdict::allow("built-in", "reads a file of a skill of the user");
         }
         let line = listed.flatten().unwrap_or(files.line);
-        Decided::allow(scope.rule(line), format!("{verb} a file where the policy allows it"))
+        LayerVerdict::allow(scope.rule(line), format!("{verb} a file where the policy allows it"))
     }
 }
 
@@ -249,22 +260,22 @@ enum Guard {
 }
 
 /// Returns the protection of a path in a protected location, which a layer may lift.
-fn guard(access: Access, path: &Path, layers: &[Ready], context: &Context) -> Option<Guard> {
+fn guard(access: Access, path: &Path, layers: &[CompiledLayer], context: &Context) -> Option<Guard> {
     if access == Access::Read {
         return to_be_read(path, layers, context);
     }
     let place = protected(path, context)?;
-    let may = |layer: &&Ready| place.may_be_opened && layer.scope.grants();
-    let opens = |layer: &Ready| Some(layer.scope.rule(access.rules(layer)?.unprotected.reach(path)?));
+    let may = |layer: &&CompiledLayer| place.may_be_opened && layer.scope.grants();
+    let opens = |layer: &CompiledLayer| Some(layer.scope.rule(access.rules(layer)?.unprotected.matching_line(path)?));
     let opened = layers.iter().filter(may).find_map(opens);
     Some(opened.map_or_else(|| Guard::Closed(place.reason()), Guard::Opened))
 }
 
 /// Returns the protection of credentials against reading: in effect, unless the user or an administrator names that path. `~`
 /// does not name `~/.ssh`.
-fn to_be_read(path: &Path, layers: &[Ready], context: &Context) -> Option<Guard> {
+fn to_be_read(path: &Path, layers: &[CompiledLayer], context: &Context) -> Option<Guard> {
     let found = credentials(path, context)?;
-    let names = |layer: &Ready| Some(layer.read.as_ref()?.allowed.as_ref()?.names(&found.place, path));
+    let names = |layer: &CompiledLayer| Some(layer.read.as_ref()?.allowed.as_ref()?.names(&found.place, path));
     let named = layers.iter().filter(|layer| layer.scope.grants()).any(|layer| names(layer) == Some(true));
     (!named).then(|| Guard::Closed(found.reason()))
 }
@@ -272,12 +283,12 @@ fn to_be_read(path: &Path, layers: &[Ready], context: &Context) -> Option<Guard>
 /// Returns whether no rule denies reading an entry, provided that none denies its directory. A rule that denies a directory
 /// denies its entries, and a list that covers a directory covers them too, so only the entry itself is checked. A search calls
 /// this for every file.
-pub(crate) fn entry_may_be_read(path: &Path, layers: &[Ready], context: &Context, now: Timestamp) -> bool {
-    let shut = |layer: &Ready| {
+pub(crate) fn is_entry_readable(path: &Path, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> bool {
+    let shut = |layer: &CompiledLayer| {
         layer.read.as_ref().is_some_and(|rules| {
-            let denies = |owned: &Owned<PathRule>| {
+            let denies = |owned: &ScopedRule<PathRule>| {
                 let rule = &owned.rule.rule;
-                rule.decision == Decision::Deny && counts(rule.expires_at, now) && owned.rule.places.reaches_entry(path)
+                rule.decision == Decision::Deny && is_in_effect(rule.expires_at, now) && owned.rule.places.reaches_entry(path)
             };
             rules.blocked.reaches_entry(path)
                 || rules.rules.iter().any(denies)
@@ -288,13 +299,13 @@ pub(crate) fn entry_may_be_read(path: &Path, layers: &[Ready], context: &Context
         ["/proc/", "/dev/"].iter().any(|place| path.as_os_str().as_encoded_bytes().starts_with(place.as_bytes()));
     let is_own = context.own.iter().any(|own| own.as_os_str() == path.as_os_str());
     let is_closed = || matches!(to_be_read(path, layers, context), Some(Guard::Closed(_)));
-    if is_own || (in_the_machine && of_the_machine(path, false)) || layers.iter().any(shut) {
+    if is_own || (in_the_machine && is_process_path(path, false)) || layers.iter().any(shut) {
         return false;
     }
     is_deeper_than_credentials(path, context) || !is_closed()
 }
 
 /// Returns whether a path with credentials stays protected because no layer with that right names it.
-pub(crate) fn keeps_credentials(place: &Path, layers: &[Ready], context: &Context) -> bool {
+pub(crate) fn is_closed_for_credentials(place: &Path, layers: &[CompiledLayer], context: &Context) -> bool {
     matches!(to_be_read(place, layers, context), Some(Guard::Closed(_)))
 }

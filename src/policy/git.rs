@@ -1,8 +1,8 @@
 //! Git commands that write to their repository, which the sandbox then makes writable.
 
-use super::shell::option_verdict::Reading;
-use super::shell::options::reading;
-use super::shell::{Arg, Invocation, Simple, read};
+use super::shell::option_verdict::OptionVerdict;
+use super::shell::options::check_options;
+use super::shell::{Arg, Invocation, SimpleCommand, read};
 use std::borrow::Cow;
 
 /// Access to a repository that the git commands of a line need.
@@ -121,7 +121,8 @@ pub fn git_writes(line: &str) -> GitWrites {
         }
     }
     let plain = line.floors.is_empty() && line.parts.iter().all(|part| part.floors.is_empty() && part.redirects.is_empty());
-    let harmless = |one: &Invocation| BESIDE.contains(&one.base()) || matches!(reading(&one.argv), Reading::Reads { .. });
+    let harmless =
+        |one: &Invocation| BESIDE.contains(&one.base()) || matches!(check_options(&one.argv), OptionVerdict::Reads { .. });
     let alone = all().all(|one| !one.wrapped && one.argv[0].text == one.base() && harmless(one));
     let free = all().any(|one| {
         one.argv.windows(2).any(|pair| match pair {
@@ -179,17 +180,17 @@ pub(super) fn without_messages(argv: &[Arg]) -> Option<Vec<Arg>> {
 }
 
 /// Returns a command without the messages of a commit, which are neither options nor files.
-pub(super) fn without_message(part: &Simple) -> Cow<'_, Simple> {
+pub(super) fn without_message(part: &SimpleCommand) -> Cow<'_, SimpleCommand> {
     let stripped = |invocation: &Invocation| {
         let argv = without_messages(&invocation.argv).unwrap_or_else(|| invocation.argv.clone());
         Invocation { argv, wrapped: invocation.wrapped }
     };
     let invocations: Vec<Invocation> = part.invocations.iter().map(stripped).collect();
-    if invocations == part.invocations { Cow::Borrowed(part) } else { Cow::Owned(Simple { invocations, ..part.clone() }) }
+    if invocations == part.invocations { Cow::Borrowed(part) } else { Cow::Owned(SimpleCommand { invocations, ..part.clone() }) }
 }
 
 /// Returns whether `git add` has only options that choose files and show what is added.
-pub(super) fn plainly_adds(argv: &[Arg]) -> bool {
+pub(super) fn is_plain_add(argv: &[Arg]) -> bool {
     const OPTIONS: &[&str] =
         &["-A", "--all", "-u", "--update", "-v", "--verbose", "-n", "--dry-run", "-N", "--intent-to-add", "--no-all", "--"];
     let [git, add, words @ ..] = argv else { return false };
@@ -228,7 +229,7 @@ pub(super) fn discards(invocation: &Invocation) -> bool {
 }
 
 /// Returns whether `git clean` also deletes ignored files.
-pub(super) fn clears_ignored(invocation: &Invocation) -> bool {
+pub(super) fn deletes_ignored(invocation: &Invocation) -> bool {
     let Some(("clean", words)) = subcommand(invocation) else { return false };
     let letters = |word: &Arg, one| word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(one);
     discards(invocation) && words.iter().any(|word| letters(word, 'x') || letters(word, 'X'))

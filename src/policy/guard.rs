@@ -13,24 +13,24 @@ thread_local! {
 }
 
 /// Counts one evaluation while it exists, even while a panic unwinds.
-struct Open;
+struct OpenGuard;
 
-impl Open {
+impl OpenGuard {
     fn begin() -> Self {
         OPEN.with(|open| open.set(open.get() + 1));
         Self
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenGuard {
     fn drop(&mut self) {
         OPEN.with(|open| open.set(open.get().saturating_sub(1)));
     }
 }
 
 /// Returns the result of `judge`, or `None` if it panicked.
-pub fn contained<T>(judge: impl FnOnce() -> T) -> Option<T> {
-    let open = Open::begin();
+pub fn catch_panic<T>(judge: impl FnOnce() -> T) -> Option<T> {
+    let open = OpenGuard::begin();
     let result = catch_unwind(AssertUnwindSafe(judge)).ok();
     drop(open);
     result
@@ -48,13 +48,13 @@ mod tests {
     #[test]
     fn a_panic_is_contained_and_the_state_is_restored() {
         assert!(!contains_panics());
-        let outer = contained(|| {
+        let outer = catch_panic(|| {
             assert!(contains_panics());
-            let inner: Option<()> = contained(|| std::panic::panic_any("broken"));
+            let inner: Option<()> = catch_panic(|| std::panic::panic_any("broken"));
             (inner, contains_panics())
         });
         assert_eq!(outer, Some((None, true)));
         assert!(!contains_panics());
-        assert_eq!(contained(|| 7), Some(7));
+        assert_eq!(catch_panic(|| 7), Some(7));
     }
 }

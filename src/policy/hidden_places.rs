@@ -1,10 +1,10 @@
 //! Hidden paths that a line names and that a command without approval cannot read.
 
-use super::path_words::{as_path, path_in};
+use super::path_words::{as_path, path_part};
 use super::paths::{Context, is_secret_name};
 use super::shell::builtins::destination;
-use super::shell::option_verdict::Reading;
-use super::shell::options::reading;
+use super::shell::option_verdict::OptionVerdict;
+use super::shell::options::check_options;
 use super::shell::{Arg, Invocation, read};
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ const MAX_DIRECTORIES: usize = 8;
 
 /// Returns whether a word of the line is a path that is hidden from a command without approval: outside the workspace and the
 /// system directories, or a file with a name typical of secrets.
-pub(crate) fn names_hidden_place(line: &str, cwd: &Path, context: &Context) -> bool {
+pub(crate) fn mentions_hidden_path(line: &str, cwd: &Path, context: &Context) -> bool {
     let line = read(line);
     let invocations = || line.parts.iter().flat_map(|part| &part.invocations);
     let mut directories = vec![cwd.to_owned()];
@@ -45,15 +45,15 @@ pub(crate) fn names_hidden_place(line: &str, cwd: &Path, context: &Context) -> b
         directories.extend(reached);
         directories.truncate(MAX_DIRECTORIES);
     }
-    let words = invocations().flat_map(places);
+    let words = invocations().flat_map(path_words);
     let targets = line.parts.iter().flat_map(|part| &part.redirects).filter_map(|redirect| redirect.target.as_ref());
     words.chain(targets).filter(|word| word.is_known()).any(|word| is_hidden(word, &directories, context))
 }
 
 /// Returns the words of a command that may be paths.
-fn places(invocation: &Invocation) -> Vec<&Arg> {
+fn path_words(invocation: &Invocation) -> Vec<&Arg> {
     let argv = &invocation.argv;
-    if let Reading::Reads { paths } = reading(argv) {
+    if let OptionVerdict::Reads { paths } = check_options(argv) {
         return argv.iter().filter(|word| paths.iter().any(|path| word.text.ends_with(path))).collect();
     }
     let mut words: Vec<&Arg> = argv.iter().collect();
@@ -76,7 +76,7 @@ fn is_path(text: &str) -> bool {
 /// Returns whether a word is a path that is hidden in all of these directories.
 fn is_hidden(word: &Arg, directories: &[PathBuf], context: &Context) -> bool {
     // The value of an option and of `name=value` may be a path too.
-    let parts = [path_in(&word.text), word.text.split_once('=').map_or("", |(_, value)| value), word.text.as_str()];
+    let parts = [path_part(&word.text), word.text.split_once('=').map_or("", |(_, value)| value), word.text.as_str()];
     parts.into_iter().filter(|text| is_path(text)).any(|text| {
         let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);
         if is_secret_name(name) {
@@ -130,7 +130,7 @@ mod tests {
             "cut -d/ -f2 ~/notes",
             "sort '/home/me/my notes' /home/me/notes",
         ] {
-            assert!(names_hidden_place(line, &root, &context), "{line}");
+            assert!(mentions_hidden_path(line, &root, &context), "{line}");
         }
         for line in [
             "make",
@@ -154,7 +154,7 @@ mod tests {
             "cut -d/ -f2 a",
             "tr / -",
         ] {
-            assert!(!names_hidden_place(line, &root, &context), "{line}");
+            assert!(!mentions_hidden_path(line, &root, &context), "{line}");
         }
     }
 }

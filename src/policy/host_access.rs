@@ -4,7 +4,7 @@ use super::interpreters::kind;
 use super::program_kinds::{DELETING, INTERPRETERS, NETWORK, PRIVILEGED};
 use super::shell::{Arg, base};
 use super::url;
-use crate::protocol::Outside;
+use crate::protocol::SandboxAccess;
 
 /// Subcommands that download and run no code of the project, of programs whose other subcommands run such code.
 const DOWNLOADS: &[(&str, &[&str])] = &[
@@ -51,7 +51,7 @@ const BUILDERS: &[&str] = &[
 ///
 /// # Errors
 /// Returns what is wrong with it.
-pub(crate) fn host_of(text: &str) -> Result<Outside, String> {
+pub(crate) fn parse_host(text: &str) -> Result<SandboxAccess, String> {
     let expected = "expected a host and a port, such as \"index.example.com:443\"";
     let port = text.rsplit_once(':').map(|(_, port)| port);
     let is_plain = !text.contains(['/', '@', '?', '#', '*', '\\']) && port.is_some_and(|port| port.parse::<u16>().is_ok());
@@ -59,7 +59,7 @@ pub(crate) fn host_of(text: &str) -> Result<Outside, String> {
         return Err(format!("`{text}` is not a host with a port; {expected}"));
     }
     let to = url::parse(&format!("https://{text}/")).map_err(|why| format!("`{text}`: {why}; {expected}"))?;
-    Ok(Outside::Host { host: to.host().to_string(), port: to.port() })
+    Ok(SandboxAccess::Host { host: to.host().to_string(), port: to.port() })
 }
 
 /// Returns why no rule lets this command reach a host without a prompt, as a phrase after the name of the program.

@@ -1,7 +1,7 @@
 //! Interpreters and task runners: programs that run code of a project or of the line. A saved rule lets them run only in a
 //! copy of the workspace, and never with code that the line itself contains.
 
-use super::shell::{Arg, Simple};
+use super::shell::{Arg, SimpleCommand};
 
 /// An interpreter. The program that it runs is its first word that is not an option.
 struct Interpreter {
@@ -96,10 +96,10 @@ fn interpreter(name: &str) -> Option<&'static Interpreter> {
 
 /// Returns whether a rule may let this command run in a copy of the workspace: it is an interpreter or a task runner, and it
 /// names the program to run.
-pub(crate) fn is_kept_in_a_copy(part: &Simple) -> bool {
+pub(crate) fn is_kept_in_a_copy(part: &SimpleCommand) -> bool {
     let [invocation] = part.invocations.as_slice() else { return false };
     let is_plain = part.floors.is_empty() && part.redirects.is_empty() && !part.reads_code && !part.unknown_code;
-    is_plain && kind(&invocation.argv[0].text).is_some() && words_of_program(&invocation.argv).is_ok()
+    is_plain && kind(&invocation.argv[0].text).is_some() && program_word_count(&invocation.argv).is_ok()
 }
 
 /// Returns how many of the words name the program that runs: all words of a task runner, and those of an interpreter up to its
@@ -107,7 +107,7 @@ pub(crate) fn is_kept_in_a_copy(part: &Simple) -> bool {
 ///
 /// # Errors
 /// Returns why no rule covers the command, as a verb with its object: the line or the input contains the code.
-pub(crate) fn words_of_program(argv: &[Arg]) -> Result<usize, String> {
+pub(crate) fn program_word_count(argv: &[Arg]) -> Result<usize, String> {
     let by_line = |word: &str| format!("runs code from the line (`{word}`)");
     let words = &argv[1..];
     if let Some(word) = words.iter().find(|word| !word.is_known()) {
@@ -142,13 +142,13 @@ pub(crate) fn words_of_program(argv: &[Arg]) -> Result<usize, String> {
 
 /// Returns whether a command that begins with these words can run any code: an interpreter whose program is not among them, or a
 /// task runner without a task.
-pub(crate) fn runs_anything(words: &[String]) -> bool {
+pub(crate) fn can_run_any_code(words: &[String]) -> bool {
     let Some((name, rest)) = words.split_first() else { return true };
     match kind(name) {
         None => false,
         Some(RunsCode::Interpreter) => {
             let argv: Vec<Arg> = words.iter().map(String::as_str).map(Arg::plain).collect();
-            words_of_program(&argv).is_err()
+            program_word_count(&argv).is_err()
         }
         Some(RunsCode::TaskRunner) => {
             let task = rest.iter().find(|word| !RUNNING_TASKS.contains(&word.as_str()));
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     fn program(line: &str) -> Result<usize, String> {
-        words_of_program(&line.split(' ').map(Arg::plain).collect::<Vec<_>>())
+        program_word_count(&line.split(' ').map(Arg::plain).collect::<Vec<_>>())
     }
 
     #[test]
@@ -234,10 +234,10 @@ mod tests {
         for line in
             ["python", "python3 -c", "node -e", "python -m", "npm", "npm run", "make", "make -C", "make X=y", "yarn dlx", "just"]
         {
-            assert!(runs_anything(&words(line)), "{line}");
+            assert!(can_run_any_code(&words(line)), "{line}");
         }
         for line in ["python x.py", "python -m pytest", "node x.js", "npm test", "npm run build", "make test", "cargo", "ls"] {
-            assert!(!runs_anything(&words(line)), "{line}");
+            assert!(!can_run_any_code(&words(line)), "{line}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! Verdicts on tools of MCP servers: listed, allowed by rules, and unchanged since they were allowed.
 
 use super::bundle::{Decision, ToolPattern, Tools};
-use super::layer::{Ready, counts};
-use super::layer_verdict::{Decided, Finding, across, reason, unlisted};
+use super::layer::{CompiledLayer, is_in_effect};
+use super::layer_verdict::{Finding, LayerVerdict, combine_layers, reason, unlisted_verdict};
 use crate::protocol::Risk;
 use jiff::Timestamp;
 
@@ -33,32 +33,32 @@ impl Offered<'_> {
 }
 
 /// Returns the verdict of all layers on one call of a tool.
-pub(crate) fn judge(offered: &Offered<'_>, layers: &[Ready], now: Timestamp) -> Finding {
-    let mut decided = across(CAPABILITY, layers, |layer| in_layer(offered, layer, now));
+pub(crate) fn judge(offered: &Offered<'_>, layers: &[CompiledLayer], now: Timestamp) -> Finding {
+    let mut decided = combine_layers(CAPABILITY, layers, |layer| judge_layer(offered, layer, now));
     // `docs/x` with the tool `y` would look like `docs` with the tool `x/y`.
     if offered.server.is_empty() || offered.server.contains('/') {
-        decided = decided.stricter(Decided::deny("built-in", "the server name is empty or contains `/`"));
+        decided = decided.stricter(LayerVerdict::deny("built-in", "the server name is empty or contains `/`"));
     }
     Finding { decided, risk: Risk::Medium, critical: false, reads_only: false, remember: None, parts: Vec::new() }
 }
 
-fn in_layer(offered: &Offered<'_>, layer: &Ready, now: Timestamp) -> Option<Decided> {
-    let Some(tools) = &layer.bundle.mcp else { return unlisted(CAPABILITY, layer) };
-    let mut decided = by_rules(offered, tools, layer, now);
+fn judge_layer(offered: &Offered<'_>, layer: &CompiledLayer, now: Timestamp) -> Option<LayerVerdict> {
+    let Some(tools) = &layer.bundle.mcp else { return unlisted_verdict(CAPABILITY, layer) };
+    let mut decided = judge_by_rules(offered, tools, layer, now);
     decided.locked |= layer.scope.is_managed();
     decided.approval_rule.clone_from(&tools.approval_rule);
     Some(decided)
 }
 
 /// Order: deny rules, then the list, which no rule overrides; then ask rules, allow rules and approval.
-fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp) -> Decided {
+fn judge_by_rules(offered: &Offered<'_>, tools: &Tools, layer: &CompiledLayer, now: Timestamp) -> LayerVerdict {
     let name = offered.name();
     let by = |decision: Decision| {
-        let current = layer.tools.iter().filter(|owned| counts(owned.rule.expires_at, now));
-        current.filter(move |owned| owned.rule.decision == decision).filter(|owned| owned.rule.speaks_of(&name))
+        let current = layer.tools.iter().filter(|owned| is_in_effect(owned.rule.expires_at, now));
+        current.filter(move |owned| owned.rule.decision == decision).filter(|owned| owned.rule.applies_to(&name))
     };
     if let Some(owned) = by(Decision::Deny).next() {
-        return Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule"));
+        return LayerVerdict::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule"));
     }
     // A layer that only tightens and has no list leaves the lists of the others unchanged.
     let listed = match &tools.allowed {
@@ -67,10 +67,10 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
     };
     let Some(listed) = listed else {
         let told = format!("`{name}` is not in `allowed_tools` of `[capabilities.\"{CAPABILITY}\"]`");
-        return Decided::deny(layer.scope.rule(tools.allowed_line), told);
+        return LayerVerdict::deny(layer.scope.rule(tools.allowed_line), told);
     };
     if let Some(owned) = by(Decision::Ask).next() {
-        return Decided::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule requires approval"));
+        return LayerVerdict::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule requires approval"));
     }
     let mut changed = None;
     for owned in by(Decision::Allow) {
@@ -83,25 +83,25 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
                 continue;
             }
         }
-        return Decided::allow(rule, reason(&owned.rule.reason, "allowed by a rule"));
+        return LayerVerdict::allow(rule, reason(&owned.rule.reason, "allowed by a rule"));
     }
     // No mode allows a tool that differs from the reviewed one.
     if let Some(rule) = changed {
-        return Decided::ask(rule, CHANGED).locked();
+        return LayerVerdict::ask(rule, CHANGED).not_grantable();
     }
     if offered.changed {
-        return Decided::ask(layer.scope.rule(listed), CHANGED).locked();
+        return LayerVerdict::ask(layer.scope.rule(listed), CHANGED).not_grantable();
     }
     if tools.requires_approval {
-        return Decided::ask(layer.scope.rule(tools.approval_line), "calls a tool of an MCP server");
+        return LayerVerdict::ask(layer.scope.rule(tools.approval_line), "calls a tool of an MCP server");
     }
-    Decided::allow(layer.scope.rule(listed), "the policy allows this tool")
+    LayerVerdict::allow(layer.scope.rule(listed), "the policy allows this tool")
 }
 
 /// Returns the verdict of all layers on a server that uses the model of the session. No mode decides for the user.
-pub(crate) fn sampling(server: &str, layers: &[Ready]) -> Decided {
-    across(CAPABILITY, layers, |layer| {
-        let Some(tools) = &layer.bundle.mcp else { return unlisted(CAPABILITY, layer) };
+pub(crate) fn sampling(server: &str, layers: &[CompiledLayer]) -> LayerVerdict {
+    combine_layers(CAPABILITY, layers, |layer| {
+        let Some(tools) = &layer.bundle.mcp else { return unlisted_verdict(CAPABILITY, layer) };
         let listed = match &tools.sampling {
             Some(patterns) => patterns.iter().find(|pattern| pattern.names(server)).map(|pattern| pattern.line),
             // As for tools, a layer that only tightens and has no list leaves those of the others unchanged.
@@ -109,18 +109,19 @@ pub(crate) fn sampling(server: &str, layers: &[Ready]) -> Decided {
         };
         let Some(line) = listed else {
             let told = format!("`{server}` is not in `allow_sampling` of `[capabilities.\"{CAPABILITY}\"]`");
-            return Some(Decided::deny(layer.scope.rule(tools.line), told));
+            return Some(LayerVerdict::deny(layer.scope.rule(tools.line), told));
         };
         Some(if tools.requires_approval {
-            Decided::ask(layer.scope.rule(tools.approval_line), "sends a prompt to the model of this session").locked()
+            LayerVerdict::ask(layer.scope.rule(tools.approval_line), "sends a prompt to the model of this session")
+                .not_grantable()
         } else {
-            Decided::allow(layer.scope.rule(line), "the policy lets this server use the model")
+            LayerVerdict::allow(layer.scope.rule(line), "the policy lets this server use the model")
         })
     })
 }
 
 /// Returns whether a layer could allow tools of this server.
-pub(crate) fn may_list(server: &str, layer: &Ready) -> bool {
+pub(crate) fn may_list(server: &str, layer: &CompiledLayer) -> bool {
     let Some(tools) = &layer.bundle.mcp else { return !layer.refuses("Mcp.Invoke") };
     let Some(patterns) = &tools.allowed else { return !layer.scope.grants() };
     patterns.iter().any(|pattern| match pattern.text.split_once('/') {

@@ -47,7 +47,7 @@ impl Layer {
     /// Returns the part of the built-in policy that this layer extends.
     pub fn base(&self) -> Option<Self> {
         let scope = if self.scope == Scope::Managed { Scope::ManagedBase } else { Scope::BuiltIn };
-        let base = self.bundle.inherited().filter(|_| self.scope.grants())?;
+        let base = self.bundle.inherited_sections().filter(|_| self.scope.grants())?;
         Some(Self::new(scope, base))
     }
 
@@ -97,20 +97,20 @@ impl Scope {
     }
 
     /// Returns whether the layer is the user's own, which rules saved for a project and a session extend.
-    fn is_own(self) -> bool {
+    fn is_users(self) -> bool {
         matches!(self, Self::User | Self::File | Self::BuiltIn)
     }
 }
 
 /// A rule and its scope: rules that the user saved for a project are in the user's own layer.
 #[derive(Debug, Clone)]
-pub(crate) struct Owned<R> {
+pub(crate) struct ScopedRule<R> {
     pub scope: Scope,
     pub rule: R,
 }
 
 /// Returns whether a rule is still in effect.
-pub(crate) fn counts(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
+pub(crate) fn is_in_effect(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
     expires_at.is_none_or(|end| now < end)
 }
 
@@ -135,7 +135,7 @@ pub(crate) struct FileRules {
     pub allowed: Option<Places>,
     pub blocked: Places,
     pub unprotected: Places,
-    pub rules: Vec<Owned<PathRule>>,
+    pub rules: Vec<ScopedRule<PathRule>>,
     /// Files that the workspace excludes, regardless of the layer.
     pub excluded: Arc<[ExcludedPaths]>,
 }
@@ -146,23 +146,26 @@ impl FileRules {
             allowed: files.allowed.as_ref().map(|patterns| Places::new(patterns, context, false)),
             blocked: Places::new(&files.blocked, context, true),
             unprotected: Places::new(&files.unprotected, context, false),
-            rules: owned(scope, files.rules.iter().map(|rule| PathRule::new(rule.clone(), context))),
+            rules: with_scope(scope, files.rules.iter().map(|rule| PathRule::new(rule.clone(), context))),
             excluded: Arc::default(),
             files,
         }
     }
 
     /// Returns the rule that denies a path, even if another rule allows it.
-    pub(crate) fn shut(&self, scope: Scope, path: &Path, now: Timestamp) -> Option<PathDenial<'_>> {
+    pub(crate) fn denying_rule(&self, scope: Scope, path: &Path, now: Timestamp) -> Option<PathDenial<'_>> {
         let excluded = || {
             let is_excluded = self.excluded.iter().any(|list| list.excludes(path));
             is_excluded.then(|| PathDenial { rule: EXCLUDED_LIST.to_owned(), denied: None, is_excluded })
         };
-        let blocked =
-            || self.blocked.reach(path).map(|line| PathDenial { rule: scope.rule(line), denied: None, is_excluded: false });
-        let denies = |owned: &&Owned<PathRule>| {
+        let blocked = || {
+            self.blocked.matching_line(path).map(|line| PathDenial { rule: scope.rule(line), denied: None, is_excluded: false })
+        };
+        let denies = |owned: &&ScopedRule<PathRule>| {
             let rule = &owned.rule.rule;
-            rule.decision == Decision::Deny && counts(rule.expires_at, now) && owned.rule.places.reach(path).is_some()
+            rule.decision == Decision::Deny
+                && is_in_effect(rule.expires_at, now)
+                && owned.rule.places.matching_line(path).is_some()
         };
         let denied = || {
             let owned = self.rules.iter().find(denies)?;
@@ -181,29 +184,29 @@ pub(crate) struct PathDenial<'a> {
     pub is_excluded: bool,
 }
 
-fn owned<R>(scope: Scope, rules: impl IntoIterator<Item = R>) -> Vec<Owned<R>> {
-    rules.into_iter().map(|rule| Owned { scope, rule }).collect()
+fn with_scope<R>(scope: Scope, rules: impl IntoIterator<Item = R>) -> Vec<ScopedRule<R>> {
+    rules.into_iter().map(|rule| ScopedRule { scope, rule }).collect()
 }
 
 /// A layer compiled for one context.
 #[derive(Debug, Clone)]
-pub(crate) struct Ready {
+pub(crate) struct CompiledLayer {
     pub scope: Scope,
     pub bundle: Bundle,
     pub file: Option<PathBuf>,
     pub read: Option<FileRules>,
     pub write: Option<FileRules>,
     pub delete: Option<FileRules>,
-    pub commands: Vec<Owned<Rule>>,
-    pub tools: Vec<Owned<ToolRule>>,
+    pub commands: Vec<ScopedRule<Rule>>,
+    pub tools: Vec<ScopedRule<ToolRule>>,
     /// Rules about custom tools.
-    pub custom: Vec<Owned<ToolRule>>,
+    pub custom: Vec<ScopedRule<ToolRule>>,
     /// Capabilities of the layer that this one extends, or that extends this one; they are not denied if this layer does not list
     /// them.
     listed_elsewhere: Vec<String>,
 }
 
-impl Ready {
+impl CompiledLayer {
     fn new(layer: Layer, context: &Context) -> Self {
         let Layer { scope, mut bundle, file } = layer;
         if !scope.grants() {
@@ -216,16 +219,16 @@ impl Ready {
             read: compiled(&bundle.read),
             write: compiled(&bundle.write),
             delete: compiled(&bundle.delete),
-            commands: owned(scope, bundle.shell.iter().flat_map(|shell| shell.rules.clone())),
-            tools: owned(scope, bundle.mcp.iter().flat_map(|mcp| mcp.rules.clone())),
-            custom: owned(scope, bundle.custom.clone()),
+            commands: with_scope(scope, bundle.shell.iter().flat_map(|shell| shell.rules.clone())),
+            tools: with_scope(scope, bundle.mcp.iter().flat_map(|mcp| mcp.rules.clone())),
+            custom: with_scope(scope, bundle.custom.clone()),
             bundle,
             listed_elsewhere: Vec::new(),
         }
     }
 
     /// Compiles a layer, and the one that it extends.
-    fn with_base(layer: Layer, context: &Context) -> Vec<Self> {
+    fn compile(layer: Layer, context: &Context) -> Vec<Self> {
         let base = layer.base();
         let mut layer = Self::new(layer, context);
         let Some(base) = base else { return vec![layer] };
@@ -236,14 +239,14 @@ impl Ready {
     }
 
     /// Compiles all layers, the strongest first; rules that the user saved for this project join the user's own layer.
-    pub(crate) fn all(layers: Vec<Layer>, context: &Context) -> Vec<Self> {
-        let mut all: Vec<Self> = layers.into_iter().flat_map(|layer| Self::with_base(layer, context)).collect();
+    pub(crate) fn compile_all(layers: Vec<Layer>, context: &Context) -> Vec<Self> {
+        let mut all: Vec<Self> = layers.into_iter().flat_map(|layer| Self::compile(layer, context)).collect();
         all.sort_by_key(|layer| layer.scope);
         let mut mine: Vec<Self> = all.extract_if(.., |layer| matches!(layer.scope, Scope::Mine | Scope::Session)).collect();
-        let Some(own) = all.iter().find(|layer| layer.scope.is_own()) else { return all };
+        let Some(own) = all.iter().find(|layer| layer.scope.is_users()) else { return all };
         // A file given for this run replaces the rules saved before it.
         mine.retain(|layer| own.scope != Scope::File || layer.scope == Scope::Session);
-        for own in all.iter_mut().filter(|layer| layer.scope.is_own()) {
+        for own in all.iter_mut().filter(|layer| layer.scope.is_users()) {
             for remembered in &mut mine {
                 own.join(remembered);
             }

@@ -1,13 +1,13 @@
 //! Verdict of one layer before modes and grants, and the combination of several layers.
 
 use super::bundle::Approve;
-use super::layer::Ready;
+use super::layer::CompiledLayer;
 use super::permit::Grant;
 use crate::protocol::{CommandPart, Mode, Risk, VerdictKind};
 
 /// Verdict of one layer on one action.
 #[derive(Debug, Clone)]
-pub(crate) struct Decided {
+pub(crate) struct LayerVerdict {
     pub verdict: VerdictKind,
     pub rule: String,
     pub reason: String,
@@ -28,7 +28,7 @@ pub(crate) struct Decided {
     pub by_mode: bool,
 }
 
-impl Decided {
+impl LayerVerdict {
     pub(crate) fn new(verdict: VerdictKind, rule: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             verdict,
@@ -57,12 +57,12 @@ impl Decided {
     }
 
     /// Lets the command run in a copy of the workspace before its approval, as required by a rule.
-    pub(crate) fn in_a_copy(mut self) -> Self {
+    pub(crate) fn with_copy(mut self) -> Self {
         (self.approve, self.in_a_copy) = (Approve::Effects, true);
         self
     }
 
-    pub(crate) fn locked(mut self) -> Self {
+    pub(crate) fn not_grantable(mut self) -> Self {
         self.locked = true;
         self
     }
@@ -75,7 +75,7 @@ impl Decided {
     }
 
     /// Marks the verdict as given because of the program's name.
-    pub(crate) fn by_name(mut self) -> Self {
+    pub(crate) fn named_by_program(mut self) -> Self {
         self.by_name = true;
         self
     }
@@ -101,19 +101,23 @@ impl Decided {
 }
 
 /// Returns the verdict of all layers on a capability that some layer must grant.
-pub(crate) fn across(capability: &str, layers: &[Ready], says: impl Fn(&Ready) -> Option<Decided>) -> Decided {
+pub(crate) fn combine_layers(
+    capability: &str,
+    layers: &[CompiledLayer],
+    says: impl Fn(&CompiledLayer) -> Option<LayerVerdict>,
+) -> LayerVerdict {
     let of = |granting: bool| layers.iter().filter(move |layer| layer.scope.grants() == granting).filter_map(&says);
-    let granted = of(true).reduce(Decided::stricter).unwrap_or_else(|| not_granted("built-in", capability));
-    of(false).fold(granted, Decided::stricter)
+    let granted = of(true).reduce(LayerVerdict::stricter).unwrap_or_else(|| not_granted_verdict("built-in", capability));
+    of(false).fold(granted, LayerVerdict::stricter)
 }
 
 /// Returns the verdict of a layer on a capability that it does not list.
-pub(crate) fn unlisted(capability: &str, layer: &Ready) -> Option<Decided> {
-    layer.refuses(capability).then(|| not_granted(layer.scope.rule(1), capability))
+pub(crate) fn unlisted_verdict(capability: &str, layer: &CompiledLayer) -> Option<LayerVerdict> {
+    layer.refuses(capability).then(|| not_granted_verdict(layer.scope.rule(1), capability))
 }
 
-fn not_granted(rule: impl Into<String>, capability: &str) -> Decided {
-    Decided::deny(rule, format!("the capability `{capability}` is not granted"))
+fn not_granted_verdict(rule: impl Into<String>, capability: &str) -> LayerVerdict {
+    LayerVerdict::deny(rule, format!("the capability `{capability}` is not granted"))
 }
 
 /// Returns the reason of a rule, or `otherwise` if it has none.
@@ -122,7 +126,7 @@ pub(crate) fn reason(given: &str, otherwise: &str) -> String {
 }
 
 /// Returns the next higher risk.
-pub(crate) fn one_up(risk: Risk) -> Risk {
+pub(crate) fn next_higher(risk: Risk) -> Risk {
     match risk {
         Risk::Low => Risk::Medium,
         Risk::Medium | Risk::High => Risk::High,
@@ -132,7 +136,7 @@ pub(crate) fn one_up(risk: Risk) -> Risk {
 /// Result for one action before modes and grants.
 #[derive(Debug, Clone)]
 pub(crate) struct Finding {
-    pub decided: Decided,
+    pub decided: LayerVerdict,
     pub risk: Risk,
     pub critical: bool,
     /// Whether the action changes nothing, so that plan mode allows it.

@@ -38,7 +38,7 @@ impl ToolLimit {
 
     /// Returns the denial of a tool if this limit disables it.
     pub fn denies(&self, tool_name: &str) -> Option<Denial> {
-        let hit = |names: &[String]| names.iter().any(|entry| means_tool(entry, tool_name));
+        let hit = |names: &[String]| names.iter().any(|entry| names_tool(entry, tool_name));
         let reason = match &self.names {
             ToolNames::Disabled(names) if hit(names) => format!("the tool `{tool_name}` is disabled"),
             ToolNames::Enabled(names) if !hit(names) => format!("the tool `{tool_name}` is not in `tools.enabled`"),
@@ -51,7 +51,7 @@ impl ToolLimit {
 
 /// Returns whether an entry names this tool, ignoring case. `tool_name` is `Mcp.SERVER/TOOL` for a tool of an MCP server; an
 /// entry may also be `SERVER/TOOL`, `SERVER:TOOL` or `SERVER__TOOL`.
-pub fn means_tool(entry: &str, tool_name: &str) -> bool {
+pub fn names_tool(entry: &str, tool_name: &str) -> bool {
     let pattern = ToolPattern { text: entry.to_owned(), line: 0 };
     if pattern.hits(tool_name) {
         return true;
@@ -67,14 +67,14 @@ pub fn means_tool(entry: &str, tool_name: &str) -> bool {
 }
 
 /// Returns the entry for `mcp__server__tool` or `mcp__server`, as other agents write them.
-pub fn of_other_agent(entry: &str) -> Option<String> {
+pub fn from_other_agent(entry: &str) -> Option<String> {
     let start = entry.get(..MCP_PREFIX.len()).filter(|start| start.eq_ignore_ascii_case(MCP_PREFIX))?;
     let rest = entry.get(start.len()..)?;
     Some(if rest.contains(SERVER_SEPARATOR) { rest.to_owned() } else { format!("Mcp.{rest}/*") })
 }
 
 /// Returns the server that an entry names, if any.
-pub fn server_of(entry: &str) -> Option<&str> {
+pub fn entry_server(entry: &str) -> Option<&str> {
     let rest = entry.get(..4).filter(|start| start.eq_ignore_ascii_case("mcp.")).map_or(entry, |start| &entry[start.len()..]);
     let end = [rest.find(SERVER_SEPARATOR), rest.find([':', '/'])].into_iter().flatten().min()?;
     Some(&rest[..end])
@@ -89,13 +89,13 @@ mod tests {
         for entry in
             ["Mcp.docs/search", "docs/search", "docs:search", "docs__search", "DOCS__Search", "docs:*", "docs__*", "mcp.docs:s*"]
         {
-            assert!(means_tool(entry, "Mcp.docs/search"), "{entry}");
-            assert_eq!(server_of(entry).map(str::to_lowercase).as_deref(), Some("docs"), "{entry}");
+            assert!(names_tool(entry, "Mcp.docs/search"), "{entry}");
+            assert_eq!(entry_server(entry).map(str::to_lowercase).as_deref(), Some("docs"), "{entry}");
         }
         for entry in ["docs", "search", "docs_search", "doc:*", "docs__searches", "other__search"] {
-            assert!(!means_tool(entry, "Mcp.docs/search"), "{entry}");
+            assert!(!names_tool(entry, "Mcp.docs/search"), "{entry}");
         }
-        assert!(means_tool("readfile", "ReadFile") && means_tool("*", "Mcp.docs/search"));
-        assert_eq!((server_of("ReadFile"), server_of("Mcp")), (None, None));
+        assert!(names_tool("readfile", "ReadFile") && names_tool("*", "Mcp.docs/search"));
+        assert_eq!((entry_server("ReadFile"), entry_server("Mcp")), (None, None));
     }
 }

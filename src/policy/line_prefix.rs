@@ -1,6 +1,6 @@
 //! Command lines whose commands all begin with listed words. No allow verdict depends on this.
 
-use super::shell::{Invocation, Simple, read};
+use super::shell::{Invocation, SimpleCommand, read};
 
 /// Words that a command begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,9 +27,9 @@ impl LinePrefix {
 }
 
 /// Returns whether every command of a line is covered by a prefix, and the line writes no file and runs no unknown code.
-pub fn only_begins_with(line: &str, prefixes: &[LinePrefix]) -> bool {
+pub fn is_covered_by_prefixes(line: &str, prefixes: &[LinePrefix]) -> bool {
     let line = read(line);
-    let is_covered = |part: &Simple| {
+    let is_covered = |part: &SimpleCommand| {
         let plain = part.floors.is_empty() && !part.unknown_code && !part.reads_code;
         plain
             && !part.invocations.is_empty()
@@ -47,7 +47,7 @@ mod tests {
     fn a_line_is_covered_only_if_all_of_it_is() {
         let prefixes = ["git log:*", "npm run *", "make"].map(LinePrefix::parse);
         for line in ["git log", "git log --oneline", "npm run test", "make", "git log | git log -3", "cd_not=1 git log; make"] {
-            assert_eq!(only_begins_with(line, &prefixes), !line.contains('='), "{line}");
+            assert_eq!(is_covered_by_prefixes(line, &prefixes), !line.contains('='), "{line}");
         }
         for line in [
             "",
@@ -63,8 +63,8 @@ mod tests {
             "bash -c 'git log'",
             "g*t log",
         ] {
-            assert!(!only_begins_with(line, &prefixes), "{line}");
+            assert!(!is_covered_by_prefixes(line, &prefixes), "{line}");
         }
-        assert!(only_begins_with("rm -r a", &[LinePrefix::parse("*")]) && !only_begins_with("ls", &[]));
+        assert!(is_covered_by_prefixes("rm -r a", &[LinePrefix::parse("*")]) && !is_covered_by_prefixes("ls", &[]));
     }
 }

@@ -45,22 +45,22 @@ pub mod url;
 pub use attendance::{Attendance, attendance};
 pub use bundle::{
     Approve, ArgumentKind, BuildOutputMode, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview,
-    SandboxSetting, Test, ToolPattern, entry_at, grants_little, warnings,
+    SandboxSetting, Test, ToolPattern, lint_narrow_grants, quote_entry, warnings,
 };
-pub use custom::line_of;
-pub use danger::{addresses, clears_ignored, deleted, lasting};
+pub use custom::to_shell_line;
+pub use danger::{addresses, deleted_paths, deletes_ignored_files, lasting};
 pub use effective::Entry;
-pub use enforcer::{Enforcer, EntryProtection, Explanation, LowestLimit, Marks, SandboxRequirements};
+pub use enforcer::{Enforcer, EntryProtection, Explanation, LowestLimit, ProtectionRules, SandboxRequirements};
 pub use excluded::{EXCLUDED_LIST, ExcludedPaths};
 pub use git::{GitWrites, git_writes};
 pub use layer::{Layer, Scope};
-pub use limit::{ToolLimit, ToolNames, means_tool, of_other_agent, server_of};
-pub use line_prefix::{LinePrefix, only_begins_with};
+pub use limit::{ToolLimit, ToolNames, entry_server, from_other_agent, names_tool};
+pub use line_prefix::{LinePrefix, is_covered_by_prefixes};
 pub use named::{line, quoted};
 pub use operands::{Follows, Operand, operands};
 pub use paths::{CodeReader, CodeReaders, Context, Sandbox, is_left_only_with_approval, is_secret_name, normal, runs_code};
-pub use permit::{Permit, PreviewPermit, PreviewRun, Question, Unasked, Verdict};
+pub use permit::{Permit, PreviewPermit, PreviewRun, Question, UnaskedConditions, Verdict};
 pub use programs::programs;
-pub use read_only::changes_nothing;
+pub use read_only::is_read_only;
 pub use shell::pattern::matches as matches_model;
 pub use shell::{entered, first_commands, keeps_meaning, run_files, runs_input};

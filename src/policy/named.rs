@@ -1,17 +1,17 @@
 //! Verdicts on named commands: defined by the user, unchanged, and with permitted paths.
 
 use super::bundle::NamedCommand;
-use super::command::refused;
+use super::command::denial_of_layer;
 use super::files::{self, Access};
-use super::layer::{Ready, Scope};
-use super::layer_verdict::{Decided, Finding};
+use super::layer::{CompiledLayer, Scope};
+use super::layer_verdict::{Finding, LayerVerdict};
 use super::paths::Context;
 use super::shell::Arg;
 use crate::protocol::{Action, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 
 /// A call of a named command with its arguments filled in.
-pub(crate) struct Filled<'a> {
+pub(crate) struct FilledCommand<'a> {
     pub name: &'a str,
     pub argv: &'a [String],
     /// Paths among the arguments.
@@ -21,43 +21,43 @@ pub(crate) struct Filled<'a> {
 
 /// Returns each named command once; of several with one name, that of the strongest layer. A project defines none, because it
 /// would choose the program.
-pub(crate) fn all(layers: &[Ready]) -> impl Iterator<Item = &NamedCommand> {
-    let of = |layer: &'_ Ready| layer.scope.grants();
-    let strongest = move |scope: Scope, name: &str| defined(name, layers).is_some_and(|(first, _)| first == scope);
+pub(crate) fn distinct_commands(layers: &[CompiledLayer]) -> impl Iterator<Item = &NamedCommand> {
+    let of = |layer: &'_ CompiledLayer| layer.scope.grants();
+    let strongest = move |scope: Scope, name: &str| find_command(name, layers).is_some_and(|(first, _)| first == scope);
     let each =
         layers.iter().filter(move |layer| of(layer)).flat_map(|layer| layer.bundle.named.iter().map(|one| (layer.scope, one)));
     each.filter(move |(scope, command)| strongest(*scope, &command.name)).map(|(_, command)| command)
 }
 
-fn defined<'a>(name: &str, layers: &'a [Ready]) -> Option<(Scope, &'a NamedCommand)> {
-    let of = |layer: &'a Ready| Some((layer.scope, layer.bundle.named.iter().find(|command| command.name == name)?));
+fn find_command<'a>(name: &str, layers: &'a [CompiledLayer]) -> Option<(Scope, &'a NamedCommand)> {
+    let of = |layer: &'a CompiledLayer| Some((layer.scope, layer.bundle.named.iter().find(|command| command.name == name)?));
     layers.iter().filter(|layer| layer.scope.grants()).find_map(of)
 }
 
-pub(crate) fn judge(filled: &Filled<'_>, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
-    let decided = match defined(filled.name, layers) {
-        None => Decided::deny("built-in", format!("no policy defines the named command `{}`", filled.name)),
-        Some((scope, command)) if !command.fits(filled.argv) => Decided::deny(
+pub(crate) fn judge(filled: &FilledCommand<'_>, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> Finding {
+    let decided = match find_command(filled.name, layers) {
+        None => LayerVerdict::deny("built-in", format!("no policy defines the named command `{}`", filled.name)),
+        Some((scope, command)) if !command.fits(filled.argv) => LayerVerdict::deny(
             scope.rule(command.line),
             format!("the command line does not match the named command `{}`", command.name),
         ),
-        Some((scope, command)) => by_command(scope, command),
+        Some((scope, command)) => command_verdict(scope, command),
     };
     // What is denied on a shell line is denied in every other way of running it.
     let words: Vec<Arg> = filled.argv.iter().map(Arg::plain).collect();
-    let refused = layers.iter().filter_map(|layer| refused(&words, layer, now));
+    let refused = layers.iter().filter_map(|layer| denial_of_layer(&words, layer, now));
     let places = filled.inputs.iter().map(|target| (Access::Read, target));
     let places = places.chain(filled.paths.iter().flat_map(|target| [(Access::Read, target), (Access::Write, target)]));
-    let out_of_bounds = places.filter_map(|(access, target)| out_of_bounds(access, target, layers, context, now));
-    let decided = refused.chain(out_of_bounds).fold(decided, Decided::stricter);
+    let out_of_bounds = places.filter_map(|(access, target)| judge_path_argument(access, target, layers, context, now));
+    let decided = refused.chain(out_of_bounds).fold(decided, LayerVerdict::stricter);
     Finding { decided, risk: Risk::Medium, critical: false, reads_only: false, remember: None, parts: Vec::new() }
 }
 
-fn by_command(scope: Scope, command: &NamedCommand) -> Decided {
+fn command_verdict(scope: Scope, command: &NamedCommand) -> LayerVerdict {
     let mut decided = if command.requires_approval {
-        Decided::ask(scope.rule(command.approval_line), format!("the named command `{}` needs approval", command.name))
+        LayerVerdict::ask(scope.rule(command.approval_line), format!("the named command `{}` needs approval", command.name))
     } else {
-        Decided::allow(scope.rule(command.approval_line), format!("the named command `{}` needs no approval", command.name))
+        LayerVerdict::allow(scope.rule(command.approval_line), format!("the named command `{}` needs no approval", command.name))
     };
     decided.locked = scope.is_managed();
     decided.approval_rule.clone_from(&command.approval_rule);
@@ -65,7 +65,13 @@ fn by_command(scope: Scope, command: &NamedCommand) -> Decided {
 }
 
 /// Judges a path argument. Only denials and locked verdicts count; the command itself decides whether to ask.
-fn out_of_bounds(access: Access, target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Option<Decided> {
+fn judge_path_argument(
+    access: Access,
+    target: &Target,
+    layers: &[CompiledLayer],
+    context: &Context,
+    now: Timestamp,
+) -> Option<LayerVerdict> {
     let action = match access {
         Access::Read => Action::Read { target: target.clone() },
         Access::Write => Action::Write { target: target.clone() },

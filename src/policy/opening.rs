@@ -1,8 +1,8 @@
 //! Verdicts on opening a file with its default program on the desktop: only readable files, and always with approval.
 
 use super::files::{self, Access};
-use super::layer::Ready;
-use super::layer_verdict::{Decided, Finding};
+use super::layer::CompiledLayer;
+use super::layer_verdict::{Finding, LayerVerdict};
 use super::paths::Context;
 use crate::protocol::{Action, Place, Risk, Target};
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ const LOOKED_AT: &[&str] = &[
 ];
 
 /// Judges opening a file. No rule and no mode allows it without approval, because nothing sandboxes the program that opens it.
-pub(crate) fn judge(target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
+pub(crate) fn judge(target: &Target, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> Finding {
     let read = Action::Read { target: target.clone() };
     let mut finding = files::judge(Access::Read, &read, target, layers, context, now);
     finding.reads_only = false;
@@ -27,7 +27,7 @@ pub(crate) fn judge(target: &Target, layers: &[Ready], context: &Context, now: T
         } else {
             "opens it outside the sandbox, in another program"
         };
-        let asked = Decided::ask("built-in", reason).locked();
+        let asked = LayerVerdict::ask("built-in", reason).not_grantable();
         finding.decided = if finding.decided.is_question() { finding.decided.stricter(asked) } else { asked };
     }
     finding

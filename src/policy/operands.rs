@@ -1,9 +1,9 @@
 //! Operands that a line's programs read, so that links at these paths can be checked before it runs.
 
 use super::effect::find_places;
-use super::path_words::{as_path, path_in};
-use super::shell::option_verdict::Reading;
-use super::shell::options::reading;
+use super::path_words::{as_path, path_part};
+use super::shell::option_verdict::OptionVerdict;
+use super::shell::options::check_options;
 use super::shell::{Arg, Invocation, read};
 
 /// Maximum number of operands of a line; longer lines are not analysed.
@@ -66,7 +66,7 @@ pub fn operands(line: &str) -> Result<Vec<Operand>, String> {
     let mut all = Vec::new();
     for part in read(line).parts {
         for invocation in &part.invocations {
-            of_invocation(invocation, &mut all)?;
+            add_operands(invocation, &mut all)?;
         }
         for redirect in &part.redirects {
             let target = redirect.target.as_ref().ok_or("redirects to a file whose name is known only at run time")?;
@@ -79,21 +79,21 @@ pub fn operands(line: &str) -> Result<Vec<Operand>, String> {
     Ok(all)
 }
 
-fn of_invocation(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), String> {
+fn add_operands(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), String> {
     let argv = &invocation.argv;
     let program = invocation.base();
     let words = &argv[1..];
-    if let Some(list) = words.iter().find(|word| names_a_list(program, &word.text)) {
+    if let Some(list) = words.iter().find(|word| is_list_option(program, &word.text)) {
         return Err(format!("`{program}` reads file names from another file (`{}`)", list.text));
     }
     if words.iter().any(|word| !word.is_known()) {
         return Err(format!("an argument of `{program}` is known only at run time"));
     }
     let follows = follows(program, words);
-    let read = reading(argv);
+    let read = check_options(argv);
     let texts: Vec<&str> = match &read {
-        Reading::Reads { paths } => paths.clone(),
-        Reading::MayDoMore { .. } | Reading::NoTable => words.iter().map(|word| path_in(&word.text)).collect(),
+        OptionVerdict::Reads { paths } => paths.clone(),
+        OptionVerdict::MayDoMore { .. } | OptionVerdict::NoTable => words.iter().map(|word| path_part(&word.text)).collect(),
     };
     let before = all.len();
     for text in texts.into_iter().filter(|text| !text.is_empty() && *text != "-") {
@@ -104,7 +104,7 @@ fn of_invocation(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), 
         let path = as_path(&Arg { tilde, ..Arg::plain(text) });
         all.push(Operand { path, is_glob, follows });
     }
-    if follows != Follows::Nothing && (all.len() == before || may_search_here(program, words)) {
+    if follows != Follows::Nothing && (all.len() == before || searches_working_directory(program, words)) {
         all.push(Operand { path: ".".to_owned(), is_glob: false, follows });
     }
     Ok(())
@@ -112,7 +112,7 @@ fn of_invocation(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), 
 
 /// Returns whether a program may search the working directory although the line has words that look like paths: these may
 /// be values of options, such as a file of patterns or of ignore rules.
-fn may_search_here(program: &str, words: &[Arg]) -> bool {
+fn searches_working_directory(program: &str, words: &[Arg]) -> bool {
     match program {
         "grep" | "egrep" | "fgrep" | "rg" => words.iter().any(|word| has_file_value(&word.text)),
         "find" => find_places(words).is_empty(),
@@ -139,7 +139,7 @@ fn has_file_value(word: &str) -> bool {
         || name.len() > 2 && FILE_OPTIONS.iter().any(|option| option.starts_with(name) || name.starts_with(option))
 }
 
-fn names_a_list(program: &str, word: &str) -> bool {
+fn is_list_option(program: &str, word: &str) -> bool {
     let short = |letter: char| is_cluster(word) && word.contains(letter);
     NAME_LISTS.iter().any(|list| word.strip_prefix(list).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')))
         || program == "tar" && short('T')

@@ -1,9 +1,9 @@
 //! Blocked programs in the arguments or variables of a command that, according to the tables, does not start them.
 
 use super::git::without_messages;
-use super::shell::option_verdict::Reading;
-use super::shell::options::reading;
-use super::shell::{Arg, Invocation, Simple, base, parses_its_text, starts};
+use super::shell::option_verdict::OptionVerdict;
+use super::shell::options::check_options;
+use super::shell::{Arg, Invocation, SimpleCommand, base, inner_starts, parses_its_text};
 
 /// Maximum number of words that are compared with the blocked programs, for one command.
 const MAX_WORDS: usize = 512;
@@ -20,48 +20,48 @@ const STORES_INPUT: &[&str] =
     &["git", "gh", "glab", "tee", "patch", "base64", "pbcopy", "xclip", "xsel", "wl-copy", "mail", "sponge", "less", "more"];
 
 /// Returns why a command could start a program that `is_blocked` recognizes from its first words.
-pub(super) fn passes_blocked(part: &Simple, is_blocked: impl Fn(&[Arg]) -> bool) -> Option<String> {
+pub(super) fn blocked_program_reason(part: &SimpleCommand, is_blocked: impl Fn(&[Arg]) -> bool) -> Option<String> {
     let found = |words: Vec<Arg>| (0..words.len()).find(|at| is_blocked(&words[*at..])).map(|at| words[at].text.clone());
     for invocation in &part.invocations {
-        if let Some(word) = found(words_that_may_run(invocation)) {
+        if let Some(word) = found(candidate_programs(invocation)) {
             return Some(format!("`{}` could start `{word}`, which this policy blocks", invocation.base()));
         }
     }
     if let Some(reader) = part.invocations.iter().find(|invocation| may_run_input(invocation))
-        && let Some(word) = found(words_of(&part.input))
+        && let Some(word) = found(program_words(&part.input))
     {
         return Some(format!("`{}` could start `{word}` from its input, which this policy blocks", reader.base()));
     }
-    let word = part.invocations.first().and_then(|_| found(words_of(&part.assigned)))?;
+    let word = part.invocations.first().and_then(|_| found(program_words(&part.assigned)))?;
     Some(format!("sets a variable to `{word}`, which this policy blocks"))
 }
 
 /// Returns whether a program may start what its arguments name. What a shell would start is found by parsing it.
-fn may_run_words(invocation: &Invocation) -> bool {
+fn may_run_arguments(invocation: &Invocation) -> bool {
     let name = invocation.base();
     let prints = NAMES_AND_TEXT.contains(&name) || parses_its_text(name);
-    !prints && !matches!(reading(&invocation.argv), Reading::Reads { .. })
+    !prints && !matches!(check_options(&invocation.argv), OptionVerdict::Reads { .. })
 }
 
 /// Returns whether a program may start what its input names.
 fn may_run_input(invocation: &Invocation) -> bool {
-    may_run_words(invocation) && !STORES_INPUT.contains(&invocation.base())
+    may_run_arguments(invocation) && !STORES_INPUT.contains(&invocation.base())
 }
 
 /// Returns the words of the arguments that may name a program, except programs found by the tables of runners or by the parser,
 /// which are judged separately.
-fn words_that_may_run(invocation: &Invocation) -> Vec<Arg> {
+fn candidate_programs(invocation: &Invocation) -> Vec<Arg> {
     let (name, argv) = (invocation.base(), &invocation.argv);
-    if !may_run_words(invocation) {
+    if !may_run_arguments(invocation) {
         return Vec::new();
     }
     if name == "git" {
-        return words_of(&texts_of_git(without_messages(argv).as_deref().unwrap_or(argv)));
+        return program_words(&texts_of_git(without_messages(argv).as_deref().unwrap_or(argv)));
     }
     // Most commands of tmux start nothing.
-    let start = starts(name, argv).last().copied().filter(|_| name != "tmux");
+    let start = inner_starts(name, argv).last().copied().filter(|_| name != "tmux");
     let own = start.unwrap_or(argv.len());
-    words_of(&argv[1..own])
+    program_words(&argv[1..own])
 }
 
 /// Returns the arguments of git that are not plain names: values of options and of settings, and texts. Branches, files and
@@ -76,7 +76,7 @@ fn texts_of_git(argv: &[Arg]) -> Vec<Arg> {
 }
 
 /// Splits arguments into the words in them that could name programs: `--run=sudo`, `EXEC:sudo`, `system("sudo id")`.
-fn words_of(args: &[Arg]) -> Vec<Arg> {
+fn program_words(args: &[Arg]) -> Vec<Arg> {
     let in_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '/');
     let words = args.iter().flat_map(|arg| arg.text.split(move |letter| !in_name(letter)));
     words.filter(|word| !base(word).is_empty()).take(MAX_WORDS).map(Arg::plain).collect()

@@ -5,7 +5,7 @@ use super::shell::Arg;
 use std::path::Path;
 
 /// Returns whether a word, resolved as a path, is outside the workspace or unknown.
-pub(crate) fn leaves(arg: &Arg, context: &Context, cwd: &Path) -> bool {
+pub(crate) fn is_outside_workspace(arg: &Arg, context: &Context, cwd: &Path) -> bool {
     if !arg.is_known() || (arg.tilde && arg.text != "~" && !arg.text.starts_with("~/")) {
         return true;
     }
@@ -18,7 +18,7 @@ pub(crate) fn as_path(arg: &Arg) -> String {
 }
 
 /// Returns the part of a word that could name a file: `--file=/etc/x`, `-I/usr/x`.
-pub(crate) fn path_in(word: &str) -> &str {
+pub(crate) fn path_part(word: &str) -> &str {
     if !word.starts_with('-') {
         return word;
     }

@@ -1,6 +1,6 @@
 //! Verdicts with their content; the only module that creates a `Permit`.
 
-use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Action, ApproveWhen, CommandPart, Outside, Risk};
+use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Action, ApproveWhen, CommandPart, Risk, SandboxAccess};
 
 /// Rule in the decision log if effects were applied that need no approval.
 const KEPT_UNASKED: &str = "effects";
@@ -11,7 +11,7 @@ pub struct Permit {
     actions: Vec<Action>,
     rule: String,
     reads_only: bool,
-    unasked: Option<Unasked>,
+    unasked: Option<UnaskedConditions>,
     unsandboxed: bool,
     /// Whether the command runs in a layer first, because only the mode allows it.
     in_layer: bool,
@@ -19,7 +19,7 @@ pub struct Permit {
 
 /// Conditions of an allow verdict without approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Unasked {
+pub struct UnaskedConditions {
     /// Whether the tables know every part of the line as read-only, so that it runs where it cannot write.
     pub as_reading: bool,
     /// Whether a rule knows the programs of the line by name, so that no program of the workspace may be used instead.
@@ -32,12 +32,12 @@ impl Permit {
     }
 
     /// Restricts the permit to reading, in plan mode.
-    pub(super) fn reading(self, reads_only: bool) -> Self {
+    pub(super) fn restrict_to_reading(self, reads_only: bool) -> Self {
         Self { reads_only, ..self }
     }
 
     /// Marks the permit as given by the policy alone.
-    pub(super) fn unasked(self, unasked: Unasked) -> Self {
+    pub(super) fn mark_unasked(self, unasked: UnaskedConditions) -> Self {
         Self { reads_only: self.reads_only || unasked.as_reading, unasked: Some(unasked), ..self }
     }
 
@@ -63,7 +63,7 @@ impl Permit {
     }
 
     /// Returns the conditions if the policy alone gave the permit; `None` if the user approved it.
-    pub fn relies_on(&self) -> Option<Unasked> {
+    pub fn unasked_conditions(&self) -> Option<UnaskedConditions> {
         self.unasked
     }
 
@@ -111,7 +111,7 @@ pub struct PreviewPermit {
     actions: Vec<Action>,
     run: PreviewRun,
     /// Hosts that rules let the command reach.
-    hosts: Vec<Outside>,
+    hosts: Vec<SandboxAccess>,
 }
 
 impl PreviewPermit {
@@ -125,7 +125,7 @@ impl PreviewPermit {
     }
 
     /// Returns the hosts that rules let the command reach without a prompt.
-    pub fn hosts(&self) -> &[Outside] {
+    pub fn hosts(&self) -> &[SandboxAccess] {
         &self.hosts
     }
 
@@ -174,7 +174,7 @@ pub struct Question {
     pub(super) reads_only: bool,
     pub(super) approve: ApproveWhen,
     /// Hosts that rules let the command reach in a layer.
-    pub(super) hosts: Vec<Outside>,
+    pub(super) hosts: Vec<SandboxAccess>,
     /// Whether the command would run outside the sandbox.
     pub(super) unsandboxed: bool,
 }
@@ -198,9 +198,9 @@ impl Question {
     /// Returns the question unchanged if the command must be approved.
     pub fn keep(self) -> Result<Permit, Self> {
         match self.approve {
-            ApproveWhen::Effects => {
-                Ok(Permit::new(self.actions, KEPT_UNASKED.to_owned()).reading(self.reads_only).unasked(Unasked::default()))
-            }
+            ApproveWhen::Effects => Ok(Permit::new(self.actions, KEPT_UNASKED.to_owned())
+                .restrict_to_reading(self.reads_only)
+                .mark_unasked(UnaskedConditions::default())),
             ApproveWhen::Before => Err(self),
         }
     }
@@ -208,7 +208,10 @@ impl Question {
     /// Returns the permit of a question that the user approved.
     pub fn approve(self) -> Permit {
         let rule = if self.unsandboxed { APPROVED_UNSANDBOXED } else { APPROVED_BY_YOU };
-        Permit { unsandboxed: self.unsandboxed, ..Permit::new(self.actions, rule.to_owned()).reading(self.reads_only) }
+        Permit {
+            unsandboxed: self.unsandboxed,
+            ..Permit::new(self.actions, rule.to_owned()).restrict_to_reading(self.reads_only)
+        }
     }
 }
 

@@ -33,12 +33,12 @@ impl Bundle {
 
     /// Parses the bytes of a file, which need not be UTF-8.
     pub fn parse_bytes(bytes: &[u8], name: &str) -> Result<Self, BundleError> {
-        Self::parse(text_of(bytes, name)?, name)
+        Self::parse(decode_text(bytes, name)?, name)
     }
 
     /// Parses the bytes of a file that may contain only rules.
     pub fn parse_rules_bytes(bytes: &[u8], name: &str) -> Result<Self, BundleError> {
-        Self::parse_rules(text_of(bytes, name)?, name)
+        Self::parse_rules(decode_text(bytes, name)?, name)
     }
 
     /// Returns the built-in policy, which applies if there is no policy file.
@@ -49,7 +49,7 @@ impl Bundle {
 
     /// Returns what the built-in policy adds to a bundle that extends it: the capabilities and settings that the bundle does not
     /// name. `None` for a bundle that extends nothing.
-    pub fn inherited(&self) -> Option<Self> {
+    pub fn inherited_sections(&self) -> Option<Self> {
         let mut base = self.extends.then(Self::built_in)?.ok()?;
         for capability in &self.granted {
             match capability.as_str() {
@@ -97,7 +97,7 @@ impl Bundle {
     }
 }
 
-fn text_of<'a>(bytes: &'a [u8], name: &str) -> Result<&'a str, BundleError> {
+fn decode_text<'a>(bytes: &'a [u8], name: &str) -> Result<&'a str, BundleError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => {

@@ -1,7 +1,7 @@
 //! Kinds of programs by name: those that act as root, delete, use the network, interpret code or install packages.
 
-use super::shell::option_verdict::Reading;
-use super::shell::options::reading;
+use super::shell::option_verdict::OptionVerdict;
+use super::shell::options::check_options;
 use super::shell::{Arg, Invocation};
 
 pub(crate) const PRIVILEGED: &[&str] = &[
@@ -214,12 +214,14 @@ const TOOLS: &[&str] = &[
 pub(crate) fn is_known_program(invocation: &Invocation) -> bool {
     let name = invocation.base();
     invocation.argv[0].text == name
-        && (TOOLS.contains(&name) || INTERPRETERS.contains(&name) || !matches!(reading(&invocation.argv), Reading::NoTable))
+        && (TOOLS.contains(&name)
+            || INTERPRETERS.contains(&name)
+            || !matches!(check_options(&invocation.argv), OptionVerdict::NoTable))
 }
 
 /// Returns whether a program runs other programs that a repository's configuration names, such as `filter.*.clean` on `git
 /// status`.
-pub(crate) fn obeys_repository(program: &str) -> bool {
+pub(crate) fn runs_repository_programs(program: &str) -> bool {
     matches!(program, "git" | "hg")
 }
 

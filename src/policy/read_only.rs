@@ -1,16 +1,16 @@
 //! Read-only lines, recognized by their words. No allow verdict depends on this.
 
-use super::shell::option_verdict::Reading;
-use super::shell::options::reading;
-use super::shell::{Invocation, Simple, read};
+use super::shell::option_verdict::OptionVerdict;
+use super::shell::options::check_options;
+use super::shell::{Invocation, SimpleCommand, read};
 
 /// Returns whether every program of the line is called by its plain name and is known to only read. Unknown programs may write.
-pub fn changes_nothing(line: &str) -> bool {
+pub fn is_read_only(line: &str) -> bool {
     let line = read(line);
     !line.parts.is_empty() && line.floors.is_empty() && !line.hopeless && line.parts.iter().all(part_reads)
 }
 
-fn part_reads(part: &Simple) -> bool {
+fn part_reads(part: &SimpleCommand) -> bool {
     let plain = part.floors.is_empty() && !part.unknown_code && !part.reads_code;
     plain
         && !part.invocations.is_empty()
@@ -19,18 +19,18 @@ fn part_reads(part: &Simple) -> bool {
 }
 
 fn only_reads(one: &Invocation) -> bool {
-    !one.wrapped && one.argv[0].text == one.base() && matches!(reading(&one.argv), Reading::Reads { .. })
+    !one.wrapped && one.argv[0].text == one.base() && matches!(check_options(&one.argv), OptionVerdict::Reads { .. })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::changes_nothing;
+    use super::is_read_only;
 
     #[test]
     fn only_commands_of_plain_readers_are_read_only() {
         let reading =
             ["ls -la src", "cat a | head -n 3", "grep -rn x . 2>/dev/null", "git status --short && git log -3", "wc -l < a"];
-        assert_eq!(reading.map(changes_nothing), [true; 5]);
+        assert_eq!(reading.map(is_read_only), [true; 5]);
         let other = [
             "",
             "cargo test",
@@ -46,6 +46,6 @@ mod tests {
             "X=1",
             "ls &> $HOME/x",
         ];
-        assert_eq!(other.map(changes_nothing), [false; 13]);
+        assert_eq!(other.map(is_read_only), [false; 13]);
     }
 }

@@ -2,18 +2,18 @@
 //! command reaches it, and no program gets one that runs other code or that sends arbitrary data.
 
 use super::bundle::{Decision, Rule};
-use super::command::{Scene, is_in_reach, only_command};
+use super::command::{CommandScene, is_in_reach, only_command};
 use super::host_access::never_reaches;
 use super::layer::Scope;
 use super::shell::Arg;
-use crate::protocol::{Outside, Target};
+use crate::protocol::{SandboxAccess, Target};
 
 /// Words after those of a rule that change only how much a command prints, or make it use the locked versions.
 const QUIET: &[&str] = &["-q", "--quiet", "-v", "-vv", "--verbose", "--silent", "--no-progress", "--locked", "--frozen"];
 
 /// Returns the hosts that rules let a line reach: those for its only command. A project's policy cannot add any.
-pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &Scene<'_>) -> Vec<Outside> {
-    let mut hosts: Vec<Outside> = Vec::new();
+pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &CommandScene<'_>) -> Vec<SandboxAccess> {
+    let mut hosts: Vec<SandboxAccess> = Vec::new();
     only_command(command, cwd, scene, |line, part, scene| {
         let argv = &part.invocations[0].argv;
         if never_reaches(argv).is_some() {
@@ -39,5 +39,5 @@ pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &Scene<'_>) -
 fn covers(rule: &Rule, argv: &[Arg]) -> bool {
     let is_plain = |arg: &Arg| arg.is_known() && !arg.glob;
     let adds = argv.iter().skip(rule.word_count()).any(|arg| !QUIET.contains(&arg.text.as_str()));
-    !rule.hosts.is_empty() && rule.may_name(&argv[0].text) && rule.speaks_of(argv) && argv.iter().all(is_plain) && !adds
+    !rule.hosts.is_empty() && rule.may_name(&argv[0].text) && rule.matches_allow(argv) && argv.iter().all(is_plain) && !adds
 }

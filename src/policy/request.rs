@@ -1,22 +1,22 @@
 //! Verdicts on requests: by the URL, the resolved addresses, the lists of every layer, and the mode.
 
 use super::bundle::Http;
-use super::layer::{Ready, Scope};
-use super::layer_verdict::{Decided, Finding, across, unlisted};
+use super::layer::{CompiledLayer, Scope};
+use super::layer_verdict::{Finding, LayerVerdict, combine_layers, unlisted_verdict};
 use super::permit::Grant;
 use super::url::host;
-use super::url::ports::odd;
-use super::url::ranges::{Kind, special};
-use super::url::sends::carries;
-use super::url::{Destination, Host, only_asks, parse};
+use super::url::ports::unusual_port;
+use super::url::ranges::{Kind, special_purpose};
+use super::url::sends::leak_reason;
+use super::url::{Destination, Host, is_read_method, parse};
 use crate::protocol::{Mode, Risk};
 use core::net::IpAddr;
 
 const CAPABILITY: &str = "Network.Http";
 
 /// Returns the verdict of all layers on one request; no name is resolved.
-pub(crate) fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
-    let reads_only = only_asks(method);
+pub(crate) fn judge(url: &str, method: &str, layers: &[CompiledLayer], mode: Mode) -> Finding {
+    let reads_only = is_read_method(method);
     let finding = |decided, risk| Finding { decided, risk, critical: false, reads_only, remember: None, parts: Vec::new() };
     let to_host = |destination: &Destination| Grant::Host {
         host: destination.host().to_string(),
@@ -25,30 +25,30 @@ pub(crate) fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Fi
     };
     let destination = match parse(url) {
         Ok(destination) => destination,
-        Err(reason) => return finding(Decided::deny("built-in", reason), Risk::High),
+        Err(reason) => return finding(LayerVerdict::deny("built-in", reason), Risk::High),
     };
-    let opened = opened(&destination, layers);
-    let carried = carries(&destination);
-    let service = odd(destination.port()).is_some_and(|odd| odd.is_service);
+    let opened = find_allowed_host(&destination, layers);
+    let carried = leak_reason(&destination);
+    let service = unusual_port(destination.port()).is_some_and(|odd| odd.is_service);
     let risk = if reads_only && carried.is_none() && !service { Risk::Medium } else { Risk::High };
-    let decided = across(CAPABILITY, layers, |layer| in_layer(&destination, method, layer));
-    let decided = everywhere(&destination, opened.as_ref()).into_iter().chain([decided]).reduce(Decided::stricter);
-    let Some(decided) = decided else { return finding(Decided::deny("built-in", "no policy grants this"), risk) };
+    let decided = combine_layers(CAPABILITY, layers, |layer| judge_layer(&destination, method, layer));
+    let decided = fixed_verdict(&destination, opened.as_ref()).into_iter().chain([decided]).reduce(LayerVerdict::stricter);
+    let Some(decided) = decided else { return finding(LayerVerdict::deny("built-in", "no policy grants this"), risk) };
     let decided = match carried {
         Some(why) if decided.is_question() && !decided.locked => {
-            Decided { reason: format!("{}; {why}", decided.reason), ..decided }
+            LayerVerdict { reason: format!("{}; {why}", decided.reason), ..decided }
         }
         Some(_) | None => decided,
     };
     // In auto mode, only hosts that the user put on a list are allowed without approval.
     let lists = || layers.iter().filter(|layer| layer.scope.grants()).filter_map(rules);
     let named =
-        opened.is_some() || lists().any(|rules| rules.allowed.iter().flatten().any(|one| one.singles_out(destination.host())));
+        opened.is_some() || lists().any(|rules| rules.allowed.iter().flatten().any(|one| one.is_specific_to(destination.host())));
     let by_mode = mode == Mode::Auto && named && risk <= Risk::Medium && !decided.locked;
     let decided = if mode == Mode::Plan && !reads_only && !decided.is_denial() {
-        Decided::deny("plan mode", "plan mode allows no changes")
+        LayerVerdict::deny("plan mode", "plan mode allows no changes")
     } else if by_mode && decided.is_question() {
-        Decided::allow("auto mode", decided.reason)
+        LayerVerdict::allow("auto mode", decided.reason)
     } else {
         decided
     };
@@ -59,12 +59,12 @@ pub(crate) fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Fi
 }
 
 /// Returns an error if a connection for this URL may not use the address that its name was resolved to.
-pub(crate) fn may_connect(url: &str, address: IpAddr, layers: &[Ready]) -> Result<(), String> {
+pub(crate) fn may_connect(url: &str, address: IpAddr, layers: &[CompiledLayer]) -> Result<(), String> {
     let destination = parse(url)?;
-    let Some(kind) = special(address) else { return Ok(()) };
+    let Some(kind) = special_purpose(address) else { return Ok(()) };
     let by_name = matches!(destination.host(), Host::Name(_)) && kind.is_own_network();
     let itself = *destination.host() == Host::Address(address);
-    if opened(&destination, layers).is_some() && (by_name || itself) {
+    if find_allowed_host(&destination, layers).is_some() && (by_name || itself) {
         return Ok(());
     }
     let shown = Host::Address(address);
@@ -76,7 +76,7 @@ pub(crate) fn may_connect(url: &str, address: IpAddr, layers: &[Ready]) -> Resul
 
 const ONLY_PUBLIC: &str = "only public hosts are allowed";
 
-fn rules(layer: &Ready) -> Option<&Http> {
+fn rules(layer: &CompiledLayer) -> Option<&Http> {
     layer.bundle.http.as_ref()
 }
 
@@ -86,9 +86,9 @@ struct AllowedHost {
     with_port: bool,
 }
 
-fn opened(destination: &Destination, layers: &[Ready]) -> Option<AllowedHost> {
-    let may = |layer: &&Ready| matches!(layer.scope, Scope::User | Scope::File | Scope::Managed);
-    let of_layer = |layer: &Ready| {
+fn find_allowed_host(destination: &Destination, layers: &[CompiledLayer]) -> Option<AllowedHost> {
+    let may = |layer: &&CompiledLayer| matches!(layer.scope, Scope::User | Scope::File | Scope::Managed);
+    let of_layer = |layer: &CompiledLayer| {
         let named = rules(layer)?.private.iter().filter_map(|one| Some((one.names(destination)?, one.line)));
         let (with_port, line) = named.max_by_key(|(with_port, _)| *with_port)?;
         Some(AllowedHost { rule: layer.scope.rule(line), with_port })
@@ -97,52 +97,54 @@ fn opened(destination: &Destination, layers: &[Ready]) -> Option<AllowedHost> {
 }
 
 /// Returns the verdict that applies regardless of any bundle.
-fn everywhere(destination: &Destination, opened: Option<&AllowedHost>) -> Option<Decided> {
+fn fixed_verdict(destination: &Destination, opened: Option<&AllowedHost>) -> Option<LayerVerdict> {
     let kind = match destination.host() {
-        Host::Address(address) => special(*address),
+        Host::Address(address) => special_purpose(*address),
         Host::Name(_) => None,
     };
     match (destination.host(), kind, opened) {
         (host, Some(kind), None) => {
-            return Some(Decided::deny("built-in", format!("`{host}` is {}; {ONLY_PUBLIC}", kind.description())));
+            return Some(LayerVerdict::deny("built-in", format!("`{host}` is {}; {ONLY_PUBLIC}", kind.description())));
         }
         (Host::Name(name), None, None) => {
             if let Some(why) = host::local(name) {
-                return Some(Decided::deny("built-in", format!("`{name}` {why}; {ONLY_PUBLIC}")));
+                return Some(LayerVerdict::deny("built-in", format!("`{name}` {why}; {ONLY_PUBLIC}")));
             }
         }
         (host, Some(Kind::Metadata | Kind::LinkLocal), Some(opened)) => {
-            return Some(Decided::ask(opened.rule.clone(), format!("`{host}` can expose cloud credentials")).locked());
+            return Some(
+                LayerVerdict::ask(opened.rule.clone(), format!("`{host}` can expose cloud credentials")).not_grantable(),
+            );
         }
         (Host::Address(_) | Host::Name(_), _, _) => {}
     }
-    let port = odd(destination.port()).filter(|_| opened.is_none_or(|opened| !opened.with_port));
+    let port = unusual_port(destination.port()).filter(|_| opened.is_none_or(|opened| !opened.with_port));
     let reason = match (destination.doubt(), port) {
         (None, None) => return None,
         (Some(doubt), None) => doubt.to_owned(),
         (None, Some(port)) => port.reason,
         (Some(doubt), Some(port)) => format!("{doubt}; {}", port.reason),
     };
-    Some(Decided::ask("built-in", reason).locked())
+    Some(LayerVerdict::ask("built-in", reason).not_grantable())
 }
 
-fn in_layer(destination: &Destination, method: &str, layer: &Ready) -> Option<Decided> {
+fn judge_layer(destination: &Destination, method: &str, layer: &CompiledLayer) -> Option<LayerVerdict> {
     let (host, scope) = (destination.host(), layer.scope);
-    let Some(rules) = rules(layer) else { return unlisted(CAPABILITY, layer) };
+    let Some(rules) = rules(layer) else { return unlisted_verdict(CAPABILITY, layer) };
     if let Some(blocked) = rules.blocked.iter().find(|pattern| pattern.blocks(host)) {
-        return Some(Decided::deny(scope.rule(blocked.line), format!("`{host}` is in `blocked_domains`")));
+        return Some(LayerVerdict::deny(scope.rule(blocked.line), format!("`{host}` is in `blocked_domains`")));
     }
     // A private host counts as an entry of the allow list of the same layer.
     let own = rules.private.iter().find(|one| one.names(destination).is_some()).map(|one| one.line);
     let listed = rules.allowed.as_ref().map(|allowed| allowed.iter().find(|one| one.names(host)).map(|one| one.line));
     if listed == Some(None) && own.is_none() {
-        return Some(Decided::deny(scope.rule(rules.allowed_line), format!("`{host}` is not in `allowed_domains`")));
+        return Some(LayerVerdict::deny(scope.rule(rules.allowed_line), format!("`{host}` is not in `allowed_domains`")));
     }
     let mut decided = if rules.requires_approval {
-        Decided::ask(scope.rule(rules.approval_line), format!("sends a {method} request to `{host}`"))
+        LayerVerdict::ask(scope.rule(rules.approval_line), format!("sends a {method} request to `{host}`"))
     } else {
         let line = listed.flatten().or(own).unwrap_or(rules.line);
-        Decided::allow(scope.rule(line), format!("the policy allows requests to `{host}`"))
+        LayerVerdict::allow(scope.rule(line), format!("the policy allows requests to `{host}`"))
     };
     decided.locked |= scope.is_managed();
     decided.approval_rule.clone_from(&rules.approval_rule);

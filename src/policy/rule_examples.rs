@@ -1,7 +1,7 @@
 //! Examples of rules, `match` and `not_match`, checked against the rules when a bundle is read.
 
 use super::bundle::{Bundle, BundleError, Decision};
-use super::command::{Scene, applies};
+use super::command::{CommandScene, applies};
 use super::layer::PathRule;
 use super::paths::{Context, Places, Sandbox, protected};
 use crate::protocol::Mode;
@@ -18,13 +18,14 @@ pub(crate) fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleEr
 fn check_command_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     let Some(shell) = &bundle.shell else { return Ok(()) };
     let (root, context) = example_workspace();
-    let scene = Scene { layers: &[], context: &context, cwd: &root, now: Timestamp::UNIX_EPOCH, grants: &[], mandate: &[] };
+    let scene =
+        CommandScene { layers: &[], context: &context, cwd: &root, now: Timestamp::UNIX_EPOCH, grants: &[], mandate: &[] };
     for rule in &shell.rules {
         if let Some(example) = rule.matches.iter().find(|example| !applies(rule, &example.0, &scene)) {
-            return Err(wrong(name, example, "does not match its `match`"));
+            return Err(example_error(name, example, "does not match its `match`"));
         }
         if let Some(example) = rule.not_matches.iter().find(|example| applies(rule, &example.0, &scene)) {
-            return Err(wrong(name, example, "matches its `not_match`"));
+            return Err(example_error(name, example, "matches its `not_match`"));
         }
     }
     Ok(())
@@ -40,15 +41,16 @@ fn check_file_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
             let places = PathRule::new(rule.clone(), &context).places;
             let applies = |text: &str| {
                 let path = context.resolve(text, &root);
-                let within = || allowed.as_ref().map_or_else(|| context.in_workspace(&path), |all| all.reach(&path).is_some());
+                let within =
+                    || allowed.as_ref().map_or_else(|| context.in_workspace(&path), |all| all.matching_line(&path).is_some());
                 let open = || is_reading || protected(&path, &context).is_none();
-                places.reach(&path).is_some() && (rule.decision != Decision::Allow || (within() && open()))
+                places.matching_line(&path).is_some() && (rule.decision != Decision::Allow || (within() && open()))
             };
             if let Some(example) = rule.matches.iter().find(|example| !applies(&example.0)) {
-                return Err(wrong(name, example, "does not match its `match`"));
+                return Err(example_error(name, example, "does not match its `match`"));
             }
             if let Some(example) = rule.not_matches.iter().find(|example| applies(&example.0)) {
-                return Err(wrong(name, example, "matches its `not_match`"));
+                return Err(example_error(name, example, "matches its `not_match`"));
             }
         }
     }
@@ -69,6 +71,6 @@ fn example_workspace() -> (PathBuf, Context) {
     (root, context)
 }
 
-fn wrong(name: &str, (text, line): &(String, usize), what: &str) -> BundleError {
+fn example_error(name: &str, (text, line): &(String, usize), what: &str) -> BundleError {
     BundleError { name: name.to_owned(), line: Some(*line), message: format!("the rule {what} example `{text}`") }
 }

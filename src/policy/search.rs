@@ -1,9 +1,9 @@
 //! Verdicts on web searches: by the rules of every layer about the query and its domains, and by what the query would send.
 
 use super::bundle::{Decision, Search, SearchRule};
-use super::layer::{Ready, counts};
-use super::layer_verdict::{Decided, Finding, across, reason, unlisted};
-use super::url::sends::holds_key;
+use super::layer::{CompiledLayer, is_in_effect};
+use super::layer_verdict::{Finding, LayerVerdict, combine_layers, reason, unlisted_verdict};
+use super::url::sends::contains_key;
 use super::url::{Host, parse};
 use crate::protocol::Risk;
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ const CAPABILITY: &str = "Network.Search";
 const LONG_QUERY: usize = 256;
 
 /// A search as the service would receive it.
-pub(crate) struct Searched<'a> {
+pub(crate) struct SearchText<'a> {
     pub query: &'a str,
     /// Domains that the results are limited to; empty for the whole web.
     pub domains: &'a [String],
@@ -24,62 +24,67 @@ pub(crate) struct Searched<'a> {
 
 /// Returns the verdict of all layers on one search. A search changes nothing, so plan mode asks like the
 /// others; no mode allows it, because the query leaves this machine.
-pub(crate) fn judge(searched: &Searched<'_>, layers: &[Ready], now: Timestamp) -> Finding {
+pub(crate) fn judge(searched: &SearchText<'_>, layers: &[CompiledLayer], now: Timestamp) -> Finding {
     let long = searched.query.len() > LONG_QUERY;
     let risk = if long { Risk::High } else { Risk::Medium };
     let finding = |decided, risk| Finding { decided, risk, critical: false, reads_only: true, remember: None, parts: Vec::new() };
-    if holds_key(searched.query) {
+    if contains_key(searched.query) {
         let reason = "the query contains text that looks like a key; search without it";
-        return finding(Decided::deny("built-in", reason), Risk::High);
+        return finding(LayerVerdict::deny("built-in", reason), Risk::High);
     }
     let mut hosts = Vec::new();
     for domain in searched.domains {
         match parse(&format!("https://{domain}/")) {
             Ok(destination) => hosts.push(destination.host().clone()),
-            Err(reason) => return finding(Decided::deny("built-in", format!("`{domain}`: {reason}")), Risk::High),
+            Err(reason) => return finding(LayerVerdict::deny("built-in", format!("`{domain}`: {reason}")), Risk::High),
         }
     }
-    let decided = across(CAPABILITY, layers, |layer| in_layer(searched, &hosts, layer, now));
+    let decided = combine_layers(CAPABILITY, layers, |layer| judge_layer(searched, &hosts, layer, now));
     let decided = if long && decided.is_question() {
-        Decided { reason: format!("{}; the query is long enough to leak data", decided.reason), ..decided }
+        LayerVerdict { reason: format!("{}; the query is long enough to leak data", decided.reason), ..decided }
     } else {
         decided
     };
     finding(decided, risk)
 }
 
-fn in_layer(searched: &Searched<'_>, hosts: &[Host], layer: &Ready, now: Timestamp) -> Option<Decided> {
-    let Some(search) = &layer.bundle.search else { return unlisted(CAPABILITY, layer) };
-    let mut decided = by_rules(searched, hosts, search, layer, now);
+fn judge_layer(searched: &SearchText<'_>, hosts: &[Host], layer: &CompiledLayer, now: Timestamp) -> Option<LayerVerdict> {
+    let Some(search) = &layer.bundle.search else { return unlisted_verdict(CAPABILITY, layer) };
+    let mut decided = judge_by_rules(searched, hosts, search, layer, now);
     decided.locked |= layer.scope.is_managed();
     decided.approval_rule.clone_from(&search.approval_rule);
     Some(decided)
 }
 
 /// Order: deny rules, then ask rules, then allow rules, then approval.
-fn by_rules(searched: &Searched<'_>, hosts: &[Host], search: &Search, layer: &Ready, now: Timestamp) -> Decided {
+fn judge_by_rules(
+    searched: &SearchText<'_>,
+    hosts: &[Host],
+    search: &Search,
+    layer: &CompiledLayer,
+    now: Timestamp,
+) -> LayerVerdict {
     let named = |rule: &SearchRule| layer.scope.rule(rule.line);
     let by = |decision: Decision| {
-        search
-            .rules
-            .iter()
-            .find(|rule| rule.decision == decision && counts(rule.expires_at, now) && rule.speaks_of(searched.query, hosts))
+        search.rules.iter().find(|rule| {
+            rule.decision == decision && is_in_effect(rule.expires_at, now) && rule.applies_to(searched.query, hosts)
+        })
     };
     if let Some(rule) = by(Decision::Deny) {
-        return Decided::deny(named(rule), reason(&rule.reason, "denied by a rule"));
+        return LayerVerdict::deny(named(rule), reason(&rule.reason, "denied by a rule"));
     }
     if let Some(rule) = by(Decision::Ask) {
-        return Decided::ask(named(rule), reason(&rule.reason, "a rule requires approval"));
+        return LayerVerdict::ask(named(rule), reason(&rule.reason, "a rule requires approval"));
     }
     if let Some(rule) = by(Decision::Allow) {
-        return Decided::allow(named(rule), reason(&rule.reason, "allowed by a rule"));
+        return LayerVerdict::allow(named(rule), reason(&rule.reason, "allowed by a rule"));
     }
     if search.requires_approval {
         let told = match searched.service {
             "" => "sends a query to a search service".to_owned(),
             service => format!("sends the query to {service}"),
         };
-        return Decided::ask(layer.scope.rule(search.approval_line), told);
+        return LayerVerdict::ask(layer.scope.rule(search.approval_line), told);
     }
-    Decided::allow(layer.scope.rule(search.line), "the policy allows web searches")
+    LayerVerdict::allow(layer.scope.rule(search.line), "the policy allows web searches")
 }

@@ -1,6 +1,6 @@
 //! Baselines: the content of a path before its first change in a session, stored before that change.
 
-use super::{BoxFuture, Changed, Checkpoint, CheckpointError, StoredState};
+use super::{BoxFuture, Checkpoint, CheckpointError, PathDifference, StoredState};
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -100,16 +100,20 @@ pub(crate) trait Baselines: Send + Sync {
     /// Stores baselines before a tool changes these paths or anything below them.
     fn keep(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Records the state of these paths after a tool changed them.
-    fn settle(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
+    fn record_tool_change(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Records changes found afterwards, of paths without a known state.
     fn note(&self, owner: Owner, by: ChangedBy, noted: Vec<KnownPath>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Begins a span before a command that can change files of the snapshot.
-    fn begin(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>>;
+    fn begin_span(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>>;
     /// Records the changes of a command, and ends the span unless the command is still running (`goes_on`).
-    fn end(&self, span: Span, changed: Vec<Changed>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>>;
+    fn end_span(&self, span: Span, changed: Vec<PathDifference>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Returns those of the changed paths that a file tool of another session wrote while the command ran, and that are still as
     /// it left them.
-    fn written_by_others(&self, span: Span, changed: Vec<Changed>) -> BoxFuture<'_, Result<HashSet<PathBuf>, CheckpointError>>;
+    fn written_by_others(
+        &self,
+        span: Span,
+        changed: Vec<PathDifference>,
+    ) -> BoxFuture<'_, Result<HashSet<PathBuf>, CheckpointError>>;
     /// Returns the open spans, of this process or of one that died.
     fn open_spans(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Span>, CheckpointError>>;
     /// Returns the first snapshot of each root in the session.
@@ -123,7 +127,7 @@ pub(crate) trait Baselines: Send + Sync {
     /// Returns the changes of this step of the session and of all later ones.
     fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<Trail, CheckpointError>>;
     /// Returns the current state of these paths.
-    fn standing(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<MarkedState>, CheckpointError>>;
+    fn current_states(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<MarkedState>, CheckpointError>>;
     /// Compares paths with their baselines; with a task, with their state before the task first changed them.
     fn differences(&self, session: SessionId, task: Option<TaskId>) -> BoxFuture<'_, Result<Differences, CheckpointError>>;
 }

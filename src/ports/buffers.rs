@@ -11,5 +11,5 @@ pub(crate) trait Buffers: Send + Sync {
     /// Returns the text in the editor, saved or not; `None` if the editor does not provide it.
     fn text(&self, real: &Path) -> BoxFuture<'static, Option<String>>;
     /// Sends the new content of the file to the editor. Returns whether the editor accepted it.
-    fn follow(&self, real: &Path, text: String) -> BoxFuture<'static, bool>;
+    fn send_text(&self, real: &Path, text: String) -> BoxFuture<'static, bool>;
 }

@@ -1,6 +1,6 @@
 //! Order of calls: decides whether a call waits for an earlier one.
 
-use super::{Plan, Reach, touched};
+use super::{Footprint, Plan, touched_path};
 use crate::protocol::{Action, Place};
 use std::path::PathBuf;
 
@@ -32,32 +32,32 @@ pub(crate) enum TurnKind {
 
 impl CallOrder {
     /// Returns the order of a planned call. `scope`: actions based on the arguments alone.
-    pub(crate) fn of_plan(plan: &Plan, scope: &[Action]) -> Self {
-        let mut order = Self::of_actions(plan.actions.iter().chain(scope), plan.changes);
+    pub(crate) fn for_plan(plan: &Plan, scope: &[Action]) -> Self {
+        let mut order = Self::for_actions(plan.actions.iter().chain(scope), plan.changes);
         order.runs.clone_from(&plan.runs);
         order.failed = plan.actions.iter().chain(scope).any(reads_nothing);
         order
     }
 
     /// Sets how the call is ordered relative to others.
-    pub(crate) fn in_turn(self, turn: Option<TurnKind>) -> Self {
+    pub(crate) fn with_turn(self, turn: Option<TurnKind>) -> Self {
         Self { turn, ..self }
     }
 
     /// Returns the order of a call that is not planned yet.
-    pub(crate) fn of_scope(scope: &[Action]) -> Self {
-        Self::of_actions(scope.iter(), scope.iter().any(|action| writes(action) || action.is_command()))
+    pub(crate) fn for_scope(scope: &[Action]) -> Self {
+        Self::for_actions(scope.iter(), scope.iter().any(|action| writes(action) || action.is_command()))
     }
 
     /// Returns the order of a call that could not be planned.
-    pub(crate) fn of_failed(scope: &[Action]) -> Self {
-        Self { failed: !scope.is_empty(), ..Self::of_scope(scope) }
+    pub(crate) fn for_failed(scope: &[Action]) -> Self {
+        Self { failed: !scope.is_empty(), ..Self::for_scope(scope) }
     }
 
-    pub(crate) fn of_actions<'a>(actions: impl Iterator<Item = &'a Action> + Clone, changes: bool) -> Self {
+    pub(crate) fn for_actions<'a>(actions: impl Iterator<Item = &'a Action> + Clone, changes: bool) -> Self {
         let writes = actions.clone().any(writes);
         let command = changes && actions.clone().any(Action::is_command);
-        let mut touches: Vec<PathBuf> = actions.filter_map(touched).collect();
+        let mut touches: Vec<PathBuf> = actions.filter_map(touched_path).collect();
         touches.sort_unstable();
         touches.dedup();
         Self { touches, runs: Vec::new(), changes: changes || writes, writes, command, failed: false, turn: None }
@@ -67,7 +67,7 @@ impl CallOrder {
     /// a command are unknown, so commands and calls that write files wait for each other. A call that cannot be planned, or names a missing
     /// file, waits for every command, which may create what is missing.
     pub(crate) fn waits_for(&self, earlier: &Self) -> bool {
-        self.reach().collides(&earlier.reach())
+        self.footprint().collides(&earlier.footprint())
             || self.command && earlier.writes
             || earlier.command && (self.writes || self.failed)
             || self.turn.is_some() && earlier.is_writing()
@@ -78,8 +78,8 @@ impl CallOrder {
         (self.writes || self.command) && self.turn != Some(TurnKind::Reads)
     }
 
-    fn reach(&self) -> Reach<'_> {
-        Reach { changes: self.changes, touches: &self.touches, runs: &self.runs }
+    fn footprint(&self) -> Footprint<'_> {
+        Footprint { changes: self.changes, touches: &self.touches, runs: &self.runs }
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct ContentId(pub [u8; 32]);
 
 /// Path that differs from the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Changed {
+pub(crate) struct PathDifference {
     /// Path relative to the root.
     pub path: PathBuf,
     pub before: StoredState,
@@ -55,7 +55,7 @@ pub(crate) trait Checkpoints: Send + Sync {
     /// Takes a snapshot. The cost is a check of every file, and a copy of what changed since the last snapshot.
     fn take(&self, root: PathBuf, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Checkpoint, CheckpointError>>;
     /// Returns the differences to the current files, ordered by path.
-    fn changes(&self, since: Checkpoint, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Changed>, CheckpointError>>;
+    fn changes(&self, since: Checkpoint, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<PathDifference>, CheckpointError>>;
     /// Returns a stored content; an error if it was evicted or is damaged.
     fn content(&self, id: ContentId) -> BoxFuture<'_, Result<Vec<u8>, CheckpointError>>;
 }

@@ -1,6 +1,6 @@
 //! Doubts about a plan: facts on disk that require approval although the policy allows the call.
 
-use crate::policy::Unasked;
+use crate::policy::UnaskedConditions;
 
 /// Reasons to ask, each for another kind of rule that allows. A call that the user approves runs despite these doubts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Doubts {
     }
 
     /// Returns the reason to ask if the policy allows the call on these grounds.
-    pub(super) fn about(&self, relies: Unasked) -> Option<&str> {
+    pub(super) fn reason_to_ask(&self, relies: UnaskedConditions) -> Option<&str> {
         let by_name = self.by_name.as_deref().filter(|_| relies.by_name || relies.as_reading);
         let own = if relies.as_reading { self.as_reading.as_deref() } else { self.unasked.as_deref() };
         let through_links = self.through_links.as_deref().filter(|_| relies.by_name);
@@ -44,17 +44,17 @@ mod tests {
     #[test]
     fn a_doubt_applies_only_to_its_own_kind_of_allow() {
         let doubts = Doubts { by_name: Some("name".to_owned()), as_reading: Some("reading".to_owned()), ..Doubts::default() };
-        let about = |as_reading, by_name| doubts.about(Unasked { as_reading, by_name }).map(str::to_owned);
+        let about = |as_reading, by_name| doubts.reason_to_ask(UnaskedConditions { as_reading, by_name }).map(str::to_owned);
         assert_eq!(about(false, false), None);
         assert_eq!(about(false, true).as_deref(), Some("name"));
         assert_eq!(about(true, false).as_deref(), Some("reading"));
         let doubts = Doubts { as_reading: None, ..doubts };
-        assert_eq!(doubts.about(Unasked { as_reading: true, by_name: false }), Some("name"));
+        assert_eq!(doubts.reason_to_ask(UnaskedConditions { as_reading: true, by_name: false }), Some("name"));
         let doubts = Doubts { by_name: None, unasked: Some("more".to_owned()), ..doubts };
-        assert_eq!(doubts.about(Unasked::default()), Some("more"));
-        assert_eq!(doubts.about(Unasked { as_reading: true, by_name: true }), None);
+        assert_eq!(doubts.reason_to_ask(UnaskedConditions::default()), Some("more"));
+        assert_eq!(doubts.reason_to_ask(UnaskedConditions { as_reading: true, by_name: true }), None);
         let doubts = Doubts { through_links: Some("link".to_owned()), ..Doubts::default() };
-        let about = |as_reading, by_name| doubts.about(Unasked { as_reading, by_name }).map(str::to_owned);
+        let about = |as_reading, by_name| doubts.reason_to_ask(UnaskedConditions { as_reading, by_name }).map(str::to_owned);
         assert_eq!([about(true, true), about(false, true)], [Some("link".to_owned()), Some("link".to_owned())]);
         assert_eq!([about(true, false), about(false, false)], [None, None], "without approval any file may be read");
     }

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 
 /// Paths that a call touches according to its plan, and whether it changes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reach<'a> {
+pub(crate) struct Footprint<'a> {
     pub changes: bool,
     pub touches: &'a [PathBuf],
     /// Files whose content it would run.
     pub runs: &'a [PathBuf],
 }
 
-impl Reach<'_> {
+impl Footprint<'_> {
     /// Returns whether two calls must run in order: they touch the same path and one changes it, or one changes what the other runs.
-    pub(crate) fn collides(&self, other: &Reach<'_>) -> bool {
+    pub(crate) fn collides(&self, other: &Footprint<'_>) -> bool {
         let meet = |these: &[PathBuf], those: &[PathBuf]| {
             these.iter().any(|path| those.iter().any(|also| path.starts_with(also) || also.starts_with(path)))
         };
@@ -26,7 +26,7 @@ impl Reach<'_> {
 }
 
 /// Returns the path that an action concerns.
-pub(crate) fn touched(action: &Action) -> Option<PathBuf> {
+pub(crate) fn touched_path(action: &Action) -> Option<PathBuf> {
     match action {
         Action::Read { target }
         | Action::Write { target }
@@ -46,6 +46,6 @@ pub(crate) fn touched(action: &Action) -> Option<PathBuf> {
 impl Plan {
     /// Returns all paths that the plan concerns.
     pub(crate) fn touches(&self) -> Vec<PathBuf> {
-        self.actions.iter().filter_map(touched).collect()
+        self.actions.iter().filter_map(touched_path).collect()
     }
 }

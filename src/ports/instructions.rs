@@ -15,5 +15,5 @@ pub(crate) struct Instructions {
 pub(crate) trait InstructionSource: Send + Sync {
     /// Returns the instructions of the directories between the workspace and this file, outermost first, and the rules about files
     /// such as this one. Those of the workspace itself are already known.
-    fn on_the_way_to(&self, file: &Path) -> Vec<Instructions>;
+    fn instructions_for(&self, file: &Path) -> Vec<Instructions>;
 }

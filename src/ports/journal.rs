@@ -1,10 +1,10 @@
 //! Journal: intents before they are carried out, and their results.
 
-use super::{BoxFuture, Tail};
+use super::{BoxFuture, SavedTail};
 use crate::protocol::{
     Action, Approval, ApprovalId, AssumedPrice, BudgetLimit, CallHooks, CallId, Compaction, CompactionTrigger, Decision, Effort,
-    Failure, GrantRule, GrantScope, Message, MessageId, Mode, Outside, PlaceChange, PolicyLayer, Proposal, Resolution,
-    RewindScope, RewindTarget, Rewound, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage, Waiting,
+    Failure, GrantRule, GrantScope, Message, MessageId, Mode, PlaceChange, PolicyLayer, Proposal, QueuedMessage, Resolution,
+    RewindScope, RewindTarget, Rewound, SandboxAccess, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub(crate) enum Record {
     },
     /// All queued messages at this time.
     Queue {
-        prompts: Vec<Waiting>,
+        prompts: Vec<QueuedMessage>,
     },
     /// Messages sent while the task was running. They follow the results of the step.
     Steered {
@@ -179,7 +179,7 @@ pub(crate) enum Record {
         unasked: bool,
         /// Hosts that rules let the command reach.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        hosts: Vec<Outside>,
+        hosts: Vec<SandboxAccess>,
     },
     /// A command that ran in a layer without approval has ended. Nothing is applied yet.
     LayerEnded {
@@ -231,7 +231,7 @@ pub(crate) enum Record {
         told: Option<String>,
         /// Command that runs instead, if the user edited the line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        edited: Option<Edited>,
+        edited: Option<EditedCommand>,
     },
     Finished {
         result: ToolResult,
@@ -327,7 +327,7 @@ pub(crate) enum Record {
 /// Command as edited by the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Edited {
+pub(crate) struct EditedCommand {
     /// One-line summary: `$ cargo test`.
     pub summary: String,
     pub actions: Vec<Action>,
@@ -365,7 +365,7 @@ pub(crate) trait Journal: Send + Sync {
     fn append(&self, records: Vec<Record>, durability: Durability) -> BoxFuture<'_, Result<(), JournalError>>;
     /// Replaces the saved output of a running command. The write is queued in order with all other calls and need not be awaited. The
     /// outcome of the call clears it.
-    fn save_tail(&self, call: CallId, tail: Tail) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn save_tail(&self, call: CallId, tail: SavedTail) -> BoxFuture<'_, Result<(), JournalError>> {
         let _ = (call, tail);
         Box::pin(std::future::ready(Ok(())))
     }

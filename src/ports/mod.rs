@@ -29,23 +29,23 @@ pub(crate) use baselines::{
 };
 pub(crate) use buffers::{BUFFER_BYTES, Buffers};
 pub(crate) use call_order::{CallOrder, TurnKind, writes};
-pub(crate) use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, StoredState};
+pub(crate) use checkpoints::{Checkpoint, CheckpointError, Checkpoints, ContentId, PathDifference, StoredState};
 pub(crate) use doubts::Doubts;
-pub(crate) use footprint::{Reach, touched};
+pub(crate) use footprint::{Footprint, touched_path};
 pub(crate) use hooks::{HookOccasion, Hooks};
 pub(crate) use instructions::{InstructionSource, Instructions};
-pub(crate) use journal::{Durability, Edited, Journal, JournalError, Record, TaskEnd};
+pub(crate) use journal::{Durability, EditedCommand, Journal, JournalError, Record, TaskEnd};
 pub(crate) use layer::{LayerEnd, LayerRun};
 pub(crate) use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
-pub(crate) use plan::{Amends, Plan};
-pub(crate) use recovery::{RecoveredCalls, RecoveredState, Tail};
+pub(crate) use plan::{Plan, PlanAmendments};
+pub(crate) use recovery::{RecoveredCalls, RecoveredState, SavedTail};
 pub use remote::{
-    Launched, Launcher, RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, ServerProgram,
+    LaunchedProgram, Launcher, RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, ServerProgram,
 };
 pub(crate) use remote::{MAX_SCHEMA_BYTES, RemoteContent, RemoteResult};
-pub(crate) use rewinds::{FileRewind, FilesPlanned, FilesRewound, RewindStart, TaskChanges};
-pub(crate) use router::{Followed, RunContext, ToolRouter};
-pub(crate) use rules::{Rules, Saved};
+pub(crate) use rewinds::{FileRewind, FileRewindPlan, FileRewindResult, RewindStart, TaskChanges};
+pub(crate) use router::{PendingPlans, RunContext, ToolRouter};
+pub(crate) use rules::{Rules, SavedRules};
 pub(crate) use user_questions::{UserQuestion, UserQuestions};
 pub(crate) use web_search::{FoundPage, SearchAnswer, SearchEngine, SearchRequest};
 

@@ -1,7 +1,7 @@
 //! Model interface with streamed responses.
 
 use super::{BoxFuture, SearchEngine};
-use crate::protocol::{Effort, Failure, KeyText, ListedModel, Message, ModelFacts, Part, StopReason, ToolDefinition, Usage};
+use crate::protocol::{Effort, Failure, ListedModel, Message, ModelFacts, Part, SecretString, StopReason, ToolDefinition, Usage};
 use futures_util::stream::BoxStream;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ pub(crate) trait Models: Send + Sync {
     /// Opens a model; sends nothing yet.
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure>;
     /// Saves an API key for the provider of this model, like `aye auth login`, and returns where it was saved. May block on a keyring.
-    fn keep_key(&self, name: &str, key: &KeyText) -> Result<String, Failure>;
+    fn keep_key(&self, name: &str, key: &SecretString) -> Result<String, Failure>;
     /// Lists the known models. `ask`: also queries the providers and local model servers. Also returns the providers that could
     /// not be queried, and why.
     fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)>;

@@ -3,7 +3,8 @@
 use super::{Doubts, LayerRun};
 use crate::policy::{Enforcer, Verdict};
 use crate::protocol::{
-    Action, Amendable, DiscardedEffect, Effects, Outside, PlaceChange, PreviewOffer, Proposal, ProposedPlan, TaskPlan, ToolCall,
+    Action, Amendable, DiscardedEffect, Effects, PlaceChange, PreviewOffer, Proposal, ProposedPlan, SandboxAccess, TaskPlan,
+    ToolCall,
 };
 use jiff::Timestamp;
 use std::any::Any;
@@ -35,7 +36,7 @@ pub(crate) struct Plan {
     /// Whether the call can run in a layer without approval, and the result of that run.
     pub layer: LayerRun,
     /// Access beyond what commands may do.
-    pub opens: Vec<Outside>,
+    pub opens: Vec<SandboxAccess>,
     /// For commands: seconds until it is killed.
     pub timeout_seconds: u64,
     /// Sandbox of this command, if it differs from that of other commands.
@@ -47,14 +48,14 @@ pub(crate) struct Plan {
     /// Reasons to ask although the policy allows the call.
     pub doubts: Doubts,
     /// Ways in which the user may change it.
-    pub amends: Amends,
+    pub amends: PlanAmendments,
     /// Data of the tool between plan and run; only its own router reads it.
     pub payload: Box<dyn Any + Send>,
 }
 
 impl Plan {
     /// Returns an empty plan for a call that changes something: it touches nothing and asks for nothing yet.
-    pub(crate) fn bare(call: ToolCall, tool_name: String, payload: Box<dyn Any + Send>) -> Self {
+    pub(crate) fn empty(call: ToolCall, tool_name: String, payload: Box<dyn Any + Send>) -> Self {
         Self {
             call,
             tool_name,
@@ -74,23 +75,25 @@ impl Plan {
             task_plan: None,
             proposed_plan: None,
             doubts: Doubts::default(),
-            amends: Amends::default(),
+            amends: PlanAmendments::default(),
             payload,
         }
     }
 
     /// Returns the verdict of the policy, turned into an approval request if the plan has a doubt about it.
-    pub(crate) fn judged(&self, policy: &Enforcer, now: Timestamp) -> Verdict {
+    pub(crate) fn judge(&self, policy: &Enforcer, now: Timestamp) -> Verdict {
         let verdict = policy.judge_call(&self.tool_name, &self.actions, now);
         let reason = match (&verdict, self.doubts.about_any_call()) {
             (Verdict::Deny(_), _) => return verdict,
             (Verdict::Allow(_), Some(reason)) => reason,
             (Verdict::Ask(question), Some(reason)) => format!("{}; {reason}", question.reason),
             (Verdict::Ask(_), None) => return verdict,
-            (Verdict::Allow(permit), None) => match permit.relies_on().and_then(|relies| self.doubts.about(relies)) {
-                Some(reason) => reason.to_owned(),
-                None => return verdict,
-            },
+            (Verdict::Allow(permit), None) => {
+                match permit.unasked_conditions().and_then(|relies| self.doubts.reason_to_ask(relies)) {
+                    Some(reason) => reason.to_owned(),
+                    None => return verdict,
+                }
+            }
         };
         match policy.ask_call(&self.tool_name, &self.actions, now, reason) {
             Ok(question) => Verdict::Ask(question),
@@ -101,7 +104,7 @@ impl Plan {
 
 /// Ways in which the user may change a plan, and the changes made.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Amends {
+pub(crate) struct PlanAmendments {
     pub offer: Amendable,
     /// Proposed text of each offered file, with secrets removed.
     pub texts: Vec<String>,

@@ -22,7 +22,7 @@ pub(crate) enum RecoveredState {
 
 /// Last saved output of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Tail {
+pub(crate) struct SavedTail {
     pub text: String,
     /// Run time in milliseconds when the output was saved.
     pub ran_ms: u64,
@@ -31,5 +31,5 @@ pub(crate) struct Tail {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RecoveredCalls {
     pub found: HashMap<CallId, RecoveredState>,
-    pub tails: HashMap<CallId, Tail>,
+    pub tails: HashMap<CallId, SavedTail>,
 }

@@ -140,7 +140,7 @@ pub trait RemoteServers: Send + Sync {
     ) -> BoxFuture<'a, Result<String, RemoteError>>;
     /// Disables servers of which the policy lists no tools, with the reason; all others follow the settings. Running calls are not
     /// affected.
-    fn keep_off(&self, off: &dyn Fn(&str) -> Option<String>) {
+    fn disable_unlisted(&self, off: &dyn Fn(&str) -> Option<String>) {
         let _ = off;
     }
     /// Sets the context window of the model that sees the tools, in tokens; 0 if unknown.
@@ -172,7 +172,7 @@ pub trait RemoteAsks: Send + Sync {
 
 /// Starts the program of a server, sandboxed like a command. It ends with aye.
 pub trait Launcher: Send + Sync {
-    fn launch(&self, program: ServerProgram) -> BoxFuture<'_, Result<Launched, String>>;
+    fn launch(&self, program: ServerProgram) -> BoxFuture<'_, Result<LaunchedProgram, String>>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,7 +189,7 @@ pub struct ServerProgram {
 }
 
 /// Running program. Dropping it ends it and its child processes.
-pub struct Launched {
+pub struct LaunchedProgram {
     pub input: Box<dyn AsyncWrite + Send + Unpin>,
     pub output: Box<dyn AsyncRead + Send + Unpin>,
     /// Output on stderr, usually logs. Bounded; may drop some.

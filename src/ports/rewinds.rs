@@ -26,12 +26,12 @@ pub(crate) struct FileRewind {
 
 impl FileRewind {
     /// Returns the task ID under which the state is stored.
-    pub(crate) fn id_of(number: u32) -> TaskId {
+    pub(crate) fn task_id(number: u32) -> TaskId {
         TaskId::new(format!("{REWIND}{number}"))
     }
 
     /// Returns the number of the rewind with this task ID.
-    pub(crate) fn number_of(task: &TaskId) -> Option<u32> {
+    pub(crate) fn rewind_number(task: &TaskId) -> Option<u32> {
         task.as_str().strip_prefix(REWIND)?.parse().ok()
     }
 }
@@ -40,7 +40,7 @@ const REWIND: &str = "rewind_";
 
 /// Planned effects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct FilesPlanned {
+pub(crate) struct FileRewindPlan {
     pub files: Vec<RewindFile>,
     pub diff: FileDiffs,
     /// Effects that cannot be undone, one sentence each.
@@ -49,7 +49,7 @@ pub(crate) struct FilesPlanned {
 
 /// Result of a rewind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct FilesRewound {
+pub(crate) struct FileRewindResult {
     pub restored: u64,
     pub kept: Vec<RewindFile>,
 }

@@ -1,13 +1,13 @@
 //! Tool interface: calls are planned, judged, and then run with a permit.
 
 use super::{
-    ArtifactError, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Hooks, Plan, RewindStart, SearchEngine,
-    TaskChanges,
+    ArtifactError, BoxFuture, CheckpointError, FileRewind, FileRewindPlan, FileRewindResult, Hooks, Plan, RewindStart,
+    SearchEngine, TaskChanges,
 };
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PlaceChange, SessionId, TaskId, ToolCall,
-    ToolDefinition, ToolError, ToolResult,
+    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, PlaceChange, SandboxAccess, SessionId, TaskId,
+    ToolCall, ToolDefinition, ToolError, ToolResult,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -38,7 +38,7 @@ const NOTE_BYTES: usize = 1024;
 
 impl RunContext {
     /// Returns the context of a call whose output nobody watches and that nobody interrupts.
-    pub(crate) fn unwatched() -> Self {
+    pub(crate) fn detached() -> Self {
         let (output, _unwatched) = mpsc::channel(1);
         Self {
             tool_call_id: None,
@@ -51,13 +51,13 @@ impl RunContext {
     }
 
     /// Returns the bytes available for output besides the notes.
-    pub(crate) fn room(&self) -> usize {
+    pub(crate) fn output_limit(&self) -> usize {
         self.most_bytes - NOTE_BYTES.min(self.most_bytes / 4)
     }
 }
 
 /// Plans that wait for approval, with the state of the paths they would change.
-pub(crate) type Followed = Arc<[(ApprovalId, Vec<PlaceChange>)]>;
+pub(crate) type PendingPlans = Arc<[(ApprovalId, Vec<PlaceChange>)]>;
 
 pub(crate) trait ToolRouter: Send + Sync {
     /// Returns the tools that the model may be offered, by canonical name.
@@ -74,7 +74,7 @@ pub(crate) trait ToolRouter: Send + Sync {
     }
     /// Plans a call again with this access. Granted access is listed in the plan's `opens`, and among its `actions` to be judged (a host as
     /// `Fetch`, a path as `Write`). Access that cannot be granted is left out.
-    fn plan_opened(&self, call: ToolCall, opens: Vec<Outside>) -> BoxFuture<'_, Result<Plan, ToolError>> {
+    fn plan_with_access(&self, call: ToolCall, opens: Vec<SandboxAccess>) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = opens;
         self.plan(call)
     }
@@ -102,12 +102,12 @@ pub(crate) trait ToolRouter: Send + Sync {
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult>;
     /// Reports for each listed plan whether its paths differ from the planned state: at once if they do, and on every change. It wakes only
     /// for changes of the list and of the disk, and ends when the list is dropped.
-    fn follow(&self, plans: watch::Receiver<Followed>) -> BoxStream<'static, (ApprovalId, bool)> {
+    fn watch_plans(&self, plans: watch::Receiver<PendingPlans>) -> BoxStream<'static, (ApprovalId, bool)> {
         drop(plans);
         stream::empty().boxed()
     }
     /// Tells the router that the outcome of this call, or of a rewind if none is named, is in the journal. Does not wait.
-    fn journaled(&self, call: Option<&CallId>) {
+    fn outcome_persisted(&self, call: Option<&CallId>) {
         let _ = call;
     }
     /// Uses the web search of another model's provider; `None` if it has none.
@@ -124,15 +124,15 @@ pub(crate) trait ToolRouter: Send + Sync {
         Box::pin(std::future::ready(Err(ArtifactError { message })))
     }
     /// Assigns the following calls to this task.
-    fn began(&self, task: &TaskId) {
+    fn task_started(&self, task: &TaskId) {
         let _ = task;
     }
     /// Begins a task with this prompt of the user.
-    fn prompted(&self, prompt: &str) {
+    fn begin_prompt(&self, prompt: &str) {
         let _ = prompt;
     }
     /// Adds a message of the user to the running task.
-    fn steered(&self, message: &str) {
+    fn add_message(&self, message: &str) {
         let _ = message;
     }
     /// Ends the task.
@@ -143,7 +143,7 @@ pub(crate) trait ToolRouter: Send + Sync {
         Box::pin(std::future::ready(ChangedFiles::default()))
     }
     /// Assigns the following calls to this step of the session.
-    fn stepped(&self, step: u64) {
+    fn step_started(&self, step: u64) {
         let _ = step;
     }
     /// Returns the file changes of each task.
@@ -151,14 +151,14 @@ pub(crate) trait ToolRouter: Send + Sync {
         Box::pin(std::future::ready(Vec::new()))
     }
     /// Plans a rewind of files; nothing is written.
-    fn plan_rewind(&self, since: RewindStart) -> BoxFuture<'_, Result<FilesPlanned, CheckpointError>> {
+    fn plan_rewind(&self, since: RewindStart) -> BoxFuture<'_, Result<FileRewindPlan, CheckpointError>> {
         let _ = since;
-        Box::pin(std::future::ready(Ok(FilesPlanned::default())))
+        Box::pin(std::future::ready(Ok(FileRewindPlan::default())))
     }
     /// Restores files. An incomplete rewind is finished when it is requested again. On an error, nothing was done.
-    fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FilesRewound, CheckpointError>> {
+    fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FileRewindResult, CheckpointError>> {
         let _ = rewind;
-        Box::pin(std::future::ready(Ok(FilesRewound::default())))
+        Box::pin(std::future::ready(Ok(FileRewindResult::default())))
     }
     /// Returns the hooks of the session; `None` if there are none.
     fn hooks(&self) -> Option<Arc<dyn Hooks>> {

@@ -2,12 +2,12 @@
 
 use super::BoxFuture;
 use crate::policy::Layer;
-use crate::protocol::{GrantRule, GrantScope, Offer, RulePlace};
+use crate::protocol::{GrantOption, GrantRule, GrantScope, RulePlace};
 use jiff::Timestamp;
 
 /// Rules of a file after one was added or removed.
 #[derive(Debug, Clone)]
-pub(crate) struct Saved {
+pub(crate) struct SavedRules {
     /// Rule names, as in verdicts: `mine-here:14`.
     pub names: Vec<String>,
     /// File in its new state; absent if it no longer exists.
@@ -17,11 +17,16 @@ pub(crate) struct Saved {
 /// Policy files of the user.
 pub(crate) trait Rules: Send + Sync {
     /// Returns the locations of an offer's rules, for display. Changes nothing.
-    fn places(&self, offer: &Offer) -> Vec<RulePlace>;
+    fn rule_places(&self, offer: &GrantOption) -> Vec<RulePlace>;
     /// Saves rules in the file of a scope; all of them or none.
-    fn save(&self, rules: Vec<GrantRule>, scope: GrantScope, until: Option<Timestamp>) -> BoxFuture<'_, Result<Saved, String>>;
+    fn save(
+        &self,
+        rules: Vec<GrantRule>,
+        scope: GrantScope,
+        until: Option<Timestamp>,
+    ) -> BoxFuture<'_, Result<SavedRules, String>>;
     /// Removes rules.
-    fn remove(&self, rules: Vec<GrantRule>, scope: GrantScope) -> BoxFuture<'_, Result<Saved, String>>;
+    fn remove(&self, rules: Vec<GrantRule>, scope: GrantScope) -> BoxFuture<'_, Result<SavedRules, String>>;
     /// Lists the saved rules for this project, one per line.
     fn list(&self) -> BoxFuture<'_, Result<Vec<String>, String>>;
     /// Returns the last `most` judged commands, each once and complete.

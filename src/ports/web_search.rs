@@ -44,7 +44,7 @@ pub(crate) trait SearchEngine: Send + Sync {
     /// Returns whether the address is certainly a search service: a configured one, or a provider at its own address.
     fn is_certain(&self) -> bool;
     /// Returns whether the service words the query itself, from the one it receives.
-    fn rewords(&self) -> bool;
+    fn rewrites_query(&self) -> bool;
     /// Checks whether a request could be sent at all, without sending anything.
     ///
     /// # Errors

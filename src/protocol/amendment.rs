@@ -144,7 +144,7 @@ impl Amendment {
     }
 
     /// Returns whether the amendment requires approval even if a rule would allow the result.
-    pub fn asks(&self) -> bool {
+    pub fn needs_approval(&self) -> bool {
         matches!(self, Self::File { .. } | Self::Command { .. } | Self::Unsandboxed | Self::Background)
     }
 }

@@ -1,6 +1,9 @@
 //! Approval requests, with everything the user needs to decide.
 
-use super::{Always, Amendable, Amendment, ApprovalId, CallId, Effects, Outside, PreviewOffer, Proposal, ProposedPlan, Remember};
+use super::{
+    Amendable, Amendment, ApprovalId, CallId, Effects, GrantChoice, GrantOptions, PreviewOffer, Proposal, ProposedPlan,
+    SandboxAccess,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -58,7 +61,7 @@ impl Approve {
         }
     }
 
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         [Self::Command, Self::Effects].into_iter().find(|approve| approve.as_str() == name)
     }
 }
@@ -166,7 +169,7 @@ pub struct Approval {
     pub origins: Vec<RuleOrigin>,
     /// Rules that "always allow" offers. Not sent by `aye serve`, which has no method to save a rule.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub always: Always,
+    pub always: GrantOptions,
     /// Whether a preview can show the effects of the command. Not sent by `aye serve`, which has no method to request one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub preview: PreviewOffer,
@@ -175,7 +178,7 @@ pub struct Approval {
     pub effects: Option<Box<Effects>>,
     /// Access that approval grants for one more run, because the sandbox blocked it in the first run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub opens: Vec<Outside>,
+    pub opens: Vec<SandboxAccess>,
     /// Whether that run happens in a fresh copy of the workspace, so that its changes are approved afterwards.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opens_in_copy: bool,
@@ -213,7 +216,7 @@ impl Approval {
         } else {
             "The command runs once more with exactly that access."
         };
-        let sends = self.opens.iter().any(Outside::is_network);
+        let sends = self.opens.iter().any(SandboxAccess::is_network);
         let mut words = how.to_owned();
         if sends {
             words.push_str(" Data that it sends cannot be recalled.");
@@ -293,7 +296,7 @@ pub enum Decision {
     #[serde(alias = "approved_for_session")]
     ApprovedAlways {
         #[serde(flatten)]
-        remember: Remember,
+        remember: GrantChoice,
     },
     Denied {
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -25,7 +25,7 @@ pub struct ChangedFiles {
 
 impl ChangedFiles {
     /// Returns `3 files (+12 −4)`, or `None` if nothing changed.
-    pub fn counts(&self) -> Option<String> {
+    pub fn summary(&self) -> Option<String> {
         let count = self.files.len() as u64 + self.more_files;
         let files = match count {
             0 => return None,
@@ -67,7 +67,7 @@ pub enum ChangeStatus {
 
 impl ChangeStatus {
     /// Returns git's status letter: `A`, `M`, `D`, `T`.
-    pub fn letter(self) -> char {
+    pub fn status_char(self) -> char {
         match self {
             Self::Added => 'A',
             Self::Modified | Self::ModeChanged => 'M',

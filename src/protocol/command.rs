@@ -2,7 +2,7 @@
 
 use super::{
     ApprovalId, Approve, AssumedPrice, BudgetLimit, CallId, Decision, Effort, ElicitationAnswer, Mode, RewindScope, RewindTarget,
-    RuleAsked, SessionId,
+    RuleQuery, SessionId,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -94,7 +94,7 @@ pub enum Command {
     AskRule {
         approval_id: ApprovalId,
         #[serde(flatten)]
-        asked: RuleAsked,
+        asked: RuleQuery,
     },
     /// Remove the rule saved last in this session.
     UndoGrant,
@@ -151,7 +151,7 @@ pub enum Command {
     #[serde(skip)]
     AddKey {
         name: String,
-        key: KeyText,
+        key: SecretString,
     },
     /// Set the reasoning effort; without a value, the model's default.
     SetEffort {
@@ -192,7 +192,7 @@ pub enum ExportForm {
 }
 
 impl ExportForm {
-    pub fn of_word(word: &str) -> Option<Self> {
+    pub fn from_name(word: &str) -> Option<Self> {
         match word {
             "md" | "markdown" => Some(Self::Markdown),
             "json" => Some(Self::Json),
@@ -202,8 +202,8 @@ impl ExportForm {
     }
 
     /// Returns the format for a file extension; Markdown if the extension is unknown.
-    pub fn of_file(name: &str) -> Self {
-        name.rsplit_once('.').and_then(|(_, ending)| Self::of_word(ending)).unwrap_or(Self::Markdown)
+    pub fn from_file_name(name: &str) -> Self {
+        name.rsplit_once('.').and_then(|(_, ending)| Self::from_name(ending)).unwrap_or(Self::Markdown)
     }
 
     pub fn ending(self) -> &'static str {
@@ -217,9 +217,9 @@ impl ExportForm {
 
 /// API key as typed. It is never printed or written.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct KeyText(pub String);
+pub struct SecretString(pub String);
 
-impl fmt::Debug for KeyText {
+impl fmt::Debug for SecretString {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("KeyText")
     }

@@ -4,7 +4,7 @@
 pub const UNCHANGED_NOTE: &str = "[no file changed]";
 
 /// Skips the lines about the user's edits at the start of a command's output.
-pub fn behind_changes(output: &str) -> &str {
+pub fn text_after_changes(output: &str) -> &str {
     let mut rest = output;
     // Older sessions contain the second form.
     while rest.starts_with("[The user ") || rest.starts_with("[The person ") {
@@ -16,11 +16,11 @@ pub fn behind_changes(output: &str) -> &str {
 /// Finds the exit code line of a command: its offset and the code. It precedes the printed output, so output is never mistaken
 /// for it.
 pub fn exit_line(output: &str) -> Option<(usize, &str)> {
-    let rest = behind_changes(output);
+    let rest = text_after_changes(output);
     Some((output.len() - rest.len(), rest.strip_prefix("Exit code: ")?.lines().next().unwrap_or_default()))
 }
 
 /// Returns the exit code of a command, from its output: `3`.
-pub fn exit_of(output: &str) -> Option<&str> {
+pub fn exit_code_in(output: &str) -> Option<&str> {
     exit_line(output).map(|(_, exit)| exit)
 }

@@ -49,7 +49,7 @@ impl CustomCommand {
                     if line.starts_with([' ', '\t', '-']) {
                         continue;
                     }
-                    match line.split_once(':').map(|(key, value)| (key.trim(), unquoted(value))) {
+                    match line.split_once(':').map(|(key, value)| (key.trim(), unquote(value))) {
                         Some(("description", value)) => description = Some(value),
                         Some(("argument-hint" | "argument_hint", value)) => argument_hint = Some(value),
                         Some((key, _)) => notices.push(format!("`{source}`: `{key}` in the front matter has no effect here")),
@@ -73,7 +73,7 @@ impl CustomCommand {
     }
 
     /// Returns whether the command does nothing without arguments.
-    pub fn wants_arguments(&self) -> bool {
+    pub fn needs_arguments(&self) -> bool {
         self.argument_hint.as_ref().is_some_and(|hint| !hint.starts_with('['))
     }
 
@@ -131,7 +131,7 @@ fn front_matter(content: &str) -> (Option<Result<&str, ()>>, &str) {
     (Some(Err(())), content)
 }
 
-fn unquoted(value: &str) -> String {
+fn unquote(value: &str) -> String {
     let value = value.trim();
     let inner = ['"', '\''].into_iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
     inner.unwrap_or(value).trim().to_owned()
@@ -196,7 +196,7 @@ mod tests {
             "---\ndescription: \"Fix an issue\"\nargument-hint: <number>\nmodel: opus\ntools:\n  - x\n---\n# Do\nFix it\n",
         );
         assert_eq!((read.description.as_str(), read.argument_hint.as_deref()), ("Fix an issue", Some("<number>")));
-        assert!(read.wants_arguments());
+        assert!(read.needs_arguments());
         assert_eq!(read.text, "# Do\nFix it");
         assert_eq!(
             notices,

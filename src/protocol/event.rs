@@ -3,9 +3,9 @@
 use super::{
     AgentEvent, Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger,
     ContextUse, Decision, Effects, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, HostResponse, ListedModel,
-    Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, Redaction, RewindPlan, RewindPoint, Rewound, RuleTold, RunningCommand,
-    SandboxTier, ServerStatus, SessionId, SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse,
-    Usage, Waiting, WorkspaceId,
+    Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, QueuedMessage, Redaction, RewindPlan, RewindPoint, Rewound, RuleInfo,
+    RunningCommand, SandboxTier, ServerStatus, SessionId, SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError,
+    ToolStatus, ToolUse, Usage, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +69,7 @@ pub enum EventKind {
     },
     /// All queued messages. Sent whenever the queue changes.
     QueueChanged {
-        waiting: Vec<Waiting>,
+        waiting: Vec<QueuedMessage>,
     },
     /// Messages sent while the task was running, now delivered to the model.
     Steered {
@@ -407,7 +407,7 @@ pub enum EventKind {
     RuleTold {
         approval_id: ApprovalId,
         #[serde(flatten)]
-        told: RuleTold,
+        told: RuleInfo,
     },
     /// Message for the user that belongs to no task. After `CreateSession` and `ResumeSession`: findings from opening the store, such as
     /// damage and what was recovered.

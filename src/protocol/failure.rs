@@ -89,8 +89,8 @@ impl Failure {
     }
 
     /// Returns a failure with the parts of an error.
-    pub fn of_problem(kind: FailureKind, problem: &Problem) -> Self {
-        Self::new(kind, problem.detailed(), problem.hints.join("; "))
+    pub fn from_problem(kind: FailureKind, problem: &Problem) -> Self {
+        Self::new(kind, problem.detailed_message(), problem.hints.join("; "))
     }
 
     /// Adds the change that lets the task continue.
@@ -111,7 +111,7 @@ impl Failure {
     }
 
     /// Returns the failure as an error that names the provider.
-    pub fn problem_of(&self, provider: &str) -> Problem {
+    pub fn to_provider_problem(&self, provider: &str) -> Problem {
         self.as_problem(self.with_provider(provider))
     }
 

@@ -97,7 +97,7 @@ pub enum DiffSide {
 }
 
 impl DiffSide {
-    fn sign(self) -> char {
+    fn symbol(self) -> char {
         match self {
             Self::Context => ' ',
             Self::Added => '+',
@@ -113,7 +113,7 @@ impl FileDiff {
     }
 
     /// Creates the difference of a file with git's first row, which names it even if no line changes.
-    pub fn titled(old: &str, new: &str) -> Self {
+    pub fn with_title(old: &str, new: &str) -> Self {
         let file = Self { name: Some(new.to_owned()), ..Self::default() };
         file.with_row(format!("diff --git a/{old} b/{new}"), false)
     }
@@ -191,7 +191,7 @@ impl FileDiff {
 
     /// Sets the name and the kind from the names of both sides.
     fn set_names(&mut self, old: &str, new: &str) {
-        let (old, new) = (bare(old, "a/"), bare(new, "b/"));
+        let (old, new) = (strip_name(old, "a/"), strip_name(new, "b/"));
         if old == MISSING {
             self.kind = FileDiffKind::Added;
         } else if new == MISSING {
@@ -247,7 +247,7 @@ impl fmt::Display for DiffHunk {
         let (old, new) = (range(self.old_start, self.old_count), range(self.new_start, self.new_count));
         writeln!(f, "@@ -{old} +{new} @@{}", self.place)?;
         for line in &self.lines {
-            writeln!(f, "{}{}", line.side.sign(), line.text)?;
+            writeln!(f, "{}{}", line.side.symbol(), line.text)?;
             if !line.has_newline {
                 writeln!(f, "{NO_NEWLINE}")?;
             }
@@ -307,11 +307,11 @@ impl DiffReader {
                 return;
             }
         }
-        self.between(row, next);
+        self.read_header_row(row, next);
     }
 
     /// Processes a row outside a hunk.
-    fn between(&mut self, row: &str, next: &str) {
+    fn read_header_row(&mut self, row: &str, next: &str) {
         (self.old_left, self.new_left) = (0, 0);
         if let Some(hunk) = header(row) {
             (self.old_left, self.new_left) = (hunk.old_count, hunk.new_count);
@@ -368,7 +368,7 @@ impl DiffReader {
 }
 
 /// Returns a name without the prefix of its side, the quotes and the time that may follow it.
-fn bare(name: &str, prefix: &str) -> String {
+fn strip_name(name: &str, prefix: &str) -> String {
     let name = name.split('\t').next().unwrap_or(name).trim_end().trim_matches('"');
     name.strip_prefix(prefix).unwrap_or(name).to_owned()
 }
@@ -433,11 +433,11 @@ mod tests {
         let hunks = || read("@@ -1 +1 @@\n-a\n+b\n")[0].hunks.clone();
         let made = [
             FileDiff::new("a/x", "b/x", hunks()),
-            FileDiff::titled("x", "y").with_similarity(90).renamed("x", "y").with_hunks("a/x", "b/y", hunks()),
-            FileDiff::titled("n", "n").created("100644").with_hunks("/dev/null", "b/n", hunks()),
-            FileDiff::titled("d", "d").deleted("100644").with_hunks("a/d", "/dev/null", hunks()),
-            FileDiff::titled("m", "m").with_modes("100644", "100755"),
-            FileDiff::titled("b", "b").created("100644").binary("b"),
+            FileDiff::with_title("x", "y").with_similarity(90).renamed("x", "y").with_hunks("a/x", "b/y", hunks()),
+            FileDiff::with_title("n", "n").created("100644").with_hunks("/dev/null", "b/n", hunks()),
+            FileDiff::with_title("d", "d").deleted("100644").with_hunks("a/d", "/dev/null", hunks()),
+            FileDiff::with_title("m", "m").with_modes("100644", "100755"),
+            FileDiff::with_title("b", "b").created("100644").binary("b"),
         ];
         assert_eq!(read(&text_of(&made)), made);
         assert_eq!(made.iter().map(FileDiff::text_bytes).sum::<usize>(), text_of(&made).len());

@@ -34,12 +34,12 @@ impl FileDiffs {
     }
 
     /// Returns the number of added lines.
-    pub fn added(&self) -> usize {
+    pub fn added_lines(&self) -> usize {
         self.count(DiffSide::Added)
     }
 
     /// Returns the number of removed lines.
-    pub fn removed(&self) -> usize {
+    pub fn removed_lines(&self) -> usize {
         self.count(DiffSide::Removed)
     }
 
@@ -117,7 +117,7 @@ mod tests {
     fn stored_proposals_contain_their_diff_as_text() {
         let stored = r#"{"summary":"Edit x","diff":"--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n a\n-b\n","paths":["/w/x"],"bytes":2}"#;
         let proposal: Proposal = serde_json::from_str(stored).unwrap();
-        assert_eq!((proposal.diff.added(), proposal.diff.removed()), (0, 1));
+        assert_eq!((proposal.diff.added_lines(), proposal.diff.removed_lines()), (0, 1));
         assert_eq!(serde_json::to_string(&proposal).unwrap(), stored);
         let none = serde_json::to_string(&Proposal::default()).unwrap();
         assert_eq!(none, r#"{"summary":"","diff":"","paths":[],"bytes":0}"#);
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn empty_diffs_are_omitted() {
         let mut diffs = FileDiffs::from(FileDiff::new("a/x", "b/x", Vec::new()));
-        diffs.push(FileDiff::titled("y", "y"));
+        diffs.push(FileDiff::with_title("y", "y"));
         assert_eq!((diffs.len(), diffs.text_bytes()), (1, "diff --git a/y b/y\n".len()));
     }
 }

@@ -44,12 +44,12 @@ pub struct CommandRule {
 
 impl CommandRule {
     /// Returns a rule that matches exactly these words.
-    pub fn exactly(words: Vec<String>) -> Self {
+    pub fn exact(words: Vec<String>) -> Self {
         Self { words, exact: true, ..Self::default() }
     }
 
     /// Returns a rule that matches every command that begins with these words.
-    pub fn beginning(words: Vec<String>) -> Self {
+    pub fn with_prefix(words: Vec<String>) -> Self {
         Self { words, ..Self::default() }
     }
 
@@ -117,14 +117,14 @@ impl GrantRule {
 
 impl GrantRule {
     /// Parses rules from one line: `command = ["cargo", "test"], exact = true`, separated by `;`.
-    pub fn of_line(line: &str) -> Result<Vec<Self>, String> {
+    pub fn parse_line(line: &str) -> Result<Vec<Self>, String> {
         if line.len() > LINE_BYTES || line.chars().any(char::is_control) {
             return Err("a rule must be one short line".to_owned());
         }
-        pieces(line).into_iter().map(Self::of_piece).collect()
+        pieces(line).into_iter().map(Self::parse_one).collect()
     }
 
-    fn of_piece(piece: &str) -> Result<Self, String> {
+    fn parse_one(piece: &str) -> Result<Self, String> {
         let expected =
             "expected `command = [\"cargo\", \"test\"]`, with `, exact = true` for these words only, or `paths = [\"…\"]`";
         let table = toml::from_str::<toml::Table>(&format!("rule = {{ {piece} }}"));
@@ -207,9 +207,9 @@ pub enum GrantScope {
 /// Rules that "always allow" offers for an approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Always {
+pub struct GrantOptions {
     /// Offers from the narrowest to the widest; empty if no rule may be saved.
-    pub offers: Vec<Offer>,
+    pub offers: Vec<GrantOption>,
     /// Reasons why no rule may be saved, one for each part: `rm -rf x deletes`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub never: Vec<String>,
@@ -218,12 +218,12 @@ pub struct Always {
     pub ends: Vec<(u32, Timestamp)>,
 }
 
-impl Always {
+impl GrantOptions {
     /// Removes the offers with a rule that applies only in a copy of the workspace, if no copy is possible.
     #[must_use]
     pub fn without_copies(mut self, reason: &str) -> Self {
         let needs_copy =
-            |offer: &Offer| offer.rules.iter().any(|rule| matches!(rule, GrantRule::Command(rule) if rule.sandboxed));
+            |offer: &GrantOption| offer.rules.iter().any(|rule| matches!(rule, GrantRule::Command(rule) if rule.sandboxed));
         let count = self.offers.len();
         self.offers.retain(|offer| !needs_copy(offer));
         if self.offers.is_empty() && count > 0 {
@@ -237,7 +237,7 @@ impl Always {
 /// One offer: a rule for each part that requires approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Offer {
+pub struct GrantOption {
     /// Rules for this run and for this project.
     pub rules: Vec<GrantRule>,
     /// Rules in the form required for all projects.
@@ -256,7 +256,7 @@ pub struct Offer {
     pub places: Vec<RulePlace>,
 }
 
-impl Offer {
+impl GrantOption {
     /// Returns why a scope is not offered, independent of the files.
     pub fn refuses(&self, scope: GrantScope) -> Option<&'static str> {
         let is_readable = self.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. }));
@@ -293,7 +293,7 @@ pub struct RulePlace {
 /// Choice of the user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Remember {
+pub struct GrantChoice {
     #[serde(default)]
     pub scope: GrantScope,
     /// Index of the chosen offer.
@@ -307,7 +307,7 @@ pub struct Remember {
 /// Request about a rule before it is saved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
-pub enum RuleAsked {
+pub enum RuleQuery {
     /// Whether a rule written by the user, on one line, may be saved.
     Written { rule: String },
     /// Recent commands that this offer would have allowed.
@@ -317,9 +317,9 @@ pub enum RuleAsked {
 /// Reply to a request about a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
-pub enum RuleTold {
+pub enum RuleInfo {
     /// The rule may be saved. It is added to the offers at this index.
-    Offered { offer: Offer, at: usize },
+    Offered { offer: GrantOption, at: usize },
     /// The rule may not be saved, and why.
     Refused { message: String },
     /// Recent commands that the offer would have allowed, out of this number.

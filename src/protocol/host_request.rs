@@ -1,6 +1,6 @@
 //! Requests outside a session, and their responses: files to mention, custom commands, other sessions.
 
-use super::{CustomCommand, Image, Problem, ReviewTold, ServerPrompt, ServerResource, SessionId, SetupTold, TaskId};
+use super::{CustomCommand, Image, Problem, ReviewUpdate, ServerPrompt, ServerResource, SessionId, SetupEvent, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// Look-up, or an action on a session other than the current one. The model sees none of it.
@@ -105,7 +105,7 @@ pub enum HostResponse {
         pasted: String,
         files: Vec<DroppedFile>,
     },
-    Clipboard(Clipped),
+    Clipboard(ClipboardData),
     Commands {
         commands: Vec<CustomCommand>,
         /// Problems with some of the entries, each listed once.
@@ -136,7 +136,7 @@ pub enum HostResponse {
         /// Whether more results follow.
         looks_on: bool,
     },
-    Session(SessionLook),
+    Session(SessionPreview),
     Transcript {
         session_id: SessionId,
         title: String,
@@ -184,8 +184,8 @@ pub enum HostResponse {
         /// Output of the user's status command.
         line: Option<String>,
     },
-    Setup(SetupTold),
-    Review(ReviewTold),
+    Setup(SetupEvent),
+    Review(ReviewUpdate),
     /// The look-up failed.
     Failed {
         problem: Problem,
@@ -236,7 +236,7 @@ pub struct DroppedFile {
 /// Content of the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "holds", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Clipped {
+pub enum ClipboardData {
     /// Image, stored as an artifact.
     Image {
         image: Image,
@@ -321,9 +321,9 @@ pub struct Branch {
 /// End of a session, for a preview before it is opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionLook {
+pub struct SessionPreview {
     pub session_id: SessionId,
-    pub lines: Vec<LookLine>,
+    pub lines: Vec<PreviewLine>,
     /// Facts such as `14 steps · 76k tokens`, and changes since then.
     pub facts: Vec<String>,
 }
@@ -331,14 +331,14 @@ pub struct SessionLook {
 /// One line of a session preview.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LookLine {
-    pub kind: LookKind,
+pub struct PreviewLine {
+    pub kind: PreviewLineKind,
     pub text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LookKind {
+pub enum PreviewLineKind {
     Prompt,
     Answer,
     Done,

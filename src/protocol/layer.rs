@@ -22,7 +22,7 @@ pub struct PolicyLayer {
 
 impl PolicyLayer {
     /// Returns the version of the policy that these layers form: that of the first bundle with a version.
-    pub fn version_of(layers: &[Self]) -> Option<String> {
+    pub fn combined_version(layers: &[Self]) -> Option<String> {
         layers.iter().find_map(|layer| layer.bundle_version.clone())
     }
 }

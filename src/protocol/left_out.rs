@@ -1,6 +1,6 @@
 //! Omissions in an output: counts that stay correct when the output is shortened again.
 
-use super::truncate::{cut_before, gap, middle, truncated_with_gap};
+use super::truncate::{cut_position_before, gap, middle, truncate_with_gap};
 use serde::{Deserialize, Serialize};
 
 /// Prefix of redaction markers. No text is cut inside one.
@@ -110,13 +110,13 @@ impl Run {
 
     /// Shortens the output to about `most_bytes` of items and the text after them, and returns it with its omissions; `None` if it is not
     /// longer.
-    pub fn cut(&self, output: &str, most_bytes: usize) -> Option<(String, LeftOut)> {
+    pub fn truncate(&self, output: &str, most_bytes: usize) -> Option<(String, LeftOut)> {
         let (body, rest) = (output.get(..self.body_bytes)?, output.get(self.body_bytes..)?);
         let (note, tail) = (rest.get(..self.note_bytes)?, rest.get(self.note_bytes..)?);
         if output.len() <= most_bytes {
             return None;
         }
-        let (tail, gap_of_tail) = truncated_with_gap(tail, most_bytes);
+        let (tail, gap_of_tail) = truncate_with_gap(tail, most_bytes);
         if body.len() <= most_bytes {
             let left_out = LeftOut { gaps: gap_of_tail.into_iter().collect(), run: Some(self.clone()) };
             return Some((format!("{body}{note}{tail}"), left_out));
@@ -154,7 +154,7 @@ impl Run {
             return (body[..end].to_owned(), filled(&self.note, next - 1, next, end), None);
         }
         if let (Some(within), Items::Lines { .. }) = (&self.within, &self.items) {
-            let end = cut_before(body, most_bytes);
+            let end = cut_position_before(body, most_bytes);
             let end = body[..end].rfind(MARKER).filter(|at| !body[*at..end].contains(']')).unwrap_or(end);
             // Columns of the output do not match columns of the file after redacted text.
             let end = body[..end].find(MARKER).unwrap_or(end);
@@ -164,7 +164,7 @@ impl Run {
             }
         }
         let (first, next) = self.first_item(body);
-        let (kept, gap) = truncated_with_gap(first, most_bytes);
+        let (kept, gap) = truncate_with_gap(first, most_bytes);
         let kept = kept.into_owned();
         if first.len() == body.len() && self.note_bytes == 0 {
             // Nothing follows the items, so no call can continue.
@@ -219,7 +219,7 @@ fn breaks(text: &str) -> u64 {
 
 /// Shortens an output that already omits `gaps` to about `most_bytes`, and returns it with the new gaps. Omitted gaps are included in the
 /// new counts.
-pub fn truncated_again(text: &str, most_bytes: usize, gaps: &[u64]) -> Option<(String, Vec<u64>)> {
+pub fn truncate_again(text: &str, most_bytes: usize, gaps: &[u64]) -> Option<(String, Vec<u64>)> {
     if text.len() <= most_bytes {
         return None;
     }
@@ -259,7 +259,7 @@ mod tests {
         ) {
             let (mut shown, mut gaps) = (text.clone(), Vec::new());
             for most in cuts {
-                if let Some((cut, left)) = truncated_again(&shown, most, &gaps) {
+                if let Some((cut, left)) = truncate_again(&shown, most, &gaps) {
                     shown = cut;
                     gaps = left;
                     prop_assert_eq!(&gaps, &missing(&shown));
@@ -279,7 +279,7 @@ mod tests {
             let (items, note) = (Items::Lines { folded: Vec::new() }, "[l {next} {missing}]".to_owned());
             let (mut shown, mut run) = (text.clone(), Run { body_bytes: text.len(), note_bytes: 0, first: 1, items, note, within, missing: 0 });
             for most in cuts {
-                let Some((cut, left_out)) = run.cut(&shown, most) else { continue };
+                let Some((cut, left_out)) = run.truncate(&shown, most) else { continue };
                 (shown, run) = (cut, left_out.run.expect("lines are cut between characters"));
                 let (kept, note) = shown.rsplit_once("\n[").unwrap();
                 let words: Vec<&str> = note.trim_end_matches(']').split(' ').collect();
@@ -304,7 +304,7 @@ mod tests {
                 let rest: String = rest.chars().skip(usize::try_from(column).unwrap() - 1).collect();
                 let within = Some(Within { column, note: "[c {next} {missing}]".to_owned() });
                 let run = Run { body_bytes: rest.len(), note_bytes: 0, first, items: Items::Lines { folded: Vec::new() }, note: "[l {next} {missing}]".to_owned(), within, missing: 0 };
-                let Some((cut, _)) = run.cut(&rest, most) else {
+                let Some((cut, _)) = run.truncate(&rest, most) else {
                     seen.push_str(&rest);
                     break;
                 };
@@ -347,9 +347,9 @@ mod tests {
         let left =
             LeftOut { gaps: Vec::new(), run: Some(run) }.after_hiding(before, &after, std::slice::from_ref(&(4..15))).unwrap();
         let run = left.run.unwrap();
-        assert_eq!(run.cut(&after, 21).unwrap().0, "one\n[redacted:key]\n[next 15]");
-        assert_eq!(run.cut(&after, 5).unwrap().0, "one\n[next 12]");
-        assert_eq!(run.cut(&after, 24).unwrap().0, "one\n[redacted:key]\nfive\n[next 16]");
+        assert_eq!(run.truncate(&after, 21).unwrap().0, "one\n[redacted:key]\n[next 15]");
+        assert_eq!(run.truncate(&after, 5).unwrap().0, "one\n[next 12]");
+        assert_eq!(run.truncate(&after, 24).unwrap().0, "one\n[redacted:key]\nfive\n[next 16]");
     }
 
     #[test]
@@ -359,11 +359,11 @@ mod tests {
         let items = Items::Starts { lines: vec![0, 2, 4] };
         let note = "[{last} shown, {missing} missing, `offset` {next}]".to_owned();
         let run = Run { body_bytes, note_bytes: 6, first: 5, items, note, within: None, missing: 0 };
-        assert_eq!(run.cut(text, 22).unwrap().0, "a:1:x\na-2-y\n--\na:9:z\n[6 shown, 6 missing, `offset` 7]\n\ntail");
-        assert_eq!(run.cut(text, 20).unwrap().0, "a:1:x\na-2-y\n[5 shown, 15 missing, `offset` 6]\n\ntail");
-        assert_eq!(run.cut(text, body_bytes).unwrap().0, text);
-        assert_eq!(run.cut(text, text.len()), None);
-        let short = run.cut(text, 6).unwrap().0;
+        assert_eq!(run.truncate(text, 22).unwrap().0, "a:1:x\na-2-y\n--\na:9:z\n[6 shown, 6 missing, `offset` 7]\n\ntail");
+        assert_eq!(run.truncate(text, 20).unwrap().0, "a:1:x\na-2-y\n[5 shown, 15 missing, `offset` 6]\n\ntail");
+        assert_eq!(run.truncate(text, body_bytes).unwrap().0, text);
+        assert_eq!(run.truncate(text, text.len()), None);
+        let short = run.truncate(text, 6).unwrap().0;
         assert!(short.starts_with("a:1:") && short.contains("truncated") && short.contains("`offset` 6"), "{short}");
     }
 }

@@ -40,7 +40,7 @@ impl Message {
     }
 
     /// Returns the text that the user typed, without attachments.
-    pub fn typed(&self) -> &str {
+    pub fn typed_text(&self) -> &str {
         match self.content.first() {
             Some(Part::Text { text }) => text,
             Some(Part::Reasoning { .. } | Part::ToolCall(_) | Part::ToolResult(_) | Part::Image(_)) | None => "",
@@ -126,7 +126,7 @@ impl Arguments {
     }
 
     /// Returns the limit of one call that this JSON text exceeds, described in text.
-    pub fn exceeded_limit(text: &str) -> Option<String> {
+    pub fn describe_exceeded_limit(text: &str) -> Option<String> {
         if text.len() > ARGUMENT_BYTES {
             return Some(format!("{} bytes; a call may have at most {ARGUMENT_BYTES}", text.len()));
         }

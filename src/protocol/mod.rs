@@ -53,8 +53,8 @@ pub use approval::{
 pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
 pub use budget::{Budget, BudgetLimit, BudgetScope, BudgetUnit, budget_key};
 pub use changes::{ChangeStatus, ChangedBy, ChangedFile, ChangedFiles};
-pub use command::{Command, ExportForm, HostCommand, KeyText, Resolution, SessionCommand};
-pub use command_output::{UNCHANGED_NOTE, behind_changes, exit_line, exit_of};
+pub use command::{Command, ExportForm, HostCommand, Resolution, SecretString, SessionCommand};
+pub use command_output::{UNCHANGED_NOTE, exit_code_in, exit_line, text_after_changes};
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
 pub use event::{
@@ -64,11 +64,11 @@ pub use event::{
 pub use failure::{Failure, FailureKind, Remedy};
 pub use file_diff::{DiffHunk, DiffLine, DiffSide, FileDiff, FileDiffKind};
 pub use file_diffs::FileDiffs;
-pub use grant::{Always, CommandRule, GrantRule, GrantScope, Offer, Remember, RuleAsked, RulePlace, RuleTold};
+pub use grant::{CommandRule, GrantChoice, GrantOption, GrantOptions, GrantRule, GrantScope, RuleInfo, RulePlace, RuleQuery};
 pub use hook::{CallHooks, EventHooks, HookDecision, HookEvent, HookEvents, HookRun};
 pub use host_request::{
-    Branch, Clipped, DroppedFile, ForkUntil, FoundFile, FoundSymbol, HostRequest, HostResponse, ListedSession, ListedState,
-    LookKind, LookLine, SessionLook,
+    Branch, ClipboardData, DroppedFile, ForkUntil, FoundFile, FoundSymbol, HostRequest, HostResponse, ListedSession, ListedState,
+    PreviewLine, PreviewLineKind, SessionPreview,
 };
 pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, WorkspaceId};
 pub use layer::PolicyLayer;
@@ -81,21 +81,21 @@ pub use piped::{with_input, without_input};
 pub use planned_step::{PlannedStep, StepStatus, UPDATE_STEPS};
 pub use problem::{HINT, Problem, ProblemLine};
 pub use query::{Query, SessionQuery};
-pub use queue::Waiting;
-pub use review::{Finding, Review, ReviewAsked, ReviewSubject, ReviewTold, ReviewedChanges, Severity, revision};
+pub use queue::QueuedMessage;
+pub use review::{Finding, Review, ReviewQuery, ReviewSubject, ReviewUpdate, ReviewedChanges, Severity, revision};
 pub use rewind::{RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 pub use sandbox::{
-    CountedEffects, CreatedFiles, EffectKind, Effects, FileEffect, Outside, PreviewOffer, RefusedEffect, RunningCommand,
-    RunningState, SandboxTier,
+    CountedEffects, CreatedFiles, EffectKind, Effects, FileEffect, PreviewOffer, RefusedEffect, RunningCommand, RunningState,
+    SandboxAccess, SandboxTier,
 };
 pub use server::{
     Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, QUESTION_ANSWER, QuestionOption,
     ServerPrompt, ServerResource, ServerState, ServerStatus,
 };
-pub use setup::{ApprovalsChoice, FoundModel, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
+pub use setup::{ApprovalsChoice, FoundModel, Reach, SetupEvent, SetupInfo, SetupRequest, TestOutcome};
 pub use state::{SessionState, SessionStatus, TaskState, TaskStatus};
 pub use task_plan::{Coverage, JudgedLine, PROPOSE_PLAN, PlanLine, PlanSubject, ProposedPlan, TaskPlan};
 pub use tool::{ErrorCode, Proposal, Redaction, RunsCode, RunsWhen, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use tool_use::{ToolUse, ToolUses};
-pub use truncate::{counted, cut_after, cut_before, size, truncated, truncated_with_gap};
+pub use truncate::{cut_position_after, cut_position_before, format_count, size, truncate, truncate_with_gap};
 pub use usage::Usage;

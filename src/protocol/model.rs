@@ -120,7 +120,7 @@ impl AssumedPrice {
 impl ModelFacts {
     /// Returns a model for tests.
     #[cfg(test)]
-    pub fn of_test(name: &str, context_window: u64, price: Option<Price>) -> Self {
+    pub fn for_test(name: &str, context_window: u64, price: Option<Price>) -> Self {
         Self {
             name: name.to_owned(),
             context_window,
@@ -193,7 +193,7 @@ impl Effort {
     }
 
     /// Returns the effort of this name; `none` is the same as `off`.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "none" => Some(Self::Off),
             _ => Self::ALL.into_iter().find(|effort| effort.as_str() == name),
@@ -247,12 +247,12 @@ mod tests {
             (&[Off], High, Off),
         ];
         for (efforts, wanted, nearest) in cases {
-            let facts = ModelFacts { reasoning: true, efforts: efforts.to_vec(), ..ModelFacts::of_test("a/b", 1, None) };
+            let facts = ModelFacts { reasoning: true, efforts: efforts.to_vec(), ..ModelFacts::for_test("a/b", 1, None) };
             assert_eq!(facts.nearest_effort(wanted), Some(nearest), "{efforts:?} {wanted:?}");
         }
-        let unknown = ModelFacts { reasoning: true, ..ModelFacts::of_test("a/b", 1, None) };
+        let unknown = ModelFacts { reasoning: true, ..ModelFacts::for_test("a/b", 1, None) };
         assert_eq!(unknown.nearest_effort(Xhigh), Some(High));
-        let none = ModelFacts { efforts: vec![Low], ..ModelFacts::of_test("a/b", 1, None) };
+        let none = ModelFacts { efforts: vec![Low], ..ModelFacts::for_test("a/b", 1, None) };
         assert_eq!(none.nearest_effort(Low), None);
     }
 
@@ -268,11 +268,11 @@ mod tests {
 
     #[test]
     fn effort_none_means_off_and_model_facts_of_earlier_versions_are_accepted() {
-        assert_eq!(Effort::named("none"), Some(Off));
+        assert_eq!(Effort::from_name("none"), Some(Off));
         assert_eq!(serde_json::from_str::<Effort>("\"none\"").unwrap(), Off);
         assert_eq!(serde_json::to_string(&Off).unwrap(), "\"off\"");
         for effort in Effort::ALL {
-            assert_eq!(Effort::named(effort.as_str()), Some(effort));
+            assert_eq!(Effort::from_name(effort.as_str()), Some(effort));
             assert_eq!(serde_json::to_string(&effort).unwrap(), format!("\"{}\"", effort.as_str()));
         }
         let before: ModelFacts =

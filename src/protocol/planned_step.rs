@@ -105,13 +105,13 @@ mod tests {
             step("é", StepStatus::Done),
         ];
         let text: Vec<String> = steps.iter().map(ToString::to_string).collect();
-        let result = ToolResult::succeeded(CallId::new("c1"), UPDATE_STEPS, text.join("\n"));
+        let result = ToolResult::success(CallId::new("c1"), UPDATE_STEPS, text.join("\n"));
         assert_eq!(PlannedStep::list_in(&result).as_deref(), Some(&steps[..]));
         let other = ToolResult { tool_name: "ReadFile".to_owned(), ..result };
         assert_eq!(PlannedStep::list_in(&other), None, "the output of another tool is no list");
         let error = ToolError::new(ErrorCode::InvalidRequest, "[x] done");
-        assert_eq!(PlannedStep::list_in(&ToolResult::refused(CallId::new("c2"), UPDATE_STEPS, error)), None);
-        let empty = ToolResult::succeeded(CallId::new("c3"), UPDATE_STEPS, "[the list is empty]");
+        assert_eq!(PlannedStep::list_in(&ToolResult::from_error(CallId::new("c2"), UPDATE_STEPS, error)), None);
+        let empty = ToolResult::success(CallId::new("c3"), UPDATE_STEPS, "[the list is empty]");
         assert_eq!(PlannedStep::list_in(&empty), Some(Vec::new()), "an empty list clears the steps");
     }
 

@@ -53,7 +53,7 @@ impl Problem {
 
     /// Adds the location of the error before the message: ``/etc/x line 3: …``.
     #[must_use]
-    pub fn at(self, place: impl fmt::Display) -> Self {
+    pub fn with_location(self, place: impl fmt::Display) -> Self {
         Self { what: format!("{place}: {}", self.what), ..self }
     }
 
@@ -76,7 +76,7 @@ impl Problem {
     }
 
     /// Returns the message and the excerpt, without labels and hints.
-    pub fn detailed(&self) -> String {
+    pub fn detailed_message(&self) -> String {
         self.excerpt.iter().fold(self.to_string(), |text, line| format!("{text}\n{line}"))
     }
 
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn errors_start_with_the_location_and_show_the_excerpt_before_hints() {
         let problem = Problem { excerpt: vec!["    3 │ x = 1".to_owned()], ..Problem::new("unknown key `x`") };
-        let problem = problem.at("`config.toml` line 3").hint("remove it");
+        let problem = problem.with_location("`config.toml` line 3").hint("remove it");
         assert_eq!(problem.text(), "error: `config.toml` line 3: unknown key `x`\n    3 │ x = 1\nhint: remove it");
     }
 

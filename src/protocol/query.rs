@@ -1,6 +1,6 @@
 //! Queries: requests of a front end outside the session. The turn machine neither sees them nor waits for them.
 
-use super::{ExportForm, HostRequest, ReviewAsked, SetupAsked, TaskId};
+use super::{ExportForm, HostRequest, ReviewQuery, SetupRequest, TaskId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -9,9 +9,9 @@ pub enum Query {
     /// Data outside the session: files, custom commands, other sessions.
     LookUp(HostRequest),
     /// Data for first-time setup.
-    Setup(SetupAsked),
+    Setup(SetupRequest),
     /// Review of changes alongside the session.
-    Review(ReviewAsked),
+    Review(ReviewQuery),
     /// Events before this position of the journal.
     LoadHistory { before: i64 },
     /// Export the session to a file; without a path, to a new file in the workspace.

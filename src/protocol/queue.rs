@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Queued message. It can be edited and removed until it is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", from = "Stored")]
-pub struct Waiting {
+#[serde(rename_all = "camelCase", from = "StoredMessage")]
+pub struct QueuedMessage {
     /// ID, counted from 1 within a session and never reused.
     pub id: u64,
     pub text: String,
@@ -16,7 +16,7 @@ pub struct Waiting {
 /// Stored form. Older versions stored only the text.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Stored {
+enum StoredMessage {
     Text(String),
     Whole {
         id: u64,
@@ -26,11 +26,11 @@ enum Stored {
     },
 }
 
-impl From<Stored> for Waiting {
-    fn from(stored: Stored) -> Self {
+impl From<StoredMessage> for QueuedMessage {
+    fn from(stored: StoredMessage) -> Self {
         match stored {
-            Stored::Text(text) => Self { id: 0, text, steer: false },
-            Stored::Whole { id, text, steer } => Self { id, text, steer },
+            StoredMessage::Text(text) => Self { id: 0, text, steer: false },
+            StoredMessage::Whole { id, text, steer } => Self { id, text, steer },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reviews of changes: the subject, the findings, and the requests and results of a review alongside a session.
 
-use super::{Effort, FileDiff, FileDiffs, Problem, counted};
+use super::{Effort, FileDiff, FileDiffs, Problem, format_count};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -123,7 +123,7 @@ pub struct Finding {
 
 impl Finding {
     /// Returns the place of the finding: `src/main.rs:12`.
-    pub fn place(&self) -> String {
+    pub fn location(&self) -> String {
         format!("{}:{}", self.file, self.line)
     }
 
@@ -148,12 +148,12 @@ pub struct ReviewedChanges {
 impl ReviewedChanges {
     /// Returns the title with the number of files and lines: `staged changes: 2 files (+3 −1)`.
     pub fn summary(&self) -> String {
-        let files = counted(self.diffs.len() as u64, "file", "files");
-        format!("{}: {files} (+{} −{})", self.title, self.diffs.added(), self.diffs.removed())
+        let files = format_count(self.diffs.len() as u64, "file", "files");
+        format!("{}: {files} (+{} −{})", self.title, self.diffs.added_lines(), self.diffs.removed_lines())
     }
 
     /// Returns the sentence that says that there is nothing to review.
-    pub fn nothing(&self) -> String {
+    pub fn no_changes_note(&self) -> String {
         match self.left_out_names() {
             Some(names) => format!("nothing to review in the {}: these files are not text, or too large: {names}", self.title),
             None if self.title.starts_with("commit ") => format!("nothing to review: {} changes no files", self.title),
@@ -189,17 +189,17 @@ impl Review {
     }
 
     /// Returns the number of findings, and of each severity: `3 findings (1 high, 2 low)`.
-    pub fn counts(&self) -> String {
+    pub fn summary(&self) -> String {
         let count = |severity| self.findings.iter().filter(|finding| finding.severity == severity).count();
         let of = |severity: Severity| format!("{} {}", count(severity), severity.as_str());
         let parts: Vec<String> = Severity::ALL.into_iter().filter(|severity| count(*severity) > 0).map(of).collect();
-        let all = counted(self.findings.len() as u64, "finding", "findings");
+        let all = format_count(self.findings.len() as u64, "finding", "findings");
         if parts.is_empty() { all } else { format!("{all} ({})", parts.join(", ")) }
     }
 
     /// Returns the sentence about findings that were dropped, if there are any.
     pub fn dropped_note(&self) -> Option<String> {
-        let count = counted(self.dropped as u64, "finding", "findings");
+        let count = format_count(self.dropped as u64, "finding", "findings");
         (self.dropped > 0).then(|| format!("dropped: {count} about lines that are not in the diff"))
     }
 
@@ -208,7 +208,7 @@ impl Review {
         let mut text = String::new();
         for finding in &self.findings {
             let Finding { severity, confidence, title, explanation, .. } = finding;
-            let (place, severity, confidence) = (finding.place(), severity.as_str(), confidence.as_str());
+            let (place, severity, confidence) = (finding.location(), severity.as_str(), confidence.as_str());
             let _ = writeln!(text, "{place}: {severity}: {title} (confidence: {confidence})");
             for line in explanation.lines() {
                 let _ = writeln!(text, "    {line}");
@@ -217,7 +217,7 @@ impl Review {
         if !self.summary.is_empty() {
             let _ = writeln!(text, "{}", self.summary);
         }
-        let _ = writeln!(text, "{}", counted(self.findings.len() as u64, "finding", "findings"));
+        let _ = writeln!(text, "{}", format_count(self.findings.len() as u64, "finding", "findings"));
         if let Some(note) = self.dropped_note() {
             let _ = writeln!(text, "{note}");
         }
@@ -227,7 +227,7 @@ impl Review {
 
 /// Request about a review alongside the session. Only one runs at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReviewAsked {
+pub enum ReviewQuery {
     /// Review changes with this model and effort, or those of the settings.
     Start {
         subject: ReviewSubject,
@@ -240,7 +240,7 @@ pub enum ReviewAsked {
 /// Progress and result of a review alongside the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", content = "content", rename_all = "snake_case")]
-pub enum ReviewTold {
+pub enum ReviewUpdate {
     /// The changes were read; the model reviews them. Contains their summary.
     Started(String),
     /// Current step of the model: `Read src/main.rs`.
@@ -293,7 +293,7 @@ mod tests {
                 "nothing to review in the staged changes: these files are not text, or too large: a.png",
             ),
         ] {
-            assert_eq!(changes.nothing(), expected);
+            assert_eq!(changes.no_changes_note(), expected);
         }
     }
 
@@ -308,8 +308,8 @@ mod tests {
             explanation: String::new(),
         };
         let review = |all: &[Severity]| Review { findings: all.iter().map(|one| finding(*one)).collect(), ..Review::default() };
-        assert_eq!(review(&[]).counts(), "0 findings");
-        assert_eq!(review(&[Severity::High]).counts(), "1 finding (1 high)");
-        assert_eq!(review(&[Severity::High, Severity::Low, Severity::Low]).counts(), "3 findings (1 high, 2 low)");
+        assert_eq!(review(&[]).summary(), "0 findings");
+        assert_eq!(review(&[Severity::High]).summary(), "1 finding (1 high)");
+        assert_eq!(review(&[Severity::High, Severity::Low, Severity::Low]).summary(), "3 findings (1 high, 2 low)");
     }
 }

@@ -1,6 +1,6 @@
 //! Sandbox reports: confinement of a command, blocked access, and effects of a preview.
 
-use super::{CallId, counted};
+use super::{CallId, format_count};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl SandboxTier {
     }
 
     /// Returns whether a policy rule that allows commands may rely on the sandbox.
-    pub fn holds(self) -> bool {
+    pub fn is_enforcing(self) -> bool {
         self >= Self::Guarded
     }
 }
@@ -38,7 +38,7 @@ impl SandboxTier {
 /// Access outside the sandbox: blocked for a command, or granted by an approval for one run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Outside {
+pub enum SandboxAccess {
     /// Host, reached through aye's proxy.
     Host { host: String, port: u16 },
     /// Network, if the host is unknown.
@@ -49,7 +49,7 @@ pub enum Outside {
     Read { path: String },
 }
 
-impl Outside {
+impl SandboxAccess {
     /// Returns whether the access is to the network.
     pub fn is_network(&self) -> bool {
         match self {
@@ -59,7 +59,7 @@ impl Outside {
     }
 }
 
-impl fmt::Display for Outside {
+impl fmt::Display for SandboxAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host { host, port } => write!(f, "{host}:{port}"),
@@ -105,7 +105,7 @@ pub struct Effects {
     /// Effects that are never applied, regardless of the decision.
     pub refused: Vec<RefusedEffect>,
     /// Access that the sandbox blocked.
-    pub denied: Vec<Outside>,
+    pub denied: Vec<SandboxAccess>,
     /// Digest of all effects and the output, as hexadecimal digits.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
@@ -126,24 +126,24 @@ impl Effects {
     }
 
     /// Returns why the effects cannot be approved, if not all are listed.
-    pub fn unlisted(&self) -> Option<String> {
+    pub fn unlisted_reason(&self) -> Option<String> {
         let more = self.more_files;
         (more > 0)
             .then(|| format!("{more} more changed paths are not listed, so the changes cannot be applied; split up the command"))
     }
 
     /// Returns why the effects cannot be approved: a conflict, or an incomplete list.
-    pub fn obstacle(&self) -> Option<String> {
-        self.conflict.clone().or_else(|| self.unlisted())
+    pub fn approval_obstacle(&self) -> Option<String> {
+        self.conflict.clone().or_else(|| self.unlisted_reason())
     }
 
     /// Returns the listed paths that can be left out: files, then folders.
-    pub fn listed(&self) -> impl Iterator<Item = &str> {
+    pub fn listed_paths(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|file| file.path.as_str()).chain(self.groups.iter().map(|group| group.folder.as_str()))
     }
 
     /// Names the changed paths in one row: `created a.rs, deleted b.rs and 3 more; build output in target/: 12 files`.
-    pub fn brief(&self) -> String {
+    pub fn summary(&self) -> String {
         const MAX_NAMED: usize = 3;
         let files = self.files.iter().map(|file| format!("{} {}", file.kind.verb(), file.path));
         let group = |group: &CreatedFiles| format!("created {} in {}", file_count(group.files.len() as u64), group.folder);
@@ -168,7 +168,7 @@ impl Effects {
 }
 
 fn file_count(files: u64) -> String {
-    counted(files, "file", "files")
+    format_count(files, "file", "files")
 }
 
 /// Effect on one path.
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn an_allow_relies_only_on_sandbox_tiers_with_namespaces() {
         let tiers = [SandboxTier::Bare, SandboxTier::LandlockOnly, SandboxTier::Guarded, SandboxTier::Preview];
-        assert_eq!(tiers.map(SandboxTier::holds), [false, false, true, true]);
+        assert_eq!(tiers.map(SandboxTier::is_enforcing), [false, false, true, true]);
         assert!(tiers.is_sorted());
     }
 }

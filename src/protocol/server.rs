@@ -44,7 +44,7 @@ pub enum ServerState {
 
 impl ServerStatus {
     /// Returns a message if the user has to fix something, or if the tools of the server are unavailable.
-    pub fn trouble(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<String> {
         let Self { name, tools, .. } = self;
         let out = match tools {
             0 => "its tools are unavailable".to_owned(),
@@ -63,7 +63,7 @@ impl ServerStatus {
         }
     }
 
-    fn is_troubled(&self) -> bool {
+    fn has_problem(&self) -> bool {
         matches!(self.state, ServerState::Unreachable { .. } | ServerState::NeedsLogin)
     }
 
@@ -76,8 +76,8 @@ impl ServerStatus {
             match (&status.state, before) {
                 _ if same => None,
                 (ServerState::Off { why }, Some(_)) => Some(format!("{} (MCP): off ({why})", status.name)),
-                (ServerState::Ready, Some(before)) if before.is_troubled() => Some(format!("{} (MCP): reconnected", status.name)),
-                _ => status.trouble(),
+                (ServerState::Ready, Some(before)) if before.has_problem() => Some(format!("{} (MCP): reconnected", status.name)),
+                _ => status.problem(),
             }
         };
         now.iter().filter_map(said).collect()

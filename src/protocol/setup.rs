@@ -1,12 +1,12 @@
 //! First-time setup: model, policy and theme. Its requests and their results.
 
-use super::{KeyText, Mode, Problem};
+use super::{Mode, Problem, SecretString};
 use serde::{Deserialize, Serialize};
 
 /// Setup requests that concern the user's files and this machine. No front end accepts them in writing: they contain an API key and choose
 /// what needs approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SetupAsked {
+pub enum SetupRequest {
     /// List the available choices.
     Look,
     /// Send one minimal request. The number is returned with the result.
@@ -24,7 +24,7 @@ pub struct Reach {
     /// `provider/name`. With an address, only the name; empty for the first model that the server lists.
     pub model: String,
     /// Typed API key; otherwise the saved or configured one is used.
-    pub key: Option<KeyText>,
+    pub key: Option<SecretString>,
     /// Address of a server that supports OpenAI's Chat Completions API.
     pub address: Option<String>,
 }
@@ -32,8 +32,8 @@ pub struct Reach {
 /// Result of a setup request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum SetupTold {
-    Found(SetupFound),
+pub enum SetupEvent {
+    Found(SetupInfo),
     Tested {
         number: u64,
         outcome: TestOutcome,
@@ -71,7 +71,7 @@ pub enum TestOutcome {
 /// Available choices.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SetupFound {
+pub struct SetupInfo {
     /// Models that can be used now, each with its source.
     pub models: Vec<FoundModel>,
     /// Providers that accept an API key, each with its suggested model.

@@ -1,7 +1,7 @@
 //! Tools: definitions, proposals and results.
 
-use super::left_out::{LeftOut, truncated_again};
-use super::{CallId, FileDiffs, Image, ModelUse, Outside};
+use super::left_out::{LeftOut, truncate_again};
+use super::{CallId, FileDiffs, Image, ModelUse, SandboxAccess};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -129,7 +129,7 @@ pub struct Redaction {
 }
 
 /// Returns `2 secrets hidden from the model (github-token, password)`; `None` if nothing was hidden.
-pub fn hidden_words(redactions: &[Redaction]) -> Option<String> {
+pub fn redaction_summary(redactions: &[Redaction]) -> Option<String> {
     let count: usize = redactions.iter().map(|redaction| redaction.count).sum();
     let kinds: Vec<&str> = redactions.iter().map(|redaction| redaction.kind.as_str()).collect();
     let noun = if count == 1 { "secret" } else { "secrets" };
@@ -157,7 +157,7 @@ pub struct ToolResult {
     pub redactions: Vec<Redaction>,
     /// Access that the sandbox blocked, if that is why the command failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub denied: Vec<Outside>,
+    pub denied: Vec<SandboxAccess>,
     /// Workspace changes of a command, for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Box<Proposal>>,
@@ -170,7 +170,7 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    pub fn succeeded(id: CallId, tool: impl Into<String>, output: impl Into<String>) -> Self {
+    pub fn success(id: CallId, tool: impl Into<String>, output: impl Into<String>) -> Self {
         Self {
             tool_call_id: id,
             tool_name: tool.into(),
@@ -188,7 +188,7 @@ impl ToolResult {
     }
 
     /// Returns a failed result: `denied` for codes that mean a refusal by the user or a rule, `failed` for all others.
-    pub fn refused(id: CallId, tool: impl Into<String>, error: ToolError) -> Self {
+    pub fn from_error(id: CallId, tool: impl Into<String>, error: ToolError) -> Self {
         let status = match error.code {
             ErrorCode::PolicyDenied | ErrorCode::UserDenied | ErrorCode::ApprovalTimeout | ErrorCode::NoApprover => {
                 ToolStatus::Denied
@@ -224,20 +224,20 @@ impl ToolResult {
     ///
     /// For a run of lines or matches, the output is the start, with the argument that continues it. For other outputs it is the start and
     /// the end, with the number of omitted bytes between them.
-    pub fn fitted(mut self, most_bytes: usize) -> Self {
+    pub fn truncate_to(mut self, most_bytes: usize) -> Self {
         self.changed = None;
         if self.output_text.len() <= most_bytes {
             return self;
         }
         let LeftOut { gaps, run } = self.left_out.take().map(|left_out| *left_out).unwrap_or_default();
-        if let Some((cut, left_out)) = run.and_then(|run| run.cut(&self.output_text, most_bytes)) {
+        if let Some((cut, left_out)) = run.and_then(|run| run.truncate(&self.output_text, most_bytes)) {
             self.output_text = cut;
             self.left_out = LeftOut::from_gaps(left_out.gaps, left_out.run);
             return self;
         }
         let rest = self.rest_note();
         let output = self.output_text.strip_suffix(&rest).unwrap_or(&self.output_text);
-        if let Some((cut, gaps)) = truncated_again(output, most_bytes, &gaps) {
+        if let Some((cut, gaps)) = truncate_again(output, most_bytes, &gaps) {
             self.output_text = format!("{cut}{rest}");
             self.left_out = LeftOut::from_gaps(gaps, None);
         }
@@ -291,13 +291,13 @@ mod tests {
     #[test]
     fn long_output_keeps_its_start_and_end_in_whole_characters() {
         let long = "ä".repeat(10_000);
-        let twice = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(5_001).fitted(1_001);
-        let once = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(1_001);
+        let twice = ToolResult::success(CallId::new("c"), "ReadFile", long.clone()).truncate_to(5_001).truncate_to(1_001);
+        let once = ToolResult::success(CallId::new("c"), "ReadFile", long.clone()).truncate_to(1_001);
         let missing = |result: &ToolResult| result.left_out.as_ref().map(|left_out| left_out.gaps.clone());
         assert!(missing(&once).is_some_and(|gaps| gaps[0] > 8_000), "{:?}", missing(&once));
         assert_eq!(missing(&once).map(|gaps| gaps.len()), missing(&twice).map(|gaps| gaps.len()));
         assert_eq!(twice.output_text.matches("to fit the conversation").count(), 1, "{}", twice.output_text);
-        let result = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(1_001);
+        let result = ToolResult::success(CallId::new("c"), "ReadFile", long.clone()).truncate_to(1_001);
         assert!(
             result.output_text.starts_with(&"ä".repeat(400))
                 && result.output_text.contains(&format!("{}\n[truncated to", "ä".repeat(100)))
@@ -305,10 +305,10 @@ mod tests {
         assert!(result.output_text.contains("truncated 19000 bytes") && result.output_text.len() < 1_200);
         let kept = ToolResult {
             artifact_uris: vec!["artifact:1".to_owned()],
-            ..ToolResult::succeeded(CallId::new("c"), "RunCommand", long.clone())
+            ..ToolResult::success(CallId::new("c"), "RunCommand", long.clone())
         };
-        assert!(kept.fitted(1_001).output_text.contains("read the rest of artifact:1 with ReadFile"));
-        let whole = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(20_000);
+        assert!(kept.truncate_to(1_001).output_text.contains("read the rest of artifact:1 with ReadFile"));
+        let whole = ToolResult::success(CallId::new("c"), "ReadFile", long.clone()).truncate_to(20_000);
         assert_eq!(whole.output_text, long);
     }
 }

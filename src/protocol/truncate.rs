@@ -6,12 +6,12 @@ use std::borrow::Cow;
 const HEAD_PERCENT: usize = 80;
 
 /// Shortens a text to about `most_bytes`: its start, its end, and between them the number of omitted bytes.
-pub fn truncated(text: &str, most_bytes: usize) -> Cow<'_, str> {
-    truncated_with_gap(text, most_bytes).0
+pub fn truncate(text: &str, most_bytes: usize) -> Cow<'_, str> {
+    truncate_with_gap(text, most_bytes).0
 }
 
-/// Shortens a text like `truncated`, and returns the number of omitted bytes, if any.
-pub fn truncated_with_gap(text: &str, most_bytes: usize) -> (Cow<'_, str>, Option<u64>) {
+/// Shortens a text like `truncate`, and returns the number of omitted bytes, if any.
+pub fn truncate_with_gap(text: &str, most_bytes: usize) -> (Cow<'_, str>, Option<u64>) {
     if text.len() <= most_bytes {
         return (Cow::Borrowed(text), None);
     }
@@ -23,7 +23,7 @@ pub fn truncated_with_gap(text: &str, most_bytes: usize) -> (Cow<'_, str>, Optio
 /// Returns the range to omit so that about `most_bytes` remain.
 pub(super) fn middle(text: &str, most_bytes: usize) -> (usize, usize) {
     let head = most_bytes / 100 * HEAD_PERCENT + most_bytes % 100 * HEAD_PERCENT / 100;
-    (cut_before(text, head), cut_after(text, text.len() - (most_bytes - head)))
+    (cut_position_before(text, head), cut_position_after(text, text.len() - (most_bytes - head)))
 }
 
 /// Returns the marker for omitted bytes.
@@ -34,7 +34,7 @@ pub(super) fn gap(bytes: u64) -> String {
 /// Formats a size in units of 1024: `812 bytes`, `10.0 KB`, `2.3 MB`, `1.5 GB`.
 pub fn size(bytes: u64) -> String {
     match bytes {
-        0..1024 => counted(bytes, "byte", "bytes"),
+        0..1024 => format_count(bytes, "byte", "bytes"),
         1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
         1_048_576..1_073_741_824 => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
         _ => format!("{:.1} GB", bytes as f64 / 1_073_741_824.0),
@@ -42,17 +42,17 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// Formats a count: `1 entry`, `3 entries`.
-pub fn counted(number: u64, one: &str, many: &str) -> String {
+pub fn format_count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// Returns the last position up to `at` where the text can be cut. (`str::floor_char_boundary` needs a newer Rust version.)
-pub fn cut_before(text: &str, at: usize) -> usize {
+pub fn cut_position_before(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// Returns the first position from `at` on where the text can be cut.
-pub fn cut_after(text: &str, at: usize) -> usize {
+pub fn cut_position_after(text: &str, at: usize) -> usize {
     (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
@@ -66,15 +66,15 @@ mod tests {
             let text = "a".repeat(length);
             let expected = cut
                 .map_or(text.clone(), |cut| format!("{}\n[... truncated {cut} bytes ...]\n{}", "a".repeat(800), "a".repeat(200)));
-            assert_eq!(truncated(&text, 1000), expected, "{length}");
+            assert_eq!(truncate(&text, 1000), expected, "{length}");
         }
         let letters = "ä".repeat(1000);
-        let cut = truncated(&letters, 1001);
+        let cut = truncate(&letters, 1001);
         assert!(
             cut.starts_with(&format!("{}\n[", "ä".repeat(400))) && cut.ends_with(&format!("]\n{}", "ä".repeat(100))),
             "{cut}"
         );
-        assert_eq!(truncated("abc", 0), "\n[... truncated 3 bytes ...]\n");
+        assert_eq!(truncate("abc", 0), "\n[... truncated 3 bytes ...]\n");
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn cuts_never_split_a_character() {
         let text = "aé→";
-        assert_eq!([0, 1, 2, 3, 4, 5, 6, 9].map(|at| cut_before(text, at)), [0, 1, 1, 3, 3, 3, 6, 6]);
-        assert_eq!([0, 1, 2, 3, 4, 5, 6, 9].map(|at| cut_after(text, at)), [0, 1, 3, 3, 6, 6, 6, 6]);
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 9].map(|at| cut_position_before(text, at)), [0, 1, 1, 3, 3, 3, 6, 6]);
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 9].map(|at| cut_position_after(text, at)), [0, 1, 3, 3, 6, 6, 6, 6]);
     }
 }

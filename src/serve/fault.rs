@@ -88,7 +88,7 @@ impl Fault {
         Self { code, message: message.into(), data: None }
     }
 
-    pub(crate) fn with(self, data: Value) -> Self {
+    pub(crate) fn with_data(self, data: Value) -> Self {
         Self { data: Some(data), ..self }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) struct Request {
 
 /// An error, and the ID of its request.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RequestError {
     pub id: Id,
     pub fault: Fault,
 }
@@ -48,13 +48,13 @@ pub(crate) struct Refused {
 /// The content of a line.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    One(Result<Request, Refused>),
-    Batch(Vec<Result<Request, Refused>>),
+    One(Result<Request, RequestError>),
+    Batch(Vec<Result<Request, RequestError>>),
 }
 
 impl Incoming {
     pub(crate) fn read(line: &[u8]) -> Self {
-        let refused = |code, message: String| Self::One(Err(Refused { id: Id::null(), fault: Fault::new(code, message) }));
+        let refused = |code, message: String| Self::One(Err(RequestError { id: Id::null(), fault: Fault::new(code, message) }));
         let text = match std::str::from_utf8(line) {
             Ok(text) => text,
             Err(error) => {
@@ -86,24 +86,24 @@ impl Incoming {
 /// The raw members of a request.
 #[derive(Deserialize)]
 struct Members<'a> {
-    #[serde(borrow, default, deserialize_with = "given")]
+    #[serde(borrow, default, deserialize_with = "read_optional")]
     jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "given")]
+    #[serde(borrow, default, deserialize_with = "read_optional")]
     id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "given")]
+    #[serde(borrow, default, deserialize_with = "read_optional")]
     method: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "given")]
+    #[serde(borrow, default, deserialize_with = "read_optional")]
     params: Option<&'a RawValue>,
 }
 
 /// Reads an optional member; `null` counts as given.
-fn given<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+fn read_optional<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 impl Request {
-    fn read(message: &RawValue) -> Result<Self, Refused> {
-        let invalid = |id: Option<&RawValue>, message: String| Refused {
+    fn read(message: &RawValue) -> Result<Self, RequestError> {
+        let invalid = |id: Option<&RawValue>, message: String| RequestError {
             id: id.map_or_else(Id::null, Id::from_raw),
             fault: Fault::new(FaultCode::InvalidRequest, message),
         };
@@ -127,12 +127,12 @@ impl Request {
             Some(Ok(Value::Array(_))) => {
                 let fault =
                     Fault::new(FaultCode::InvalidParams, format!("the parameters of `{method}` are named; send an object"));
-                return Err(Refused { id: id.map_or_else(Id::null, Id::from_raw), fault });
+                return Err(RequestError { id: id.map_or_else(Id::null, Id::from_raw), fault });
             }
             Some(Ok(_)) => return Err(invalid(id, "`params` must be an object".to_owned())),
             Some(Err(error)) => {
                 let fault = Fault::new(FaultCode::InvalidParams, format!("invalid parameters for `{method}`: {error}"));
-                return Err(Refused { id: id.map_or_else(Id::null, Id::from_raw), fault });
+                return Err(RequestError { id: id.map_or_else(Id::null, Id::from_raw), fault });
             }
         };
         Ok(Self { id: id.map(Id::from_raw), method, params })

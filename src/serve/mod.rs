@@ -9,7 +9,7 @@ mod patches;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use connection::{Act, ClientConnection, OpenedSession, OpeningRequest};
+pub(crate) use connection::{ClientConnection, ConnectionAction, OpenedSession, OpeningRequest};
 pub(crate) use fault::{Fault, FaultCode};
 pub(crate) use lines::{LINE_BYTES, Line, Lines};
 pub(crate) use message::Outgoing;

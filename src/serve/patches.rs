@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Returns the changes, those that wait for approval first.
 pub(crate) fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: ChangedFiles, workspace: &Path) -> PatchPreview {
-    let mut files: Vec<Patch> = pending.flat_map(|approval| proposed(approval, workspace)).collect();
+    let mut files: Vec<Patch> = pending.flat_map(|approval| split_proposal(approval, workspace)).collect();
     files.extend(changed.files.into_iter().map(|file| Patch {
         path: file.path,
         status: match file.status {
@@ -28,7 +28,7 @@ pub(crate) fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: 
 }
 
 /// Splits a proposal into its files, with one diff each if they can be told apart.
-fn proposed(approval: &Approval, workspace: &Path) -> Vec<Patch> {
+fn split_proposal(approval: &Approval, workspace: &Path) -> Vec<Patch> {
     let proposal = &approval.proposal;
     let patch = |path: String, diff: String| Patch {
         path,

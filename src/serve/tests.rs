@@ -3,7 +3,7 @@
 mod page;
 
 use super::lines::LINE_BYTES;
-use super::{Act, ClientConnection, Fault, FaultCode, Line, Lines, OpenedSession};
+use super::{ClientConnection, ConnectionAction, Fault, FaultCode, Line, Lines, OpenedSession};
 use crate::protocol::{
     Command, Elicitation, ElicitationAnswer, ElicitationKind, Event, EventKind, Failure, FailureKind, HostCommand, PlannedStep,
     PolicyLayer, QuestionOption, SessionId, SessionStatus, StepId, StepStatus, TaskId, TaskState, TaskStatus, WorkspaceId,
@@ -17,20 +17,24 @@ fn line(text: &str) -> Line {
 }
 
 /// Returns the messages as the client reads them.
-fn sent(acts: &[Act]) -> Vec<Value> {
-    let message = |act: &Act| match act {
-        Act::Send(message) => Some(serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()),
-        Act::Open(_) | Act::Do(_) | Act::DoInHost(_) | Act::Ask(_) | Act::End => None,
+fn sent(acts: &[ConnectionAction]) -> Vec<Value> {
+    let message = |act: &ConnectionAction| match act {
+        ConnectionAction::Send(message) => Some(serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()),
+        ConnectionAction::Open(_)
+        | ConnectionAction::Do(_)
+        | ConnectionAction::DoInHost(_)
+        | ConnectionAction::Ask(_)
+        | ConnectionAction::End => None,
     };
     acts.iter().filter_map(message).collect()
 }
 
-fn done_in_host(acts: &[Act]) -> Vec<&HostCommand> {
-    acts.iter().filter_map(|act| if let Act::DoInHost(command) = act { Some(command) } else { None }).collect()
+fn done_in_host(acts: &[ConnectionAction]) -> Vec<&HostCommand> {
+    acts.iter().filter_map(|act| if let ConnectionAction::DoInHost(command) = act { Some(command) } else { None }).collect()
 }
 
-fn done(acts: &[Act]) -> Vec<&Command> {
-    acts.iter().filter_map(|act| if let Act::Do(command) = act { Some(command) } else { None }).collect()
+fn done(acts: &[ConnectionAction]) -> Vec<&Command> {
+    acts.iter().filter_map(|act| if let ConnectionAction::Do(command) = act { Some(command) } else { None }).collect()
 }
 
 #[track_caller]
@@ -63,8 +67,8 @@ fn mark() -> Event {
 /// Returns a desk with a running session.
 fn live() -> ClientConnection {
     let mut desk = ClientConnection::default();
-    assert!(matches!(&desk.line(line(HELLO))[..], [Act::Open(_)]));
-    assert!(!desk.takes_lines(), "one after the other");
+    assert!(matches!(&desk.line(line(HELLO))[..], [ConnectionAction::Open(_)]));
+    assert!(!desk.can_take_line(), "one after the other");
     let opened = OpenedSession {
         session_id: SessionId::new("s"),
         workspace_id: WorkspaceId::new("ws"),
@@ -77,7 +81,7 @@ fn live() -> ClientConnection {
         resumed: false,
         notices: Vec::new(),
     };
-    desk.opened(Ok(opened));
+    desk.on_opened(Ok(opened));
     desk.event(event(EventKind::StateChanged { session_status: SessionStatus::Running, task: None }));
     let answered = sent(&desk.event(mark()));
     assert_eq!(
@@ -115,7 +119,7 @@ fn request_ids_are_returned_verbatim() {
     let mut desk = ClientConnection::default();
     for id in ["1", "-0.50", "\"a\\u00e9\"", "null", "true", "[1, 2]", "{\"a\": 1}", "123456789012345678901234567890"] {
         let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"GetSessionState"}}"#);
-        let [Act::Send(message)] = &desk.line(line(&request))[..] else { panic!("{id}") };
+        let [ConnectionAction::Send(message)] = &desk.line(line(&request))[..] else { panic!("{id}") };
         let text = serde_json::to_string(message).unwrap();
         assert!(text.starts_with(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32001,"#)), "{text}");
     }
@@ -195,9 +199,9 @@ fn shutdown_cancels_the_running_task_and_quits_once() {
     assert_eq!(quits, 1);
     let told = sent(&desk.event(state(SessionStatus::Completed, TaskStatus::Idle)));
     assert_eq!(told[0]["params"]["payload"]["sessionStatus"], "SESSION_CANCELLED");
-    let acts = desk.session_over();
+    let acts = desk.on_session_end();
     assert_eq!(sent(&acts)[0], json!({"jsonrpc": "2.0", "id": 3, "result": {"status": "SESSION_CANCELLED"}}));
-    assert!(matches!(acts.last(), Some(Act::End)));
+    assert!(matches!(acts.last(), Some(ConnectionAction::End)));
 }
 
 #[test]
@@ -208,7 +212,10 @@ fn only_the_paused_session_can_be_resumed_in_place() {
     desk.event(state(SessionStatus::Paused, TaskStatus::TaskRunning));
     assert_eq!(answer(&mut desk, &resume("t"))["error"]["code"], -32002);
     let acts = desk.line(line(&resume("s")));
-    assert!(matches!(acts[..], [.., Act::DoInHost(HostCommand::Resume), Act::Do(Command::ShowBudget)]), "{acts:?}");
+    assert!(
+        matches!(acts[..], [.., ConnectionAction::DoInHost(HostCommand::Resume), ConnectionAction::Do(Command::ShowBudget)]),
+        "{acts:?}"
+    );
     desk.event(state(SessionStatus::Running, TaskStatus::WaitingForLlm));
     let answered = sent(&desk.event(mark()));
     assert_eq!(answered[0]["result"]["sessionStatus"], "SESSION_RUNNING");
@@ -357,10 +364,10 @@ fn questions_of_the_model_wait_for_the_client_and_are_answered_once() {
 fn a_session_can_be_opened_after_a_failed_attempt() {
     let mut desk = ClientConnection::default();
     desk.line(line(HELLO));
-    let acts = desk.opened(Err(Fault::new(FaultCode::PolicyInvalid, "expired")));
+    let acts = desk.on_opened(Err(Fault::new(FaultCode::PolicyInvalid, "expired")));
     assert_eq!(sent(&acts)[0]["error"]["code"], -32005);
-    assert!(desk.takes_lines());
-    assert!(matches!(&desk.line(line(HELLO))[..], [Act::Open(_)]));
+    assert!(desk.can_take_line());
+    assert!(matches!(&desk.line(line(HELLO))[..], [ConnectionAction::Open(_)]));
 }
 
 #[test]
@@ -374,7 +381,7 @@ fn a_session_whose_end_cannot_be_saved_fails_with_the_reason() {
     let ended = || {
         event(EventKind::SessionCompleted { task_count: 1, total_tokens: 7, cost_usd: None, duration_ms: 3, tools: Vec::new() })
     };
-    let named = |acts: &[Act]| {
+    let named = |acts: &[ConnectionAction]| {
         let told = sent(acts).remove(0);
         (told["method"].as_str().unwrap_or_default().to_owned(), told["params"].clone())
     };

@@ -1,6 +1,6 @@
 //! Changes of a call of the open step, as its records make them.
 
-use crate::ports::Edited;
+use crate::ports::EditedCommand;
 use crate::protocol::{Action, Approval, CallHooks, Decision, Proposal, Resolution, ToolCall, ToolResult};
 
 /// The change that a record made to a call.
@@ -40,7 +40,7 @@ pub(crate) enum CallChange<'r> {
     PreviewDropped,
     Started {
         rule: &'r str,
-        edited: Option<&'r Edited>,
+        edited: Option<&'r EditedCommand>,
     },
     /// Ended, after the sandbox blocked something.
     Blocked,

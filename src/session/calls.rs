@@ -1,7 +1,7 @@
 //! The calls of the open step: their progress, and the user's decisions about them.
 
 use super::CallChange;
-use crate::ports::{Edited, Record};
+use crate::ports::{EditedCommand, Record};
 use crate::protocol::{
     Amendment, Approval, CallHooks, CallId, Decision, Message, Part, PlaceChange, Proposal, Resolution, ToolCall, ToolResult,
 };
@@ -15,9 +15,9 @@ pub(crate) struct OpenCall {
     pub call: Option<ToolCall>,
     pub stage: CallStage,
     /// The call as it was first planned.
-    pub planned: Option<Edited>,
+    pub planned: Option<EditedCommand>,
     /// The call as the user edited it, once it ran in that form.
-    pub edited: Option<Edited>,
+    pub edited: Option<EditedCommand>,
     /// True if the call started as edited and was not renewed since.
     pub runs_edited: bool,
     /// The last one-line summary, such as `$ cargo test`.
@@ -264,7 +264,7 @@ impl Calls {
             Some(place) => &mut self.0[place],
             None => self.add(id, &call.tool_name),
         };
-        open.planned = Some(Edited { summary: summary.clone(), actions: actions.clone() });
+        open.planned = Some(EditedCommand { summary: summary.clone(), actions: actions.clone() });
         open.summary.clone_from(summary);
         open.changes = *changes;
         open.proposal = proposal.clone().filter(|_| *changes);
@@ -283,7 +283,7 @@ impl Calls {
         });
     }
 
-    fn start(&mut self, id: &CallId, places: &[PlaceChange], told: Option<&String>, edited: Option<&Edited>) {
+    fn start(&mut self, id: &CallId, places: &[PlaceChange], told: Option<&String>, edited: Option<&EditedCommand>) {
         if !self.0.iter().any(|call| call.tool_call_id == *id) {
             self.add(id, "");
         }

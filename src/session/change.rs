@@ -1,16 +1,16 @@
 //! Changes: the effect of each record of a journal on its session, in the order of the journal.
 
-use super::{CallChange, ModelChoice, OpenCall, RewindEffect, Spent};
+use super::{CallChange, Expense, ModelChoice, OpenCall, RewindEffect};
 use crate::ports::TaskEnd;
 use crate::protocol::{
-    AssumedPrice, BudgetLimit, CallId, Compaction, Failure, Message, MessageId, Mode, RewindScope, RewindTarget, Rewound, StepId,
-    StopReason, TaskId, ToolCall, Waiting,
+    AssumedPrice, BudgetLimit, CallId, Compaction, Failure, Message, MessageId, Mode, QueuedMessage, RewindScope, RewindTarget,
+    Rewound, StepId, StopReason, TaskId, ToolCall,
 };
 use std::path::PathBuf;
 
 /// The outcome of one record.
 #[derive(Debug)]
-pub(crate) struct Applied<'r> {
+pub(crate) struct AppliedRecord<'r> {
     /// The text of a response that broke off before this record, and the reason.
     pub interrupted: Option<(String, &'r str)>,
     /// The calls of the step that this record ends, with or without results.
@@ -43,7 +43,7 @@ pub(crate) enum Change<'r> {
         stop_reason: StopReason,
         latency_ms: u64,
         model: &'r str,
-        spent: Spent,
+        spent: Expense,
     },
     StepCompleted {
         message: &'r Message,
@@ -61,7 +61,7 @@ pub(crate) enum Change<'r> {
     Continued,
     /// A request that left no response in the conversation.
     Spent {
-        spent: Spent,
+        spent: Expense,
         payer: Payer<'r>,
     },
     Compacted {
@@ -69,7 +69,7 @@ pub(crate) enum Change<'r> {
         message: &'r Message,
         verbatim: &'r [MessageId],
         compaction: &'r Compaction,
-        spent: Spent,
+        spent: Expense,
     },
     CompactionUndone {
         /// Tokens before the compaction; absent if the journal has none to undo.
@@ -92,7 +92,7 @@ pub(crate) enum Change<'r> {
         price: AssumedPrice,
     },
     QueueChanged {
-        prompts: &'r [Waiting],
+        prompts: &'r [QueuedMessage],
     },
     Call {
         tool_call_id: &'r CallId,

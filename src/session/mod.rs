@@ -23,12 +23,12 @@ pub(crate) use call_change::CallChange;
 #[cfg(test)]
 pub(crate) use calls::CallDenial;
 pub(crate) use calls::{CallStage, OpenCall};
-pub(crate) use change::{Applied, Change, Payer};
+pub(crate) use change::{AppliedRecord, Change, Payer};
 pub(crate) use model_choice::ModelChoice;
-pub(crate) use records::{begins_step, plans_call};
-pub(crate) use response::Parts;
+pub(crate) use records::{plans_call, starts_step};
+pub(crate) use response::ResponseParts;
 pub(crate) use rewinds::RewindEffect;
 pub(crate) use state::{Mandate, SessionState};
 pub(crate) use status::SessionStatus;
-pub(crate) use tally::{Spent, Tally, TallyCounter, TallyEntry, Totals};
+pub(crate) use tally::{Expense, Tally, TallyCounter, TallyEntry, Totals};
 pub(crate) use task::{TaskProgress, TaskStage};

@@ -34,7 +34,7 @@ fn starts_or_ends_step(record: &Record) -> bool {
 }
 
 /// Returns true if a stored record starts a step or a task, so that the records before it can be shown without it.
-pub(crate) fn begins_step(json: &[u8]) -> bool {
+pub(crate) fn starts_step(json: &[u8]) -> bool {
     is_named(json, "step_started") || is_named(json, "task_started")
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn status_after(record: &Record) -> Option<SessionStatus> {
 /// Returns the first line of a prompt or of a command of the user, without control characters.
 pub(crate) fn title(record: &Record) -> Option<String> {
     let text = match record {
-        Record::TaskStarted { prompt, .. } => prompt.typed().to_owned(),
+        Record::TaskStarted { prompt, .. } => prompt.typed_text().to_owned(),
         Record::OwnStarted { call, .. } => format!("! {}", command_line(call)),
         _ => return None,
     };

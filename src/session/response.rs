@@ -4,9 +4,9 @@ use crate::protocol::{Message, StopReason};
 
 /// The parts before the last one.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Parts(String);
+pub(crate) struct ResponseParts(String);
 
-impl Parts {
+impl ResponseParts {
     /// Returns true if the model is asked to continue a response with this stop reason.
     pub(crate) fn continues(stop_reason: StopReason) -> bool {
         matches!(stop_reason, StopReason::MaxTokens | StopReason::PauseTurn)
@@ -22,7 +22,7 @@ impl Parts {
     }
 
     /// Returns the whole text, including the last part.
-    pub(crate) fn with(&self, last: &str) -> String {
+    pub(crate) fn full_text(&self, last: &str) -> String {
         [&self.0, last].concat()
     }
 }

@@ -37,7 +37,7 @@ impl Rewinds {
     /// Adds a prompt. The rewinds before it can no longer be undone.
     pub(crate) fn add(&mut self, prompt: &Message) {
         self.undoable.clear();
-        let line = prompt.typed().lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
+        let line = prompt.typed_text().lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
         self.prompts.push(Prompt { message_id: prompt.message_id.clone(), task_id: prompt.task_id.clone(), line });
     }
 
@@ -55,14 +55,14 @@ impl Rewinds {
             return RewindEffect::None;
         }
         let conversation = rewound.scope.conversation();
-        let place = from.filter(|_| conversation).map(|from| self.place(from, &rewound.target));
+        let place = from.filter(|_| conversation).map(|from| self.prompt_index(from, &rewound.target));
         let prompts = self.prompts.split_off(place.unwrap_or(self.prompts.len()));
         self.undoable.push(prompts.clone());
         if conversation { RewindEffect::Cut { from, prompts } } else { RewindEffect::Files }
     }
 
     /// Returns the index of the first prompt that is removed. A rewind into a task keeps the prompt of that task.
-    fn place(&self, from: &MessageId, target: &RewindTarget) -> usize {
+    fn prompt_index(&self, from: &MessageId, target: &RewindTarget) -> usize {
         let of_message = self.prompts.iter().position(|prompt| prompt.message_id == *from);
         let of_task = || match target {
             RewindTarget::Before { task_id, .. } => {

@@ -4,11 +4,11 @@ use super::calls::Calls;
 use super::rewinds::{Prompt, Rewinds};
 use super::task::{Steps, TaskProgress, TaskStage};
 use super::{
-    Applied, Change, ModelChoice, OpenCall, Parts, Payer, RewindEffect, SessionStatus, Spent, Tally, TallyCounter, TallyEntry,
-    Totals, records,
+    AppliedRecord, Change, Expense, ModelChoice, OpenCall, Payer, ResponseParts, RewindEffect, SessionStatus, Tally,
+    TallyCounter, TallyEntry, Totals, records,
 };
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{Action, CallId, Failure, HistorySum, Mode, PlannedStep, PolicyLayer, StepId, ToolUses, Waiting};
+use crate::protocol::{Action, CallId, Failure, HistorySum, Mode, PlannedStep, PolicyLayer, QueuedMessage, StepId, ToolUses};
 
 /// The reason why a response broke off, if no record gives one.
 const PROCESS_ENDED: &str = "aye exited here";
@@ -35,7 +35,7 @@ pub(crate) struct SessionState {
     pub task_totals: Totals,
     pub tool_uses: ToolUses,
     /// The messages in the queue.
-    pub queue: Vec<Waiting>,
+    pub queue: Vec<QueuedMessage>,
     /// The steps that the model planned for the last task.
     pub planned_steps: Vec<PlannedStep>,
     /// Actions that the approved plan of the running task names.
@@ -69,7 +69,7 @@ pub(crate) struct SessionState {
     partial: String,
     /// Bytes of that text that no record of a request counts.
     uncounted_bytes: usize,
-    parts: Parts,
+    parts: ResponseParts,
     response: String,
 }
 
@@ -83,10 +83,10 @@ impl SessionState {
     }
 
     /// Applies one record, in the order of the journal.
-    pub(crate) fn apply<'r>(&mut self, record: &'r Record) -> Applied<'r> {
+    pub(crate) fn apply<'r>(&mut self, record: &'r Record) -> AppliedRecord<'r> {
         self.records += 1;
         if !self.tally.add(&TallyEntry::from(record)) {
-            return Applied { interrupted: None, closed: Vec::new(), change: Change::Repeated };
+            return AppliedRecord { interrupted: None, closed: Vec::new(), change: Change::Repeated };
         }
         self.is_compacting =
             matches!(record, Record::CompactionStarted { .. }) || self.is_compacting && records::may_follow_compaction(record);
@@ -99,7 +99,7 @@ impl SessionState {
         if self.title.is_none() {
             self.title = records::title(record);
         }
-        Applied { interrupted, closed, change: self.change(record) }
+        AppliedRecord { interrupted, closed, change: self.change(record) }
     }
 
     /// Returns the streamed text that broke off, if the record shows that it did.
@@ -191,8 +191,8 @@ impl SessionState {
 
     fn change_call<'r>(&mut self, record: &'r Record) -> Change<'r> {
         match record {
-            Record::ApprovalRequested { .. } => self.steps.enter(TaskStage::Waiting),
-            Record::Decided { .. } => self.steps.enter(TaskStage::Running),
+            Record::ApprovalRequested { .. } => self.steps.set_stage(TaskStage::Waiting),
+            Record::Decided { .. } => self.steps.set_stage(TaskStage::Running),
             Record::Finished { result, latency_ms } => {
                 self.tool_uses.note(&result.tool_name, result.status, *latency_ms);
                 if let Some(steps) = PlannedStep::list_in(result) {
@@ -212,7 +212,7 @@ impl SessionState {
             Record::TaskStarted { prompt, max_steps } => {
                 (self.pause, self.is_unfinished) = (None, true);
                 self.task_totals = Totals::default();
-                (self.parts, self.response) = (Parts::default(), String::new());
+                (self.parts, self.response) = (ResponseParts::default(), String::new());
                 self.planned_steps.clear();
                 self.mandate = Mandate::default();
                 self.rewinds.add(prompt);
@@ -229,7 +229,7 @@ impl SessionState {
             Record::Stopping { .. } => Change::Stopping,
             Record::Paused { failure } => {
                 self.pause = Some(failure.clone());
-                self.steps.enter(TaskStage::Paused);
+                self.steps.set_stage(TaskStage::Paused);
                 Change::Paused { failure }
             }
             Record::Continued => {
@@ -259,10 +259,10 @@ impl SessionState {
                 Change::StepCompleted { message, step_count: *step_count }
             }
             Record::Answer { message, usage, stop_reason, latency_ms, model, cost_usd, estimated } => {
-                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                let spent = Expense { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
                 self.task_totals.add(spent);
                 self.asked_model.clone_from(model);
-                self.response = self.parts.with(&message.text());
+                self.response = self.parts.full_text(&message.text());
                 self.parts.note(message, *stop_reason);
                 self.calls.request(message.tool_calls());
                 self.steps.answer(message, *stop_reason);
@@ -276,21 +276,21 @@ impl SessionState {
     fn change_context<'r>(&mut self, record: &'r Record) -> Change<'r> {
         match record {
             Record::Wasted { usage, cost_usd, estimated, .. } => {
-                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                let spent = Expense { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
                 self.task_totals.add(spent);
                 Change::Spent { spent, payer: Payer::FailedRequest }
             }
             Record::Sampled { server, usage, cost_usd, estimated } => {
-                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                let spent = Expense { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
                 self.task_totals.add(spent);
                 Change::Spent { spent, payer: Payer::Server(server) }
             }
             Record::Reviewed { usage, cost_usd, estimated } => {
-                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                let spent = Expense { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
                 Change::Spent { spent, payer: Payer::Review }
             }
             Record::Compacted { until, message, compaction, verbatim, usage, cost_usd, estimated } => {
-                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                let spent = Expense { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
                 self.task_totals.add(spent);
                 self.compactions.push(compaction.tokens_before);
                 Change::Compacted { until, message, verbatim, compaction, spent }
@@ -317,7 +317,7 @@ impl SessionState {
             Record::PolicyInForce { layers, mode } => {
                 self.policy = Some(layers.clone());
                 self.mode = mode.or(self.mode);
-                self.policy_bundle_version = PolicyLayer::version_of(layers);
+                self.policy_bundle_version = PolicyLayer::combined_version(layers);
                 Change::PolicyChanged { mode: *mode }
             }
             _ => Change::None,

@@ -14,7 +14,7 @@ const RECENT_MESSAGES: usize = 3;
 
 /// Tokens and cost of one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Spent {
+pub(crate) struct Expense {
     pub usage: Usage,
     /// Cost in US dollars; absent if the price is unknown.
     pub cost_usd: Option<f64>,
@@ -35,8 +35,8 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    pub(crate) fn add(&mut self, spent: Spent) {
-        let Spent { usage, cost_usd, estimated } = spent;
+    pub(crate) fn add(&mut self, spent: Expense) {
+        let Expense { usage, cost_usd, estimated } = spent;
         self.usage += usage;
         self.estimated |= estimated;
         self.unpriced |= cost_usd.is_none() && usage != Usage::default();
@@ -46,8 +46,8 @@ impl Totals {
     }
 
     /// Returns the sum as a single expense.
-    pub(crate) fn spent(&self) -> Spent {
-        Spent { usage: self.usage, cost_usd: self.cost_usd, estimated: self.estimated }
+    pub(crate) fn as_expense(&self) -> Expense {
+        Expense { usage: self.usage, cost_usd: self.cost_usd, estimated: self.estimated }
     }
 
     /// Adds another sum.
@@ -85,7 +85,7 @@ pub(crate) struct Tally {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TallyEntry<'a> {
     step: Step,
-    spent: Option<Spent>,
+    spent: Option<Expense>,
     /// The ID of the message that it adds to the conversation.
     message_id: Option<Cow<'a, str>>,
     model: Option<Cow<'a, str>>,
@@ -98,7 +98,7 @@ impl TallyEntry<'_> {
     }
 
     /// Returns the usage of a request; `None` for other records.
-    pub(crate) fn spent(&self) -> Option<Spent> {
+    pub(crate) fn expense(&self) -> Option<Expense> {
         self.spent
     }
 
@@ -195,7 +195,7 @@ impl<'a> From<&'a Record> for TallyEntry<'a> {
             | Record::Sampled { usage, cost_usd, estimated, .. }
             | Record::Reviewed { usage, cost_usd, estimated }
             | Record::Compacted { usage, cost_usd, estimated, .. } => {
-                Some(Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated })
+                Some(Expense { usage: *usage, cost_usd: *cost_usd, estimated: *estimated })
             }
             _ => None,
         };
@@ -291,7 +291,7 @@ impl<'a> TallyEntry<'a> {
             "answer" | "steered" => (Step::Other, true),
             _ => (Step::Other, false),
         };
-        let spent = usage.map(|usage| Spent { usage, cost_usd, estimated });
+        let spent = usage.map(|usage| Expense { usage, cost_usd, estimated });
         let message_id = message.filter(|_| adds_message).map(|message| Cow::Owned(message.message_id.to_string()));
         let is_answer = record == "answer";
         let model = match record.as_ref() {

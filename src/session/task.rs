@@ -120,7 +120,7 @@ impl Steps {
 
     pub(crate) fn end_task(&mut self, end: &TaskEnd, step_count: u32) {
         self.complete(step_count);
-        self.enter(end.into());
+        self.set_stage(end.into());
         self.is_answered = false;
         // The last response of a completed task is a step without calls.
         if let Some((step, _)) = self.current.take().filter(|(_, count)| *count <= step_count) {
@@ -133,7 +133,7 @@ impl Steps {
         if self.task.as_ref().is_some_and(|task| matches!(task.stage, TaskStage::Failed | TaskStage::Cancelled)) {
             self.add_steps();
         }
-        self.enter(TaskStage::Running);
+        self.set_stage(TaskStage::Running);
     }
 
     pub(crate) fn import(&mut self, step_count: u32, cursor: Option<&StepId>) {
@@ -143,7 +143,7 @@ impl Steps {
         self.complete(step_count);
     }
 
-    pub(crate) fn enter(&mut self, stage: TaskStage) {
+    pub(crate) fn set_stage(&mut self, stage: TaskStage) {
         if let Some(task) = &mut self.task {
             task.stage = stage;
         }

@@ -68,7 +68,7 @@ fn started(id: &str) -> Record {
 }
 
 fn finished(id: &str) -> Record {
-    Record::Finished { result: ToolResult::succeeded(CallId::new(id), "RunCommand", "ok"), latency_ms: 3 }
+    Record::Finished { result: ToolResult::success(CallId::new(id), "RunCommand", "ok"), latency_ms: 3 }
 }
 
 fn decided(id: &str, decision: Decision) -> Record {
@@ -128,7 +128,7 @@ fn any_record() -> impl Strategy<Value = Record> {
             step_count,
             message: message(id, Role::Tool, Vec::new()),
         }),
-        Just(Record::Queue { prompts: vec![Waiting { id: 1, text: "next".to_owned(), steer: false }] }),
+        Just(Record::Queue { prompts: vec![QueuedMessage { id: 1, text: "next".to_owned(), steer: false }] }),
         Just(Record::Queue { prompts: Vec::new() }),
         Just(partial("so ")),
         Just(Record::AnswerDiscarded { step_id: StepId::new("step_1"), reason: "cut".to_owned() }),
@@ -214,7 +214,8 @@ fn a_review_counts_for_the_session_and_for_none_of_its_tasks() {
 
 #[test]
 fn a_session_is_done_when_its_task_is_completed_and_the_queue_is_empty() {
-    let queue = |count: usize| Record::Queue { prompts: vec![Waiting { id: 1, text: "y".to_owned(), steer: false }; count] };
+    let queue =
+        |count: usize| Record::Queue { prompts: vec![QueuedMessage { id: 1, text: "y".to_owned(), steer: false }; count] };
     for (records, done) in [
         (vec![], true),
         (vec![prompt(1, "x")], false),

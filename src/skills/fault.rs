@@ -21,7 +21,7 @@ impl Fault {
     }
 
     /// Returns the fault with its file and line: `.claude/skills/pdf/SKILL.md:3: …`.
-    pub(crate) fn located(&self, file: &str) -> String {
+    pub(crate) fn with_file(&self, file: &str) -> String {
         match self.line {
             Some(line) => format!("{file}:{line}: {}", self.message),
             None => format!("{file}: {}", self.message),

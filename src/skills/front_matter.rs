@@ -66,14 +66,14 @@ pub(crate) fn parse(text: &str) -> Result<Document<'_>, Fault> {
 }
 
 /// Returns the line in the file of a position in the front matter, which begins in the second line.
-fn line_of(span: Span) -> usize {
+fn line_number(span: Span) -> usize {
     span.start.line() + 1
 }
 
 fn next<'a>(events: &mut Events<'a>) -> Result<Option<(Event<'a>, Span)>, Fault> {
     match events.next().transpose() {
         Ok(Some((Event::Alias(_), span))) => {
-            Err(Fault::at(line_of(span), "aliases such as `*name` are not supported; write the value out"))
+            Err(Fault::at(line_number(span), "aliases such as `*name` are not supported; write the value out"))
         }
         Ok(event) => Ok(event),
         Err(error) => {
@@ -94,12 +94,12 @@ fn entries(header: &str) -> Result<Vec<Entry>, Fault> {
             Some((Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing, _)) => {}
             Some((Event::Scalar(text, ..), _)) if text.is_empty() => {}
             Some((_, span)) => {
-                return Err(Fault::at(line_of(span), "the front matter is not a list of keys in the form `key: value`"));
+                return Err(Fault::at(line_number(span), "the front matter is not a list of keys in the form `key: value`"));
             }
         }
     }
     while let Some((event, span)) = next(&mut events)? {
-        let line = line_of(span);
+        let line = line_number(span);
         match event {
             Event::MappingEnd => break,
             Event::Scalar(key, ..) => {
@@ -158,7 +158,7 @@ fn skip(events: &mut Events<'_>) -> Result<(), Fault> {
             break;
         }
         if depth > MAX_DEPTH {
-            return Err(Fault::at(line_of(span), format!("more than {MAX_DEPTH} nested values")));
+            return Err(Fault::at(line_number(span), format!("more than {MAX_DEPTH} nested values")));
         }
     }
     Ok(())

@@ -161,8 +161,8 @@ impl Fields {
     }
 
     fn finish(mut self, directory: &str, body: &str) -> ReadManifest {
-        let name = self.checked_name(directory);
-        let description = self.checked_description();
+        let name = self.take_name(directory);
+        let description = self.take_description();
         let body = body.trim().to_owned();
         if body.is_empty() {
             self.warnings.push(Fault::general("the skill has no instructions after its front matter"));
@@ -183,7 +183,7 @@ impl Fields {
         ReadManifest { manifest, errors: self.errors, warnings: self.warnings }
     }
 
-    fn checked_name(&mut self, directory: &str) -> String {
+    fn take_name(&mut self, directory: &str) -> String {
         match self.name.take() {
             None => {
                 let message = format!("`name` is missing; add `name: {directory}`");
@@ -201,7 +201,7 @@ impl Fields {
         directory.to_owned()
     }
 
-    fn checked_description(&mut self) -> String {
+    fn take_description(&mut self) -> String {
         let Some((description, line)) = self.description.take() else {
             let message = "`description` is missing; say what the skill does and when to use it";
             self.errors.push(Fault::at(1, message));
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(manifest.allowed_tools.unwrap(), ["Read", "Bash(git log:*)", "Grep"]);
         assert_eq!((manifest.for_model, manifest.for_user), (false, true));
         assert_eq!(manifest.body, "# Forms\n\nDo it.");
-        let warnings: Vec<String> = read.warnings.iter().map(|fault| fault.located("f")).collect();
+        let warnings: Vec<String> = read.warnings.iter().map(|fault| fault.with_file("f")).collect();
         assert_eq!(warnings, ["f:11: `model` has no effect in aye", "f:12: unknown key `frobs`"]);
     }
 
@@ -309,11 +309,11 @@ mod tests {
             ("name: pdf\ndescription: x\nuser-invocable: maybe", "f:4: `user-invocable` must be true or false"),
         ] {
             let read = read(&format!("---\n{header}\n---\nx"));
-            let errors: Vec<String> = read.errors.iter().map(|fault| fault.located("f")).collect();
+            let errors: Vec<String> = read.errors.iter().map(|fault| fault.with_file("f")).collect();
             assert!(read.manifest.is_none() && errors[0].starts_with(part), "{header}: {errors:?}");
         }
         let read = Manifest::read("pdf", b"---\nname: pdf\n\xff\n---\n");
-        assert_eq!(read.errors[0].located("f"), "f:3: the file is not valid UTF-8");
+        assert_eq!(read.errors[0].with_file("f"), "f:3: the file is not valid UTF-8");
     }
 
     #[test]

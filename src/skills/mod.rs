@@ -17,7 +17,7 @@ pub(crate) use fault::Fault;
 pub(crate) use front_matter::{Document, Entry, Value, parse};
 pub(crate) use manifest::split_tools;
 pub(crate) use origin::Origin;
-pub(crate) use set::{Reach, SkillSet};
+pub(crate) use set::{SkillFolders, SkillSet};
 pub(crate) use skill::Skill;
 
 /// Name of the file with the instructions of a skill.

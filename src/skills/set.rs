@@ -4,7 +4,7 @@ use super::candidate::{Candidate, Contents, Folder, FolderContents, MAX_SKILLS};
 use super::fault::Fault;
 use super::manifest::{Manifest, ReadManifest};
 use super::origin::Origin;
-use super::skill::{Pinned, Skill};
+use super::skill::{HashedFiles, Skill};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub(crate) struct SkillSet {
 
 /// Locations of skills.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Reach {
+pub(crate) struct SkillFolders {
     /// Skills of a trusted project, with the content that was trusted.
     pub project: Vec<FolderContents>,
     /// Workspace that must contain the targets of their links.
@@ -49,7 +49,7 @@ pub(crate) struct Reach {
     pub own: Vec<Folder>,
 }
 
-impl Reach {
+impl SkillFolders {
     /// Reads the skills of the user from the disk, and adds them to those of the project.
     pub(crate) fn read(&self) -> SkillSet {
         let mut set = SkillSet::default();
@@ -91,7 +91,7 @@ impl SkillSet {
     /// Returns a sentence about skills that are not used, for the start of a session.
     pub(crate) fn notice(&self) -> Option<String> {
         let first = self.broken.first()?;
-        let fault = first.faults.first().map(|fault| fault.located(&first.file)).unwrap_or_default();
+        let fault = first.faults.first().map(|fault| fault.with_file(&first.file)).unwrap_or_default();
         let more = match self.broken.len() - 1 {
             0 => String::new(),
             1 => " and 1 more".to_owned(),
@@ -142,7 +142,7 @@ impl SkillSet {
             let used_file = used.file();
             return self.hidden.push(HiddenSkill { name: manifest.name, file, used_file });
         }
-        let pinned = files.clone().map(|files| Pinned { files, boundary: workspace.to_owned() });
+        let pinned = files.clone().map(|files| HashedFiles { files, boundary: workspace.to_owned() });
         self.skills.push(Skill {
             manifest,
             real: candidate.real.clone(),

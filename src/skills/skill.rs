@@ -24,12 +24,12 @@ pub(crate) struct Skill {
     /// Hash of `SKILL.md`.
     pub digest: String,
     /// Files of a project's skill, as they were when they were read.
-    pub pinned: Option<Pinned>,
+    pub pinned: Option<HashedFiles>,
 }
 
 /// The files of a skill with their hashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pinned {
+pub(crate) struct HashedFiles {
     pub files: Vec<PinnedFile>,
     /// Directory that must contain the targets of all links of the skill.
     pub boundary: PathBuf,
@@ -51,7 +51,7 @@ impl Skill {
     }
 
     /// Returns the names in the lines of text that look like the header of a skill.
-    pub(crate) fn named_in(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn names_in_text(text: &str) -> impl Iterator<Item = (&str, &str)> {
         let headers = text.lines().filter(|line| line.starts_with(HEADER));
         headers.filter_map(|line| Some((line[HEADER.len()..].split_once(',')?.0, line)))
     }
@@ -67,7 +67,7 @@ impl Skill {
             name: name.clone(),
             description: format!("{owner}: {description}"),
             argument_hint: argument_hint.clone(),
-            text: format!("{}\n{}\n\n{}", self.header(), self.place(), self.body()),
+            text: format!("{}\n{}\n\n{}", self.header(), self.location_note(), self.body()),
             source: self.file(),
         })
     }
@@ -99,12 +99,12 @@ impl Skill {
         }
         let text = crate::sys::file::read(&file, most_bytes).map_err(|error| error.to_string())?;
         let ReadManifest { manifest, errors, .. } = Manifest::read(self.name(), &text);
-        let manifest = manifest.ok_or_else(|| errors.first().map(|fault| fault.located(&self.file())).unwrap_or_default())?;
+        let manifest = manifest.ok_or_else(|| errors.first().map(|fault| fault.with_file(&self.file())).unwrap_or_default())?;
         Ok(Self { manifest, digest: blake3::hash(&text).to_hex().to_string(), ..self.clone() })
     }
 
     /// Returns the sentence that says where the files of the skill are.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn location_note(&self) -> String {
         format!("Its files are in {}; paths in it are relative to that directory.", self.real.display())
     }
 

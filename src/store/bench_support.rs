@@ -241,7 +241,7 @@ impl Measure {
             command: None,
             parts: Vec::new(),
             origins: Vec::new(),
-            always: crate::protocol::Always::default(),
+            always: crate::protocol::GrantOptions::default(),
             preview: crate::protocol::PreviewOffer::default(),
             effects: None,
             opens: Vec::new(),
@@ -276,7 +276,7 @@ impl Measure {
     /// Returns the records of a result, the end of the step and the start of the next.
     fn finished(&mut self, call: ToolCall, text: String) -> Vec<Record> {
         self.add_text(&text);
-        let result = ToolResult::succeeded(call.tool_call_id, call.tool_name, text);
+        let result = ToolResult::success(call.tool_call_id, call.tool_name, text);
         let message = self.message(Role::Tool, vec![Part::ToolResult(result.clone())]);
         let completed =
             Record::StepCompleted { task_id: self.task.clone(), step_id: self.step(), step_count: self.steps, message };

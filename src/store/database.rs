@@ -3,7 +3,7 @@
 use super::error::StoreError;
 use super::new_session::UnwrittenSessions;
 use super::writer::{Writer, WriterState};
-use super::{directory, locked, quarantine, salvage, schema};
+use super::{directory, lock_ignoring_poison, quarantine, salvage, schema};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -29,7 +29,7 @@ impl Database {
         let found = match schema::examine(&path)? {
             // An earlier start was killed while moving the files of a damaged store; the remaining file may look sound without
             // its log.
-            schema::State::Sound(..) if schema::salvaged(&path).exists() => {
+            schema::State::Sound(..) if schema::salvaged_path(&path).exists() => {
                 schema::State::Damaged("part of the store was moved aside".to_owned())
             }
             found => found,
@@ -39,7 +39,7 @@ impl Database {
                 notices.extend(notice);
                 connection
             }
-            schema::State::Missing => match adopted(&path)? {
+            schema::State::Missing => match adopt_recovered(&path)? {
                 Some((connection, notice)) => {
                     notices.push(notice);
                     connection
@@ -58,7 +58,7 @@ impl Database {
     }
 
     pub(super) fn reader(&self) -> MutexGuard<'_, Connection> {
-        locked(&self.reader)
+        lock_ignoring_poison(&self.reader)
     }
 
     pub(super) fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
@@ -70,7 +70,7 @@ impl Database {
         &self,
         job: impl FnOnce(&mut WriterState) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let Some(written) = self.writer.ask(job) else {
+        let Some(written) = self.writer.run(job) else {
             let reason = "the writer thread ended".to_owned();
             return Err(StoreError::Database { path: self.path.clone(), reason, remedy: Some("start aye again") });
         };
@@ -81,7 +81,7 @@ impl Database {
 /// Replaces a damaged store with a new one that contains everything readable. A crash loses nothing: the recovered data is
 /// complete under its own name before anything is moved, and the next start continues from there.
 fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError> {
-    let saved = if schema::salvaged(path).exists() { None } else { Some(schema::rescue(path)?) };
+    let saved = if schema::salvaged_path(path).exists() { None } else { Some(schema::rescue(path)?) };
     let moved = quarantine::move_aside(path).map_err(|error| StoreError::unusable(path, &error))?;
     let words = saved.map_or_else(|| "all readable sessions were recovered".to_owned(), salvage::Salvage::describe);
     let connection = adopt(path)?;
@@ -91,8 +91,8 @@ fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError
 }
 
 /// Adopts a recovered store that an earlier start could not rename in time.
-fn adopted(path: &Path) -> Result<Option<(Connection, String)>, StoreError> {
-    if !schema::salvaged(path).exists() {
+fn adopt_recovered(path: &Path) -> Result<Option<(Connection, String)>, StoreError> {
+    if !schema::salvaged_path(path).exists() {
         return Ok(None);
     }
     let connection = adopt(path)?;
@@ -100,6 +100,6 @@ fn adopted(path: &Path) -> Result<Option<(Connection, String)>, StoreError> {
 }
 
 fn adopt(path: &Path) -> Result<Connection, StoreError> {
-    schema::rename(&schema::salvaged(path), path)?;
+    schema::rename(&schema::salvaged_path(path), path)?;
     schema::connect(path).map_err(|error| StoreError::database(path, &error))
 }

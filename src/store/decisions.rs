@@ -15,9 +15,9 @@ const KEPT_DAYS: i64 = 90;
 /// Maximum number of logged decisions.
 const KEPT_ROWS: i64 = 50_000;
 /// Maximum number of rows deleted at once, so that no step waits; the rest follows later.
-const SWEPT_AT_MOST: i64 = 2 * SWEEP_EVERY;
+const MAX_SWEPT_ROWS: i64 = 2 * SWEEP_EVERY;
 /// Number of records searched for a call with an approval from an earlier process.
-const LOOKED_BACK: i64 = 512;
+const CALL_LOOKBACK_RECORDS: i64 = 512;
 /// Number of inserted rows between two cleanups.
 const SWEEP_EVERY: i64 = 256;
 const DAY_MS: i64 = 86_400_000;
@@ -162,10 +162,10 @@ impl Calls {
 }
 
 /// Finds a call of a session in its journal.
-fn call_of(transaction: &Transaction<'_>, session: i64, id: &CallId) -> rusqlite::Result<Option<(String, String)>> {
+fn find_call(transaction: &Transaction<'_>, session: i64, id: &CallId) -> rusqlite::Result<Option<(String, String)>> {
     let last = records::last(transaction, session)?;
     let mut found = None;
-    records::visit(transaction, session, last - LOOKED_BACK, last, |place| {
+    records::visit(transaction, session, last - CALL_LOOKBACK_RECORDS, last, |place| {
         if let Place::Record { json, .. } = place
             && plans_call(json)
             && let Ok(record) = serde_json::from_slice::<Record>(json)
@@ -186,7 +186,7 @@ pub(super) fn insert(
 ) -> rusqlite::Result<()> {
     for row in rows {
         let found = match (session, &row.unknown) {
-            (Some(session), Some(id)) => call_of(transaction, session, id)?,
+            (Some(session), Some(id)) => find_call(transaction, session, id)?,
             (None, _) | (_, None) => None,
         };
         let (tool_name, summary) = found.as_ref().map_or((&row.tool_name, &row.summary), |(name, summary)| (name, summary));
@@ -215,7 +215,7 @@ pub(super) fn insert(
                     "DELETE FROM decisions WHERE key IN
                      (SELECT key FROM (SELECT key, time FROM decisions ORDER BY key LIMIT ?3) WHERE key <= ?1 OR time < ?2)",
                 )?
-                .execute(params![key - KEPT_ROWS, now - KEPT_DAYS * DAY_MS, SWEPT_AT_MOST])?;
+                .execute(params![key - KEPT_ROWS, now - KEPT_DAYS * DAY_MS, MAX_SWEPT_ROWS])?;
         }
     }
     Ok(())

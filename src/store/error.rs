@@ -41,7 +41,7 @@ impl StoreError {
     }
 
     pub(super) fn database(path: &Path, error: &rusqlite::Error) -> Self {
-        let (reason, remedy) = explained(error);
+        let (reason, remedy) = explain_error(error);
         Self::Database { path: path.to_owned(), reason, remedy }
     }
 
@@ -83,7 +83,7 @@ fn system_message(error: &io::Error) -> String {
 }
 
 /// Explains an SQLite error, with its remedy if there is one.
-fn explained(error: &rusqlite::Error) -> (String, Option<&'static str>) {
+fn explain_error(error: &rusqlite::Error) -> (String, Option<&'static str>) {
     use rusqlite::ErrorCode;
     let (reason, remedy) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => ("the disk is full", "free some space and try again"),
@@ -102,14 +102,14 @@ fn explained(error: &rusqlite::Error) -> (String, Option<&'static str>) {
 
 /// Explains an SQLite error and its remedy in one line.
 pub(super) fn explain(error: &rusqlite::Error) -> String {
-    match explained(error) {
+    match explain_error(error) {
         (reason, Some(remedy)) => format!("{reason}; {remedy}"),
         (reason, None) => reason,
     }
 }
 
 /// Returns the reason why a session was not saved, as shown in parentheses.
-pub(super) fn not_saved(path: &Path, error: &rusqlite::Error) -> String {
+pub(super) fn not_saved_reason(path: &Path, error: &rusqlite::Error) -> String {
     use rusqlite::ErrorCode;
     let directory = path.parent().unwrap_or(path);
     let free = free_bytes(directory);
@@ -118,7 +118,7 @@ pub(super) fn not_saved(path: &Path, error: &rusqlite::Error) -> String {
     let is_full = code == Some(ErrorCode::DiskFull)
         || code == Some(ErrorCode::SystemIoFailure) && free.is_some_and(|free| free < MIN_FREE_BYTES);
     if is_full {
-        let free = free.map(|free| format!(", {} free", short(free))).unwrap_or_default();
+        let free = free.map(|free| format!(", {} free", format_size(free))).unwrap_or_default();
         return format!("disk full{free} in `{}`", directory.display());
     }
     match code {
@@ -129,6 +129,6 @@ pub(super) fn not_saved(path: &Path, error: &rusqlite::Error) -> String {
     }
 }
 
-fn short(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     if bytes < 1024 { format!("{bytes} B") } else { size(bytes) }
 }

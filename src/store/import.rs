@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Session to import.
 #[derive(Debug, Clone)]
-pub(crate) struct Foreign {
+pub(crate) struct ImportedSession {
     pub session: NewSession,
     pub created: jiff::Timestamp,
     pub title: Option<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Foreign {
 }
 
 /// Imports a session. Returns `false` if a session with this ID exists, which is left unchanged.
-pub(super) fn import(database: &Database, foreign: Foreign) -> Result<bool, StoreError> {
+pub(super) fn import(database: &Database, foreign: ImportedSession) -> Result<bool, StoreError> {
     let texts = foreign.records.iter().map(|written| serde_json::to_string(&written.record));
     let texts: Vec<String> = texts.collect::<Result<_, _>>().map_err(|error| StoreError::Database {
         path: database.path.clone(),
@@ -33,7 +33,7 @@ pub(super) fn import(database: &Database, foreign: Foreign) -> Result<bool, Stor
     database.write(move |desk| desk.transact(Durability::Power, bytes, |transaction| foreign.write(transaction, &texts)))
 }
 
-impl Foreign {
+impl ImportedSession {
     fn write(&self, transaction: &Transaction<'_>, texts: &[String]) -> rusqlite::Result<bool> {
         let id = self.session.id.as_str();
         let there = transaction.query_row("SELECT 1 FROM sessions WHERE id = ?1", [id], |_| Ok(())).optional()?;
@@ -60,7 +60,7 @@ impl Foreign {
         )?;
         let key = transaction.last_insert_rowid();
         if let Some(parent) = &self.parent {
-            metadata::born(transaction, key, parent)?;
+            metadata::insert_new_session(transaction, key, parent)?;
         }
         let mut insert = transaction.prepare_cached("INSERT INTO records (session, seq, json, time) VALUES (?1, ?2, ?3, ?4)")?;
         for (seq, (text, written)) in (1_i64..).zip(texts.iter().zip(&self.records)) {

@@ -2,15 +2,15 @@
 
 use super::database::Database;
 use super::decisions::{self, Calls, Row};
-use super::error::not_saved;
-use super::locked;
+use super::error::not_saved_reason;
+use super::lock_ignoring_poison;
 use super::metadata;
 use super::new_session::NewSession;
-use super::output_tails::{self, Clears};
+use super::output_tails::{self, TailCleanup};
 use super::records;
-use super::session_lock::{Holder, is_held_by, living};
+use super::session_lock::{Holder, is_held_by, live_holder};
 use super::writer::WriterState;
-use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record, Tail};
+use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record, SavedTail};
 use crate::protocol::{CallId, Mode, SessionId};
 use crate::session::{Change, SessionState, SessionStatus};
 use crate::sys::instance::Instance;
@@ -30,7 +30,7 @@ pub(super) struct SessionJournal {
 }
 
 /// One atomic change to a session.
-struct Entry {
+struct JournalTransaction {
     id: SessionId,
     me: Instance,
     unwritten: Option<NewSession>,
@@ -43,8 +43,8 @@ struct Entry {
     model: Option<String>,
     title: Option<String>,
     /// Saved output of a running command.
-    tail: Option<(CallId, Tail)>,
-    clears: Clears,
+    tail: Option<(CallId, SavedTail)>,
+    clears: TailCleanup,
 }
 
 impl SessionJournal {
@@ -52,9 +52,9 @@ impl SessionJournal {
         Self { database, id, unwritten, mode, calls: Mutex::default(), me: Instance::current() }
     }
 
-    fn entry(&self) -> Entry {
+    fn entry(&self) -> JournalTransaction {
         let (id, unwritten) = (self.id.clone(), self.unwritten.clone());
-        Entry {
+        JournalTransaction {
             id,
             me: self.me.clone(),
             unwritten,
@@ -66,12 +66,12 @@ impl SessionJournal {
             model: None,
             title: None,
             tail: None,
-            clears: Clears::Calls(Vec::new()),
+            clears: TailCleanup::Calls(Vec::new()),
         }
     }
 
     /// Queues an entry; it is in the queue when this returns.
-    fn submit(&self, entry: Entry, durability: Durability) -> oneshot::Receiver<Result<(), JournalError>> {
+    fn submit(&self, entry: JournalTransaction, durability: Durability) -> oneshot::Receiver<Result<(), JournalError>> {
         let (answer, answered) = oneshot::channel();
         self.database.writer.submit(move |desk| {
             // If the task was dropped, nothing waits for the result, but the entry is still written.
@@ -80,12 +80,12 @@ impl SessionJournal {
         answered
     }
 
-    async fn write(&self, entry: Entry, durability: Durability) -> Result<(), JournalError> {
-        self.written(self.submit(entry, durability)).await
+    async fn write(&self, entry: JournalTransaction, durability: Durability) -> Result<(), JournalError> {
+        self.wait_written(self.submit(entry, durability)).await
     }
 
-    async fn written(&self, answered: oneshot::Receiver<Result<(), JournalError>>) -> Result<(), JournalError> {
-        answered.await.unwrap_or_else(|_| Err(failed("the writer thread ended; start aye again".to_owned())))?;
+    async fn wait_written(&self, answered: oneshot::Receiver<Result<(), JournalError>>) -> Result<(), JournalError> {
+        answered.await.unwrap_or_else(|_| Err(retryable_error("the writer thread ended; start aye again".to_owned())))?;
         if self.unwritten.is_some() {
             self.database.unwritten.remove(&self.id);
         }
@@ -106,22 +106,22 @@ impl Journal for SessionJournal {
             entry.status = state.status;
             entry.model = state.model.map(|choice| choice.model);
             entry.title = state.title;
-            entry.clears = Clears::by(&changes);
-            entry.decisions = locked(&self.calls).decisions(&changes);
+            entry.clears = TailCleanup::for_changes(&changes);
+            entry.decisions = lock_ignoring_poison(&self.calls).decisions(&changes);
             entry.records = records
                 .iter()
                 .map(serde_json::to_string)
                 .collect::<Result<_, _>>()
-                .map_err(|error| failed(format!("cannot encode a record as JSON: {error}")))?;
+                .map_err(|error| retryable_error(format!("cannot encode a record as JSON: {error}")))?;
             self.write(entry, durability).await
         })
     }
 
-    fn save_tail(&self, call: CallId, tail: Tail) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn save_tail(&self, call: CallId, tail: SavedTail) -> BoxFuture<'_, Result<(), JournalError>> {
         let mut entry = self.entry();
         entry.tail = Some((call, tail));
         let answered = self.submit(entry, Durability::Process);
-        Box::pin(self.written(answered))
+        Box::pin(self.wait_written(answered))
     }
 
     fn save_draft(&self, text: String) -> BoxFuture<'_, Result<(), JournalError>> {
@@ -132,7 +132,7 @@ impl Journal for SessionJournal {
 }
 
 /// Creates an error that a retry may fix.
-fn failed(message: String) -> JournalError {
+fn retryable_error(message: String) -> JournalError {
     JournalError { message, lost: false }
 }
 
@@ -142,19 +142,19 @@ enum WriteOutcome {
     /// The session was deleted before the entry was written.
     Deleted,
     /// Another process holds the session lock; nothing was written.
-    NotOurs(Option<String>),
+    NotOwner(Option<String>),
 }
 
 /// Result of looking up the session of an entry.
 enum SessionLookup {
-    Ours(i64),
+    Owned(i64),
     /// An empty draft of a session without records; nothing to save.
     Nothing,
     Deleted,
-    NotOurs(Option<String>),
+    NotOwner(Option<String>),
 }
 
-impl Entry {
+impl JournalTransaction {
     fn write(&self, desk: &mut WriterState, durability: Durability) -> Result<(), JournalError> {
         let said = self.records.iter().map(String::len).sum::<usize>();
         let bytes = said + self.draft.as_ref().map_or(0, String::len);
@@ -163,30 +163,30 @@ impl Entry {
         match written {
             Ok(WriteOutcome::Yes) => {
                 if said > 0 {
-                    desk.wrote(&self.id, said);
+                    desk.on_written(&self.id, said);
                 }
                 Ok(())
             }
             Ok(WriteOutcome::Deleted) => {
                 Err(JournalError { message: format!("session `{}` has been deleted", self.id), lost: true })
             }
-            Ok(WriteOutcome::NotOurs(owner)) => {
-                let message = match living(owner.as_deref()) {
+            Ok(WriteOutcome::NotOwner(owner)) => {
+                let message = match live_holder(owner.as_deref()) {
                     Some(holder) => format!("session `{}` was taken over by process {}", self.id, holder.instance.pid),
                     None => format!("session `{}` is no longer locked by this process; resume it to continue", self.id),
                 };
                 Err(JournalError { message, lost: true })
             }
-            Err(error) => Err(failed(not_saved(desk.path(), &error))),
+            Err(error) => Err(retryable_error(not_saved_reason(desk.path(), &error))),
         }
     }
 
     fn write_rows(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<WriteOutcome> {
         let key = match self.find_or_make(transaction, now)? {
-            SessionLookup::Ours(key) => key,
+            SessionLookup::Owned(key) => key,
             SessionLookup::Nothing => return Ok(WriteOutcome::Yes),
             SessionLookup::Deleted => return Ok(WriteOutcome::Deleted),
-            SessionLookup::NotOurs(owner) => return Ok(WriteOutcome::NotOurs(owner)),
+            SessionLookup::NotOwner(owner) => return Ok(WriteOutcome::NotOwner(owner)),
         };
         if !self.records.is_empty() {
             let last = records::last(transaction, key)?;
@@ -226,13 +226,13 @@ impl Entry {
             .query_row([self.id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         match (found, &self.unwritten) {
-            (Some((key, owner)), _) if is_held_by(&self.me, owner.as_deref()) => Ok(SessionLookup::Ours(key)),
-            (Some((_, owner)), _) => Ok(SessionLookup::NotOurs(owner)),
+            (Some((key, owner)), _) if is_held_by(&self.me, owner.as_deref()) => Ok(SessionLookup::Owned(key)),
+            (Some((_, owner)), _) => Ok(SessionLookup::NotOwner(owner)),
             (None, None) => Ok(SessionLookup::Deleted),
             (None, Some(_)) if self.records.is_empty() && self.draft.as_deref().unwrap_or_default().is_empty() => {
                 Ok(SessionLookup::Nothing)
             }
-            (None, Some(new)) => self.make(new, transaction, now).map(SessionLookup::Ours),
+            (None, Some(new)) => self.make(new, transaction, now).map(SessionLookup::Owned),
         }
     }
 
@@ -249,7 +249,7 @@ impl Entry {
                 now,
                 SessionStatus::Idle.as_str(),
                 new.model,
-                Holder::begins(self.me.clone()).to_json()
+                Holder::new(self.me.clone()).to_json()
             ])?;
         let key = transaction.last_insert_rowid();
         if let Some(parent) = &new.started_by {

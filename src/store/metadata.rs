@@ -13,7 +13,7 @@ pub(crate) struct Parent {
     pub records: u64,
 }
 
-pub(super) fn born(transaction: &Transaction<'_>, session: i64, parent: &Parent) -> rusqlite::Result<()> {
+pub(super) fn insert_new_session(transaction: &Transaction<'_>, session: i64, parent: &Parent) -> rusqlite::Result<()> {
     let records = i64::try_from(parent.records).unwrap_or(i64::MAX);
     transaction.execute(
         "INSERT INTO marks (session, parent, parent_records) VALUES (?1, ?2, ?3)

@@ -31,13 +31,13 @@ pub(crate) use artifacts::ArtifactStore;
 pub(crate) use decisions::{DecisionFilter, LoggedDecision};
 pub(crate) use error::StoreError;
 pub(crate) use health::{Health, health};
-pub(crate) use import::Foreign;
+pub(crate) use import::ImportedSession;
 pub(crate) use metadata::Parent;
 pub(crate) use new_session::NewSession;
-pub(crate) use prune::GiveBack;
+pub(crate) use prune::ReleaseMode;
 pub(crate) use scan::{Size, TimedRecord};
 pub(crate) use session_lock::{Claim, Holder};
-pub(crate) use sessions::{Loaded, SessionPart, SessionSummary};
+pub(crate) use sessions::{LoadedSession, SessionPart, SessionSummary};
 pub(crate) use snapshots::Snapshots;
 
 use crate::ports::Journal;
@@ -97,13 +97,13 @@ impl Store {
     }
 
     /// Loads a session with all its records.
-    pub(crate) fn load(&self, id: &SessionId) -> Result<Loaded, StoreError> {
+    pub(crate) fn load(&self, id: &SessionId) -> Result<LoadedSession, StoreError> {
         sessions::load(&self.database, id)
     }
 
     /// Returns about `about` of the last records before a position, or of all, in whole steps.
-    pub(crate) fn piece(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<SessionPart, StoreError> {
-        sessions::piece(&self.database, id, before, about)
+    pub(crate) fn page(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<SessionPart, StoreError> {
+        sessions::load_page(&self.database, id, before, about)
     }
 
     /// Returns the draft of a session.
@@ -176,12 +176,12 @@ impl Store {
     }
 
     /// Returns free pages to the file system.
-    pub(crate) fn give_back(&self, how: GiveBack) -> Result<(), StoreError> {
-        prune::give_back(&self.database, how)
+    pub(crate) fn release_pages(&self, how: ReleaseMode) -> Result<(), StoreError> {
+        prune::release_pages(&self.database, how)
     }
 
     /// Imports a session. Returns `false` if a session with this ID exists, which is left unchanged.
-    pub(crate) fn import(&self, foreign: Foreign) -> Result<bool, StoreError> {
+    pub(crate) fn import(&self, foreign: ImportedSession) -> Result<bool, StoreError> {
         import::import(&self.database, foreign)
     }
 
@@ -210,7 +210,7 @@ impl ExternalContents {
 }
 
 /// Locks a mutex even after a panic; each change is a single call, so the data is consistent.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,6 +1,6 @@
 //! New sessions: those without a row, because they have no records yet.
 
-use super::locked;
+use super::lock_ignoring_poison;
 use crate::protocol::{SessionId, WorkspaceId};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,15 +25,15 @@ pub(super) struct UnwrittenSessions(Mutex<HashMap<SessionId, NewSession>>);
 
 impl UnwrittenSessions {
     pub(super) fn add(&self, session: NewSession) {
-        locked(&self.0).insert(session.id.clone(), session);
+        lock_ignoring_poison(&self.0).insert(session.id.clone(), session);
     }
 
     pub(super) fn get(&self, id: &SessionId) -> Option<NewSession> {
-        locked(&self.0).get(id).cloned()
+        lock_ignoring_poison(&self.0).get(id).cloned()
     }
 
     /// Removes a session that has a row now, or never will.
     pub(super) fn remove(&self, id: &SessionId) {
-        locked(&self.0).remove(id);
+        lock_ignoring_poison(&self.0).remove(id);
     }
 }

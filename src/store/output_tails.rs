@@ -1,19 +1,19 @@
 //! Output tails of running commands: one row each, replaced while the command runs, deleted with the commit of its outcome.
 
-use crate::ports::Tail;
+use crate::ports::SavedTail;
 use crate::protocol::CallId;
 use crate::session::{CallChange, Change};
 use rusqlite::{Connection, Transaction, params};
 use std::collections::HashMap;
 
 /// Calls whose saved output is obsolete.
-pub(super) enum Clears {
+pub(super) enum TailCleanup {
     Calls(Vec<CallId>),
     All,
 }
 
-impl Clears {
-    pub(super) fn by(changes: &[Change<'_>]) -> Self {
+impl TailCleanup {
+    pub(super) fn for_changes(changes: &[Change<'_>]) -> Self {
         if changes.iter().any(|change| matches!(change, Change::TaskStarted { .. } | Change::TaskEnded { .. })) {
             return Self::All;
         }
@@ -28,7 +28,7 @@ impl Clears {
 }
 
 /// Replaces the output of a running command. A session without a row has no running commands.
-pub(super) fn replace(transaction: &Transaction<'_>, session: i64, call: &CallId, tail: &Tail) -> rusqlite::Result<()> {
+pub(super) fn replace(transaction: &Transaction<'_>, session: i64, call: &CallId, tail: &SavedTail) -> rusqlite::Result<()> {
     let ran_ms = i64::try_from(tail.ran_ms).unwrap_or(i64::MAX);
     transaction
         .prepare_cached("INSERT OR REPLACE INTO tails (session, call, text, ran_ms) VALUES (?1, ?2, ?3, ?4)")?
@@ -36,25 +36,25 @@ pub(super) fn replace(transaction: &Transaction<'_>, session: i64, call: &CallId
     Ok(())
 }
 
-pub(super) fn clear(transaction: &Transaction<'_>, session: i64, clears: &Clears) -> rusqlite::Result<()> {
+pub(super) fn clear(transaction: &Transaction<'_>, session: i64, clears: &TailCleanup) -> rusqlite::Result<()> {
     match clears {
-        Clears::Calls(calls) => {
+        TailCleanup::Calls(calls) => {
             for call in calls {
                 transaction
                     .prepare_cached("DELETE FROM tails WHERE session = ?1 AND call = ?2")?
                     .execute(params![session, call.as_str()])?;
             }
         }
-        Clears::All => drop(transaction.prepare_cached("DELETE FROM tails WHERE session = ?1")?.execute([session])?),
+        TailCleanup::All => drop(transaction.prepare_cached("DELETE FROM tails WHERE session = ?1")?.execute([session])?),
     }
     Ok(())
 }
 
-pub(super) fn load(reader: &Connection, session: i64) -> rusqlite::Result<HashMap<CallId, Tail>> {
+pub(super) fn load(reader: &Connection, session: i64) -> rusqlite::Result<HashMap<CallId, SavedTail>> {
     let mut statement = reader.prepare_cached("SELECT call, text, ran_ms FROM tails WHERE session = ?1")?;
     let rows = statement.query_map([session], |row| {
         let (call, text, ran_ms): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok((CallId::new(call), Tail { text, ran_ms: u64::try_from(ran_ms).unwrap_or(0) }))
+        Ok((CallId::new(call), SavedTail { text, ran_ms: u64::try_from(ran_ms).unwrap_or(0) }))
     })?;
     // Skip unreadable rows.
     Ok(rows.filter_map(Result::ok).collect())

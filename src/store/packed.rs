@@ -21,12 +21,12 @@ const MAX_BYTES: usize = 256 << 20;
 
 /// Stored record and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stored {
+pub(super) struct StoredRecord {
     pub time: i64,
     pub json: Vec<u8>,
 }
 
-pub(super) fn pack(records: &[Stored]) -> std::io::Result<Vec<u8>> {
+pub(super) fn pack(records: &[StoredRecord]) -> std::io::Result<Vec<u8>> {
     let mut encoder = ZlibEncoder::new(vec![FORMAT], Compression::default());
     let mut known = HashMap::new();
     let (mut at, mut before) = (0, 0);
@@ -36,7 +36,7 @@ pub(super) fn pack(records: &[Stored]) -> std::io::Result<Vec<u8>> {
         body.clear();
         let plain = !record.json.contains(&COPY);
         if plain {
-            copied(&record.json, at, &mut known, &mut body);
+            copy_known_strings(&record.json, at, &mut known, &mut body);
         }
         number(zigzag(record.time.wrapping_sub(before)), &mut head);
         let stored = if plain { &body } else { &record.json };
@@ -50,7 +50,7 @@ pub(super) fn pack(records: &[Stored]) -> std::io::Result<Vec<u8>> {
 }
 
 /// Writes a record with copies of earlier long strings; `at` is its offset in all packed data.
-fn copied<'a>(json: &'a [u8], at: usize, known: &mut HashMap<&'a [u8], usize>, out: &mut Vec<u8>) {
+fn copy_known_strings<'a>(json: &'a [u8], at: usize, known: &mut HashMap<&'a [u8], usize>, out: &mut Vec<u8>) {
     let mut written = 0;
     for (start, end) in strings(json) {
         let text = &json[start..end];
@@ -92,7 +92,7 @@ fn strings(json: &[u8]) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// Unpacks the readable part of a row; `false` if part of it is unreadable.
-pub(super) fn unpack(row: &[u8]) -> (Vec<Stored>, bool) {
+pub(super) fn unpack(row: &[u8]) -> (Vec<StoredRecord>, bool) {
     let mut records = Vec::new();
     let Some((&FORMAT, packed)) = row.split_first() else { return (records, false) };
     let mut bytes = Vec::new();
@@ -105,7 +105,7 @@ pub(super) fn unpack(row: &[u8]) -> (Vec<Stored>, bool) {
             return (records, false);
         };
         time = time.wrapping_add(passed);
-        records.push(Stored { time, json: all[start..].to_vec() });
+        records.push(StoredRecord { time, json: all[start..].to_vec() });
     }
     (records, whole)
 }
@@ -167,8 +167,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn stored(time: i64, json: &str) -> Stored {
-        Stored { time, json: json.as_bytes().to_vec() }
+    fn stored(time: i64, json: &str) -> StoredRecord {
+        StoredRecord { time, json: json.as_bytes().to_vec() }
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn records_that_are_not_json_round_trip() {
         let odd = [b"\x01\x02\xff".to_vec(), b"\"open \\".to_vec(), Vec::new(), b"\"\\".to_vec()];
-        let records: Vec<_> = odd.into_iter().map(|json| Stored { time: i64::MIN, json }).collect();
+        let records: Vec<_> = odd.into_iter().map(|json| StoredRecord { time: i64::MIN, json }).collect();
         assert_eq!(unpack(&pack(&records).unwrap()), (records, true));
     }
 

@@ -3,7 +3,7 @@
 use super::StoreError;
 use super::database::Database;
 use super::quarantine::{COMPANIONS, with_suffix};
-use super::session_lock::{claim, living};
+use super::session_lock::{claim, live_holder};
 use crate::ports::Durability;
 use crate::protocol::SessionId;
 use rusqlite::params;
@@ -17,7 +17,7 @@ const REWRITTEN_FROM_PERCENT: u64 = 25;
 
 /// Size and free space of the database, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct FreeSpace {
     /// Total size, including companion files.
     pub bytes: u64,
     /// Free pages, included in `bytes`.
@@ -26,7 +26,7 @@ pub(super) struct Room {
 
 /// Method of returning free pages to the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GiveBack {
+pub(crate) enum ReleaseMode {
     /// In small steps that block no other process; a store created by an older aye keeps its free pages for reuse.
     InSteps,
     /// Complete rewrite, if worthwhile and no live process holds a session lock.
@@ -53,19 +53,19 @@ pub(super) fn forget_if_idle(database: &Arc<Database>, id: &SessionId, updated: 
     Ok(done? > 0)
 }
 
-pub(super) fn room(database: &Database) -> Result<Room, StoreError> {
+pub(super) fn free_space(database: &Database) -> Result<FreeSpace, StoreError> {
     let length = |path: &std::path::Path| path.metadata().map_or(0, |metadata| metadata.len());
     let companions: u64 = COMPANIONS.iter().map(|suffix| length(&with_suffix(&database.path, suffix))).sum();
     database.read(|reader| {
         let number = |name: &str| reader.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
         let free_bytes = number("freelist_count")? * number("page_size")?;
-        Ok(Room { bytes: length(&database.path) + companions, free_bytes })
+        Ok(FreeSpace { bytes: length(&database.path) + companions, free_bytes })
     })
 }
 
 /// Returns free pages to the file system.
-pub(super) fn give_back(database: &Database, how: GiveBack) -> Result<(), StoreError> {
-    let room = room(database)?;
+pub(super) fn release_pages(database: &Database, how: ReleaseMode) -> Result<(), StoreError> {
+    let room = free_space(database)?;
     database.write(move |desk| {
         let connection = desk.connection()?;
         let kind: i64 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
@@ -85,7 +85,7 @@ pub(super) fn give_back(database: &Database, how: GiveBack) -> Result<(), StoreE
         } else {
             let worth = room.free_bytes >= REWRITTEN_FROM_BYTES
                 && room.free_bytes * 100 >= room.bytes.saturating_mul(REWRITTEN_FROM_PERCENT);
-            if how == GiveBack::InSteps || !worth || somebody_works(connection)? {
+            if how == ReleaseMode::InSteps || !worth || is_any_session_open(connection)? {
                 return Ok(());
             }
             // From now on pages are freed incrementally.
@@ -98,8 +98,8 @@ pub(super) fn give_back(database: &Database, how: GiveBack) -> Result<(), StoreE
 }
 
 /// Reports whether a live process holds a session lock, whose commits would have to wait.
-fn somebody_works(connection: &rusqlite::Connection) -> rusqlite::Result<bool> {
+fn is_any_session_open(connection: &rusqlite::Connection) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare("SELECT owner FROM sessions WHERE owner IS NOT NULL")?;
     let owners = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(owners.iter().any(|owner| living(Some(owner)).is_some()))
+    Ok(owners.iter().any(|owner| live_holder(Some(owner)).is_some()))
 }

@@ -11,9 +11,9 @@ pub(super) const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 pub(super) fn move_aside(path: &Path) -> io::Result<PathBuf> {
     let target = free_name(path);
     for companion in COMPANIONS {
-        rename_if_there(&with_suffix(path, companion), &with_suffix(&target, companion))?;
+        rename_if_exists(&with_suffix(path, companion), &with_suffix(&target, companion))?;
     }
-    rename_if_there(path, &target)?;
+    rename_if_exists(path, &target)?;
     Ok(target)
 }
 
@@ -33,7 +33,7 @@ fn free_name(path: &Path) -> PathBuf {
     std::iter::once(first.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(first)
 }
 
-fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
+fn rename_if_exists(from: &Path, to: &Path) -> io::Result<()> {
     match std::fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,

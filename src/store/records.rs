@@ -1,7 +1,7 @@
 //! Records of a session in the database: recent ones in single rows, older ones packed.
 
-use super::packed::{self, Stored};
-use crate::session::begins_step;
+use super::packed::{self, StoredRecord};
+use crate::session::starts_step;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 /// Target size of a packed row; only a single larger record exceeds it.
@@ -9,7 +9,7 @@ const ROW_BYTES: usize = 256 << 10;
 /// Minimum size worth a row while the session continues.
 pub(super) const MIN_PACKED_BYTES: usize = 64 << 10;
 /// Maximum size packed at once, so that the next write does not wait long.
-pub(super) const PACKED_AT_ONCE_BYTES: usize = 1 << 20;
+pub(super) const PACK_BATCH_BYTES: usize = 1 << 20;
 /// Maximum size of a record that is packed.
 const MAX_PACKED_BYTES: usize = 16 << 20;
 
@@ -48,7 +48,7 @@ pub(super) fn visit(
     while let Some(row) = rows.next()? {
         let (first, last): (i64, i64) = (row.get(0)?, row.get(1)?);
         if first > next {
-            single(connection, session, (next, first - 1), &mut see)?;
+            visit_single(connection, session, (next, first - 1), &mut see)?;
         }
         // A record stored twice, which only happens in a damaged store, is visited once.
         let begin = next.max(first);
@@ -67,13 +67,13 @@ pub(super) fn visit(
         next = next.max(end + 1);
     }
     if next <= to {
-        single(connection, session, (next, to), &mut see)?;
+        visit_single(connection, session, (next, to), &mut see)?;
     }
     Ok(())
 }
 
 /// Visits the records that have their own row.
-fn single(
+fn visit_single(
     connection: &Connection,
     session: i64,
     (from, to): (i64, i64),
@@ -113,7 +113,7 @@ pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usi
     }
     for (first, run) in runs {
         let mut first = first;
-        for row in rows_of(&run) {
+        for row in split_into_rows(&run) {
             let last = first + row.len() as i64 - 1;
             // Leave records that do not fit in memory.
             let Ok(data) = packed::pack(row) else { return Ok(false) };
@@ -130,7 +130,7 @@ pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usi
 }
 
 /// Oldest single records as runs without gaps, each with its first position, and whether more follow.
-type Runs = Vec<(i64, Vec<Stored>)>;
+type Runs = Vec<(i64, Vec<StoredRecord>)>;
 
 fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, bool)> {
     let mut statement = transaction.prepare_cached("SELECT seq, time, json FROM records WHERE session = ?1 ORDER BY seq")?;
@@ -138,7 +138,7 @@ fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, b
     let mut runs: Runs = Vec::new();
     let mut bytes = 0;
     while let Some(row) = rows.next()? {
-        if bytes >= PACKED_AT_ONCE_BYTES {
+        if bytes >= PACK_BATCH_BYTES {
             return Ok((runs, true));
         }
         let seq: i64 = row.get(0)?;
@@ -147,7 +147,7 @@ fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, b
             continue;
         }
         bytes += json.len();
-        let stored = Stored { time: row.get(1).unwrap_or_default(), json: json.to_vec() };
+        let stored = StoredRecord { time: row.get(1).unwrap_or_default(), json: json.to_vec() };
         match runs.last_mut() {
             Some((first, run)) if *first + run.len() as i64 == seq => run.push(stored),
             Some(_) | None => runs.push((seq, vec![stored])),
@@ -157,11 +157,11 @@ fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, b
 }
 
 /// Splits a run into rows, preferably at the start of a step, to keep duplicates within a step together.
-fn rows_of(run: &[Stored]) -> Vec<&[Stored]> {
+fn split_into_rows(run: &[StoredRecord]) -> Vec<&[StoredRecord]> {
     let mut rows = Vec::new();
     let (mut start, mut bytes) = (0, 0);
     for (at, one) in run.iter().enumerate() {
-        if at > start && (bytes >= 2 * ROW_BYTES || bytes >= ROW_BYTES && begins_step(&one.json)) {
+        if at > start && (bytes >= 2 * ROW_BYTES || bytes >= ROW_BYTES && starts_step(&one.json)) {
             rows.push(&run[start..at]);
             (start, bytes) = (at, 0);
         }

@@ -11,9 +11,9 @@ use std::time::Duration;
 /// Value in the file header that identifies aye's database.
 pub(super) const APPLICATION_ID: i64 = 0x6179_6501;
 /// Maximum size of a store that is fully checked at each start, in bytes.
-const CHECKED_AT_MOST_BYTES: u64 = 64 << 20;
+const MAX_CHECKED_BYTES: u64 = 64 << 20;
 /// Size to which a larger log is truncated when it restarts, in bytes.
-const LOG_KEPT_BYTES: i64 = 8 << 20;
+const MAX_LOG_BYTES: i64 = 8 << 20;
 /// Page cache per connection, in KiB; small, because the system caches the file anyway.
 const PAGES_KIB: i64 = 512;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -213,7 +213,7 @@ fn check(path: &Path, bytes: u64) -> Result<State, SchemaError> {
     if application != APPLICATION_ID {
         return Ok(State::Damaged("the database belongs to another program".to_owned()));
     }
-    if bytes <= CHECKED_AT_MOST_BYTES {
+    if bytes <= MAX_CHECKED_BYTES {
         let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if verdict != "ok" {
             return Ok(State::Damaged(verdict));
@@ -256,13 +256,13 @@ pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// Returns the path of a recovered store until the damaged one is out of the way.
-pub(super) fn salvaged(path: &Path) -> PathBuf {
+pub(super) fn salvaged_path(path: &Path) -> PathBuf {
     with_suffix(path, ".salvaged")
 }
 
 /// Creates a new store from the readable parts of a damaged one, which is left unchanged.
 pub(super) fn rescue(path: &Path) -> Result<Salvage, StoreError> {
-    create_with(path, &salvaged(path), |connection| {
+    create_with(path, &salvaged_path(path), |connection| {
         let transaction = connection.transaction()?;
         let saved = salvage::salvage(path, &transaction)?;
         transaction.commit()?;
@@ -343,7 +343,7 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
-    connection.pragma_update_and_check(None, "journal_size_limit", LOG_KEPT_BYTES, |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "journal_size_limit", MAX_LOG_BYTES, |_| Ok(()))?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(connection)
 }

@@ -27,7 +27,7 @@ pub(crate) struct Holder {
 
 impl Holder {
     /// Creates a holder that takes the lock now.
-    pub(super) fn begins(instance: Instance) -> Self {
+    pub(super) fn new(instance: Instance) -> Self {
         Self { instance, since: Some(jiff::Timestamp::now()) }
     }
 
@@ -72,7 +72,7 @@ impl Drop for Claim {
             if let Err(error) = freed {
                 tracing::warn!(%error, session = %id, "cannot unlock the session");
             }
-            desk.closed(&id);
+            desk.on_session_closed(&id);
         });
     }
 }
@@ -87,16 +87,16 @@ pub(super) fn claim(database: &Arc<Database>, id: &SessionId) -> Result<Claim, S
                 .query_row([wanted.as_str()], |row| row.get(0))
                 .optional()?;
             let Some(owner) = owner else { return Ok(LockResult::NoSession) };
-            if let Some(holder) = living(owner.as_deref()) {
+            if let Some(holder) = live_holder(owner.as_deref()) {
                 return Ok(LockResult::HeldBy(holder.instance.pid));
             }
             transaction
                 .prepare_cached("UPDATE sessions SET owner = ?2 WHERE id = ?1")?
-                .execute(params![wanted.as_str(), Holder::begins(Instance::current()).to_json()])?;
+                .execute(params![wanted.as_str(), Holder::new(Instance::current()).to_json()])?;
             Ok(LockResult::Yes)
         });
         if matches!(taken, Ok(LockResult::Yes)) {
-            desk.opened(&wanted);
+            desk.on_session_opened(&wanted);
         }
         taken
     });
@@ -112,7 +112,7 @@ pub(super) fn holder(database: &Database, id: &SessionId) -> Result<Option<Holde
     let owner: Option<Option<String>> = database.read(|reader| {
         reader.prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?.query_row([id.as_str()], |row| row.get(0)).optional()
     })?;
-    Ok(living(owner.flatten().as_deref()))
+    Ok(live_holder(owner.flatten().as_deref()))
 }
 
 /// Renames a session.
@@ -143,15 +143,15 @@ pub(super) fn delete(database: &Arc<Database>, id: &SessionId) -> Result<(), Sto
 }
 
 /// Returns the holder of a lock, if it is alive. An unreadable entry locks nothing.
-pub(super) fn living(owner: Option<&str>) -> Option<Holder> {
-    noted(owner).filter(|holder| holder.instance.is_alive())
+pub(super) fn live_holder(owner: Option<&str>) -> Option<Holder> {
+    parse_holder(owner).filter(|holder| holder.instance.is_alive())
 }
 
 /// Reports whether this run of the process is the recorded owner.
 pub(super) fn is_held_by(me: &Instance, owner: Option<&str>) -> bool {
-    noted(owner).is_some_and(|holder| holder.instance == *me)
+    parse_holder(owner).is_some_and(|holder| holder.instance == *me)
 }
 
-fn noted(owner: Option<&str>) -> Option<Holder> {
+fn parse_holder(owner: Option<&str>) -> Option<Holder> {
     owner.and_then(|json| serde_json::from_str(json).ok())
 }

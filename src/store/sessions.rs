@@ -3,11 +3,11 @@
 use super::database::Database;
 use super::metadata::OF_AGENT;
 use super::records::{self, Place};
-use super::session_lock::living;
+use super::session_lock::live_holder;
 use super::{StoreError, output_tails};
-use crate::ports::{Record, Tail};
+use crate::ports::{Record, SavedTail};
 use crate::protocol::{CallId, SessionId, WorkspaceId};
-use crate::session::{SessionStatus, begins_step};
+use crate::session::{SessionStatus, starts_step};
 use rusqlite::{Row, params};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ pub(crate) struct SessionSummary {
 
 /// Session loaded from the store.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedSession {
     /// Records in order, including unreadable ones.
     pub records: Vec<Record>,
     /// Number of records this version cannot read; they stay in the store.
@@ -51,7 +51,7 @@ pub(crate) struct Loaded {
     /// Draft: text typed but not sent.
     pub draft: String,
     /// Last output of commands with unknown outcome.
-    pub tails: HashMap<CallId, Tail>,
+    pub tails: HashMap<CallId, SavedTail>,
 }
 
 /// Part of a session, starting with a step or task.
@@ -62,9 +62,9 @@ pub(crate) struct SessionPart {
     pub before: Option<i64>,
 }
 
-impl Loaded {
+impl LoadedSession {
     /// Adds a record. Unreadable ones keep their place, because they matter in an open step.
-    fn take(&mut self, place: Place<'_>) {
+    fn push(&mut self, place: Place<'_>) {
         let (record, count) = match place {
             Place::Record { json, .. } => (serde_json::from_slice(json).unwrap_or(Record::Unreadable), 1),
             Place::Lost { count } => (Record::Unreadable, usize::try_from(count).unwrap_or(usize::MAX)),
@@ -116,7 +116,7 @@ pub(super) fn find(database: &Database, prefix: &str) -> Result<SessionSummary, 
 }
 
 /// Loads a session with all its records.
-pub(super) fn load(database: &Database, id: &SessionId) -> Result<Loaded, StoreError> {
+pub(super) fn load(database: &Database, id: &SessionId) -> Result<LoadedSession, StoreError> {
     const SQL: &str = "SELECT draft, key FROM sessions WHERE id = ?1";
     let loaded = database.read(|reader| {
         let found = reader
@@ -125,18 +125,23 @@ pub(super) fn load(database: &Database, id: &SessionId) -> Result<Loaded, StoreE
             .next()
             .transpose()?;
         let Some((draft, key)) = found else { return Ok(None) };
-        let mut loaded = Loaded { records: Vec::new(), skipped: 0, draft, tails: output_tails::load(reader, key)? };
+        let mut loaded = LoadedSession { records: Vec::new(), skipped: 0, draft, tails: output_tails::load(reader, key)? };
         // Prevents packing between the queries.
         let _steady = reader.unchecked_transaction()?;
         let last = records::last(reader, key)?;
-        records::visit(reader, key, 1, last, |place| loaded.take(place))?;
+        records::visit(reader, key, 1, last, |place| loaded.push(place))?;
         Ok(Some(loaded))
     })?;
     loaded.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
 }
 
 /// Returns about `about` of the last records before a position, or of all, in whole steps.
-pub(super) fn piece(database: &Database, id: &SessionId, before: Option<i64>, about: usize) -> Result<SessionPart, StoreError> {
+pub(super) fn load_page(
+    database: &Database,
+    id: &SessionId,
+    before: Option<i64>,
+    about: usize,
+) -> Result<SessionPart, StoreError> {
     let piece = database.read(|reader| {
         let key = reader
             .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
@@ -175,7 +180,7 @@ fn whole_steps(reader: &rusqlite::Connection, key: i64, (from, last): (i64, i64)
     let mut begun = from <= 1;
     records::visit(reader, key, from, last, |place| match place {
         Place::Record { seq, json, .. } => {
-            if !begun && begins_step(json) {
+            if !begun && starts_step(json) {
                 begun = true;
                 piece.before = Some(seq);
             }
@@ -207,7 +212,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
         updated: time(5)?,
         status: SessionStatus::parse(&text(row, 6)?),
         model: text(row, 7)?,
-        held_by: living(owner.as_deref()).map(|holder| holder.instance.pid),
+        held_by: live_holder(owner.as_deref()).map(|holder| holder.instance.pid),
         archived: archived != 0,
         of_agent: archived == OF_AGENT,
         parent: row.get::<_, Option<String>>(10).unwrap_or_default().map(SessionId::new),

@@ -1,6 +1,6 @@
 use super::*;
-use crate::ports::{Durability, Record, Tail, TaskEnd};
-use crate::protocol::{CallId, Message, MessageId, Part, Role, TaskId, ToolResult, Waiting, WorkspaceId};
+use crate::ports::{Durability, Record, SavedTail, TaskEnd};
+use crate::protocol::{CallId, Message, MessageId, Part, QueuedMessage, Role, TaskId, ToolResult, WorkspaceId};
 use crate::sys::instance::Instance;
 use futures_util::FutureExt;
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn ended() -> Record {
 }
 
 fn queue(text: &str) -> Record {
-    Record::Queue { prompts: vec![Waiting { id: 1, text: text.to_owned(), steer: false }] }
+    Record::Queue { prompts: vec![QueuedMessage { id: 1, text: text.to_owned(), steer: false }] }
 }
 
 const ID: &str = "00112233445566778899aabbccddeeff";
@@ -103,14 +103,14 @@ fn output_tails_are_replaced_and_removed_with_the_outcome() {
     let claim = store.create(session(ID));
     let journal = store.journal(claim.id(), Mode::Ask);
     let (one, two) = (CallId::new("c1"), CallId::new("c2"));
-    let tail = |text: &str, ran_ms| Tail { text: text.to_owned(), ran_ms };
+    let tail = |text: &str, ran_ms| SavedTail { text: text.to_owned(), ran_ms };
     wait(journal.append(vec![prompt("hi")], Durability::Power)).unwrap();
     drop(journal.save_tail(one.clone(), tail("half", 1)));
     drop(journal.save_tail(two.clone(), tail("other", 2)));
     wait(journal.save_tail(one.clone(), tail("all of it", 3))).unwrap();
     let tails = || store.load(claim.id()).unwrap().tails;
     assert_eq!(tails(), [(one.clone(), tail("all of it", 3)), (two.clone(), tail("other", 2))].into());
-    let result = ToolResult::succeeded(one, "RunCommand", "done");
+    let result = ToolResult::success(one, "RunCommand", "done");
     wait(journal.append(vec![Record::Finished { result, latency_ms: 1 }], Durability::Process)).unwrap();
     assert_eq!(tails(), [(two, tail("other", 2))].into());
     wait(journal.append(vec![ended()], Durability::Power)).unwrap();

@@ -1,8 +1,8 @@
 //! Writer thread with its own connection, started on the first write.
 
 use super::quarantine::with_suffix;
-use super::records::{self, MIN_PACKED_BYTES, PACKED_AT_ONCE_BYTES};
-use super::{locked, schema};
+use super::records::{self, MIN_PACKED_BYTES, PACK_BATCH_BYTES};
+use super::{lock_ignoring_poison, schema};
 use crate::ports::Durability;
 use crate::protocol::SessionId;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -16,11 +16,11 @@ use std::time::Duration;
 /// Bytes written after which the log is checkpointed when the thread is idle.
 const CHECKPOINT_EVERY_BYTES: usize = 4 << 20;
 /// Bytes written after which the log is checkpointed even if a job waits.
-const CHECKPOINT_AT_LAST_BYTES: usize = 16 << 20;
+const FORCED_CHECKPOINT_BYTES: usize = 16 << 20;
 /// Idle time after which finished records are packed.
 const PACK_AFTER: Duration = Duration::from_millis(30);
 /// Unpacked bytes of a session that are packed without waiting for idle time.
-const PACKED_AT_LAST_BYTES: usize = 256 << 10;
+const FORCED_PACK_BYTES: usize = 256 << 10;
 /// Overhead of a transaction in the log, in bytes.
 const TRANSACTION_BYTES: usize = 16 << 10;
 
@@ -40,7 +40,7 @@ impl Writer {
     /// Queues a job, which runs after all earlier ones. If the thread cannot run, the job is dropped and its waiter sees a closed
     /// channel.
     pub(super) fn submit(&self, job: impl FnOnce(&mut WriterState) + Send + 'static) {
-        let mut thread = locked(&self.thread);
+        let mut thread = lock_ignoring_poison(&self.thread);
         if thread.is_none() {
             let (sender, jobs) = channel();
             let mut desk = WriterState {
@@ -50,7 +50,7 @@ impl Writer {
                 unwritten_bytes: 0,
                 unpacked: HashMap::new(),
             };
-            let started = std::thread::Builder::new().name("aye-store".to_owned()).spawn(move || desk.work(&jobs));
+            let started = std::thread::Builder::new().name("aye-store".to_owned()).spawn(move || desk.run_jobs(&jobs));
             *thread = started.ok().map(|handle| (sender, handle));
         }
         if let Some((sender, _)) = thread.as_ref() {
@@ -60,7 +60,7 @@ impl Writer {
     }
 
     /// Runs a job and waits for its result; `None` if the thread is gone.
-    pub(super) fn ask<T: Send + 'static>(&self, job: impl FnOnce(&mut WriterState) -> T + Send + 'static) -> Option<T> {
+    pub(super) fn run<T: Send + 'static>(&self, job: impl FnOnce(&mut WriterState) -> T + Send + 'static) -> Option<T> {
         let (answer, answered) = channel();
         self.submit(move |desk| drop(answer.send(job(desk))));
         answered.recv().ok()
@@ -69,7 +69,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if let Some((sender, handle)) = locked(&self.thread).take() {
+        if let Some((sender, handle)) = lock_ignoring_poison(&self.thread).take() {
             drop(sender);
             drop(handle.join());
         }
@@ -91,7 +91,7 @@ impl WriterState {
         &self.path
     }
 
-    fn work(&mut self, jobs: &Receiver<Job>) {
+    fn run_jobs(&mut self, jobs: &Receiver<Job>) {
         loop {
             let job = match self.to_pack(MIN_PACKED_BYTES) {
                 None => jobs.recv().ok(),
@@ -107,12 +107,12 @@ impl WriterState {
             };
             let Some(job) = job else { break };
             job(self);
-            while self.unwritten_bytes < CHECKPOINT_AT_LAST_BYTES
+            while self.unwritten_bytes < FORCED_CHECKPOINT_BYTES
                 && let Ok(job) = jobs.try_recv()
             {
                 job(self);
             }
-            if let Some(session) = self.to_pack(PACKED_AT_LAST_BYTES) {
+            if let Some(session) = self.to_pack(FORCED_PACK_BYTES) {
                 self.pack(&session, MIN_PACKED_BYTES);
             }
             self.checkpoint_if_due();
@@ -125,18 +125,18 @@ impl WriterState {
     }
 
     /// Counts unpacked bytes of a session.
-    pub(super) fn wrote(&mut self, session: &SessionId, bytes: usize) {
+    pub(super) fn on_written(&mut self, session: &SessionId, bytes: usize) {
         let unpacked = self.unpacked.entry(session.clone()).or_default();
         *unpacked = unpacked.saturating_add(bytes);
     }
 
     /// Notes an opened session, whose number of unpacked bytes is unknown.
-    pub(super) fn opened(&mut self, session: &SessionId) {
-        self.wrote(session, MIN_PACKED_BYTES);
+    pub(super) fn on_session_opened(&mut self, session: &SessionId) {
+        self.on_written(session, MIN_PACKED_BYTES);
     }
 
     /// Packs the rest of a session that ends, within one batch.
-    pub(super) fn closed(&mut self, session: &SessionId) {
+    pub(super) fn on_session_closed(&mut self, session: &SessionId) {
         if self.unpacked.contains_key(session) {
             self.pack(session, 1);
             self.unpacked.remove(session);
@@ -145,7 +145,7 @@ impl WriterState {
 
     /// Packs the oldest records of a session. Records that cannot be packed now are safe where they are.
     fn pack(&mut self, session: &SessionId, least: usize) {
-        let bytes = self.unpacked.get(session).copied().unwrap_or_default().min(PACKED_AT_ONCE_BYTES);
+        let bytes = self.unpacked.get(session).copied().unwrap_or_default().min(PACK_BATCH_BYTES);
         let packed =
             self.transact(Durability::Process, bytes, |transaction| records::pack_some(transaction, session.as_str(), least));
         if !matches!(packed, Ok(true)) {

@@ -74,7 +74,7 @@ impl AgentSet {
     /// Returns a sentence about agents that are not used, for the start of a session.
     pub(crate) fn notice(&self) -> Option<String> {
         let first = self.broken.first()?;
-        let fault = first.faults.first().map(|fault| fault.located(&first.file)).unwrap_or_default();
+        let fault = first.faults.first().map(|fault| fault.with_file(&first.file)).unwrap_or_default();
         let more = match self.broken.len() - 1 {
             0 => String::new(),
             more => format!(" and {more} more"),

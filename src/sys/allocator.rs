@@ -33,19 +33,19 @@ pub fn hide_from_others() {}
 /// it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe call trims the heap")]
-pub(crate) fn give_back() {
+pub(crate) fn release_free_memory() {
     // SAFETY: the call takes no pointer, and memory in use is not moved.
     unsafe { libc::malloc_trim(0) };
 }
 
 /// Does nothing: other allocators return memory on their own.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub fn give_back() {}
+pub fn release_free_memory() {}
 
 /// Drops the pages of the program's own code, most of which ran only at start. Code that runs again is loaded from the file
 /// cache, a few pages at a time.
 #[cfg(target_os = "linux")]
-pub(crate) fn let_go_of_code() {
+pub(crate) fn release_code_pages() {
     let (Ok(maps), Ok(program)) = (std::fs::read_to_string("/proc/self/maps"), std::fs::read_link("/proc/self/exe")) else {
         return;
     };
@@ -61,7 +61,7 @@ pub(crate) fn let_go_of_code() {
 
 /// Does nothing: other systems are not known to keep such pages.
 #[cfg(not(target_os = "linux"))]
-pub fn let_go_of_code() {}
+pub fn release_code_pages() {}
 
 /// Returns the ranges to which the code of a program is mapped.
 #[cfg(target_os = "linux")]
@@ -111,7 +111,7 @@ mod tests {
             size.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
         };
         let before = resident();
-        super::let_go_of_code();
+        super::release_code_pages();
         let after = resident();
         assert!(after < before, "{after} of {before} kB are left");
         assert_eq!(format!("{:?}", "1 2".split(' ').map(str::parse::<u8>).collect::<Vec<_>>()), "[Ok(1), Ok(2)]");
@@ -122,7 +122,7 @@ mod tests {
         let pieces: Vec<Vec<u8>> = (0..=255_u8).map(|byte| vec![byte; 4096]).collect();
         let kept: Vec<&Vec<u8>> = pieces.iter().skip(1).step_by(2).collect();
         drop(vec![0_u8; 1 << 20]);
-        super::give_back();
+        super::release_free_memory();
         assert!(kept.iter().all(|piece| piece.iter().all(|byte| *byte == piece[0])));
     }
 }

@@ -14,7 +14,7 @@ static BEFORE: OnceLock<Vec<(c_int, libc::sigaction)>> = OnceLock::new();
 
 /// Restores the terminal and runs `call` before a fatal signal takes effect. `call` must neither lock nor allocate.
 #[expect(unsafe_code, reason = "no safe call handles signals that a fault raises")]
-pub(crate) fn before_death(call: fn()) {
+pub(crate) fn install(call: fn()) {
     if CALL.set(call).is_err() {
         return;
     }
@@ -31,7 +31,7 @@ pub(crate) fn before_death(call: fn()) {
         unsafe {
             let mut before: libc::sigaction = std::mem::zeroed();
             let mut action: libc::sigaction = std::mem::zeroed();
-            let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = ends;
+            let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_fatal_signal;
             action.sa_sigaction = handler as usize;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             libc::sigemptyset(&raw mut action.sa_mask);
@@ -44,7 +44,7 @@ pub(crate) fn before_death(call: fn()) {
 }
 
 #[expect(unsafe_code, reason = "no safe call restores a signal handler")]
-extern "C" fn ends(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
+extern "C" fn on_fatal_signal(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     if let Some(call) = CALL.get() {
         call();
     }

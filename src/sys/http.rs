@@ -183,8 +183,8 @@ impl Server {
             request = request.header(name, value);
         }
         let response = match tokio::time::timeout(self.timeouts.idle, request.send()).await {
-            Ok(sent) => sent.map_err(|error| self.not_sent(&error))?,
-            Err(_) => return Err(self.silent()),
+            Ok(sent) => sent.map_err(|error| self.send_error(&error))?,
+            Err(_) => return Err(self.timeout_error()),
         };
         let encoding = response.headers().get("content-encoding").and_then(|encoding| encoding.to_str().ok());
         let unpacker = Unpacker::for_encoding(encoding.unwrap_or_default())
@@ -196,11 +196,11 @@ impl Server {
         self.timeouts
     }
 
-    fn silent(&self) -> HttpError {
+    fn timeout_error(&self) -> HttpError {
         HttpError::Silent { server: self.name.clone(), seconds: self.timeouts.idle.as_secs() }
     }
 
-    fn not_sent(&self, error: &reqwest::Error) -> HttpError {
+    fn send_error(&self, error: &reqwest::Error) -> HttpError {
         let server = self.name.clone();
         if error.is_timeout() {
             HttpError::ConnectTimeout { server: self.with_proxy(server), seconds: self.timeouts.connect.as_secs() }
@@ -215,7 +215,7 @@ impl Server {
 
     /// Adds the proxy to the name of the server, if there is one between.
     fn with_proxy(&self, server: String) -> String {
-        let proxy = (self.transport == Transport::Tls).then(|| proxies::proxy_of(&self.base)).flatten();
+        let proxy = (self.transport == Transport::Tls).then(|| proxies::proxy_for(&self.base)).flatten();
         proxy.map_or_else(|| server.clone(), |proxy| format!("{server}` through the proxy `{proxy}"))
     }
 

@@ -2,7 +2,7 @@
 //! time and output.
 
 use super::process::program_environment;
-use super::programs::{find, outside};
+use super::programs::{find, find_outside};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::io::Read;
@@ -52,7 +52,7 @@ pub(crate) struct KeyCommand<'a> {
 }
 
 /// End of the program.
-struct Ended {
+struct ProgramOutput {
     stdout: Vec<u8>,
     status: std::io::Result<ExitStatus>,
 }
@@ -64,7 +64,7 @@ impl KeyCommand<'_> {
         let line = text.lines().next().unwrap_or_default().trim();
         if line.is_empty() || line.len() > KEY_BYTES || !line.bytes().all(|byte| byte.is_ascii_graphic()) {
             let program = self.argv.first().cloned().unwrap_or_default();
-            return Err(KeyCommandError::NoKey { program, stderr: shown(&stderr, line) });
+            return Err(KeyCommandError::NoKey { program, stderr: error_tail(&stderr, line) });
         }
         Ok(line.to_owned())
     }
@@ -79,7 +79,7 @@ impl KeyCommand<'_> {
         let (name, arguments) = self.argv.split_first().ok_or_else(|| KeyCommandError::Missing(String::new()))?;
         let mut environment = program_environment(std::env::vars_os(), self.withheld);
         // The program starts others in turn, which use the same search path.
-        let search = outside(&std::env::var_os("PATH").unwrap_or_default(), self.roots);
+        let search = find_outside(&std::env::var_os("PATH").unwrap_or_default(), self.roots);
         environment.retain(|(name, _)| name != "PATH");
         let path = self.program(name, &search.to_string_lossy())?;
         environment.push(("PATH".into(), search));
@@ -98,8 +98,8 @@ impl KeyCommand<'_> {
             .spawn()
             .map_err(not_started)?;
         let group = i32::try_from(child.id()).map(Pid::from_raw);
-        let errors = drained(&mut child);
-        let ended = collected(child);
+        let errors = drain_stderr(&mut child);
+        let ended = collect_output(child);
         let kill = || {
             let _ = group.map(|group| killpg(group, Signal::SIGKILL));
         };
@@ -119,7 +119,7 @@ impl KeyCommand<'_> {
         let stderr = errors.recv_timeout(GRACE).unwrap_or_default();
         if !status.success() {
             let status = status.code().map_or_else(|| "ended by a signal".to_owned(), |code| format!("exit code {code}"));
-            let stderr = shown(&stderr, text.lines().next().unwrap_or_default().trim());
+            let stderr = error_tail(&stderr, text.lines().next().unwrap_or_default().trim());
             return Err(KeyCommandError::Failed { program: name.clone(), status, stderr });
         }
         Ok((text, stderr))
@@ -137,7 +137,7 @@ impl KeyCommand<'_> {
 }
 
 /// Returns the end of the error output for a message, without what the program printed as a key.
-fn shown(stderr: &[u8], key: &str) -> String {
+fn error_tail(stderr: &[u8], key: &str) -> String {
     let text = String::from_utf8_lossy(stderr);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = if key.is_empty() { text } else { text.replace(key, "[key]") };
@@ -150,7 +150,7 @@ fn shown(stderr: &[u8], key: &str) -> String {
 }
 
 /// Reads the error output in a thread, so that the program never waits for a reader.
-fn drained(child: &mut Child) -> Receiver<Vec<u8>> {
+fn drain_stderr(child: &mut Child) -> Receiver<Vec<u8>> {
     let (tell, told) = channel();
     if let Some(mut stderr) = child.stderr.take() {
         std::thread::spawn(move || {
@@ -164,7 +164,7 @@ fn drained(child: &mut Child) -> Receiver<Vec<u8>> {
 }
 
 /// Reads the output and waits for the end in a thread; after a time-out, nobody is listening any more.
-fn collected(mut child: Child) -> Receiver<Ended> {
+fn collect_output(mut child: Child) -> Receiver<ProgramOutput> {
     let (tell, told) = channel();
     let stdout = child.stdout.take();
     std::thread::spawn(move || {
@@ -175,7 +175,7 @@ fn collected(mut child: Child) -> Receiver<Ended> {
             let _ = child.kill();
         }
         let status = child.wait();
-        let _ = tell.send(Ended { stdout: bytes, status });
+        let _ = tell.send(ProgramOutput { stdout: bytes, status });
     });
     told
 }

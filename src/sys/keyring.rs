@@ -19,7 +19,7 @@ pub(crate) enum KeyringError {
 
 /// Returns the secret of a user of the service, if there is one.
 pub(crate) fn get(user: &str, patience: Duration) -> Result<Option<String>, KeyringError> {
-    ask(user, patience, |entry| match entry.get_password() {
+    with_entry(user, patience, |entry| match entry.get_password() {
         Err(keyring::Error::NoEntry) => Ok(None),
         found => found.map(Some),
     })
@@ -28,18 +28,18 @@ pub(crate) fn get(user: &str, patience: Duration) -> Result<Option<String>, Keyr
 /// Stores a secret, replacing the previous one.
 pub(crate) fn set(user: &str, secret: &str, patience: Duration) -> Result<(), KeyringError> {
     let secret = secret.to_owned();
-    ask(user, patience, move |entry| entry.set_password(&secret))
+    with_entry(user, patience, move |entry| entry.set_password(&secret))
 }
 
 /// Deletes a secret; returns whether there was one.
 pub(crate) fn delete(user: &str, patience: Duration) -> Result<bool, KeyringError> {
-    ask(user, patience, |entry| match entry.delete_credential() {
+    with_entry(user, patience, |entry| match entry.delete_credential() {
         Err(keyring::Error::NoEntry) => Ok(false),
         done => done.map(|()| true),
     })
 }
 
-fn ask<T: Send + 'static>(
+fn with_entry<T: Send + 'static>(
     user: &str,
     patience: Duration,
     what: impl FnOnce(&keyring::Entry) -> keyring::Result<T> + Send + 'static,

@@ -16,12 +16,12 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 /// Maximum concurrent connections; a browser opens a few ahead of time.
 const MAX_CONNECTIONS: usize = 16;
 
-pub(crate) struct Landing {
+pub(crate) struct CallbackServer {
     listener: TcpListener,
     port: u16,
 }
 
-impl Landing {
+impl CallbackServer {
     /// Opens the server on this port, or on any free one.
     pub(crate) async fn open(port: Option<u16>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
@@ -122,7 +122,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_callback_with_the_correct_state_is_accepted() {
-        let landing = Landing::open(None).await.unwrap();
+        let landing = CallbackServer::open(None).await.unwrap();
         let uri = landing.uri();
         let host = uri.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
         let waiting = tokio::spawn(async move { landing.arrival("s1").await });

@@ -2,7 +2,7 @@
 //! shell or a URL.
 
 use super::process::{Environment, command_environment};
-use super::programs::outside;
+use super::programs::find_outside;
 use nix::unistd::setsid;
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -71,7 +71,7 @@ enum System {
 }
 
 impl System {
-    fn here() -> Self {
+    fn current() -> Self {
         if cfg!(target_os = "macos") {
             Self::Mac
         } else if cfg!(target_os = "windows") {
@@ -108,7 +108,7 @@ impl Desktop {
     /// Creates the environment from aye's own, without secrets.
     pub(crate) fn find(workspace: &Path, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> Self {
         let mut environment = command_environment(std::env::vars_os(), &Environment::Inherit, secret_names, is_secret);
-        let path = outside(&std::env::var_os("PATH").unwrap_or_default(), &[workspace.to_owned()]);
+        let path = find_outside(&std::env::var_os("PATH").unwrap_or_default(), &[workspace.to_owned()]);
         // The program starts others in turn, which use the same search path.
         environment.retain(|(name, _)| name != "PATH");
         environment.push(("PATH".into(), path.clone()));
@@ -124,8 +124,8 @@ impl Desktop {
     }
 
     /// Carries out the request. The program continues without aye and without its terminal.
-    pub(crate) async fn carry_out(&self, opening: &Opening) -> Result<OpenerResult, OpenError> {
-        let system = System::here();
+    pub(crate) async fn perform(&self, opening: &Opening) -> Result<OpenerResult, OpenError> {
+        let system = System::current();
         if system == System::Freedesktop && !self.has("DISPLAY") && !self.has("WAYLAND_DISPLAY") {
             return Err(OpenError::NoDisplay);
         }
@@ -147,13 +147,13 @@ impl Desktop {
         let mut command = Command::new(program);
         command.args(&attempt.words).env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        alone(&mut command);
+        detach(&mut command);
         let not_started = |error: io::Error| OpenError::NotStarted { program: named.clone(), message: error.to_string() };
         let mut child = command.spawn().map_err(not_started)?;
         let Ok(ended) = tokio::time::timeout(TIMEOUT, child.wait()).await else { return Ok(()) };
         let status = ended.map_err(not_started)?;
         // Explorer exits with 1 even on success.
-        if status.success() || System::here() == System::Windows {
+        if status.success() || System::current() == System::Windows {
             return Ok(());
         }
         let code = status.code().map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
@@ -228,7 +228,7 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
 }
 
 #[expect(unsafe_code, reason = "there is no other way to start a program in a new session")]
-fn alone(command: &mut Command) {
+fn detach(command: &mut Command) {
     // SAFETY: between fork and exec only `setsid` is called, which is async-signal-safe.
     unsafe {
         command.pre_exec(|| setsid().map(drop).map_err(io::Error::from));
@@ -285,7 +285,7 @@ mod tests {
         std::fs::create_dir(&tools).unwrap();
         std::os::unix::fs::symlink(workspace.join("bin"), root.join("link")).unwrap();
         let path = std::env::join_paths([&workspace.join("bin"), &root.join("link"), &tools, &PathBuf::from("bin")]).unwrap();
-        assert_eq!(outside(&path, &[workspace]), tools.as_os_str());
+        assert_eq!(find_outside(&path, &[workspace]), tools.as_os_str());
     }
 
     #[tokio::test]
@@ -295,7 +295,7 @@ mod tests {
             path: "/no/such/place".into(),
         };
         let opening = Opening::Open("/w/a.txt".into());
-        assert_eq!(desktop(&[("DISPLAY", "")]).carry_out(&opening).await, Err(OpenError::NoDisplay));
-        assert_eq!(desktop(&[("DISPLAY", ":0")]).carry_out(&opening).await, Err(OpenError::NoOpener("xdg-open")));
+        assert_eq!(desktop(&[("DISPLAY", "")]).perform(&opening).await, Err(OpenError::NoDisplay));
+        assert_eq!(desktop(&[("DISPLAY", ":0")]).perform(&opening).await, Err(OpenError::NoOpener("xdg-open")));
     }
 }

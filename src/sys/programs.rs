@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Returns the directories of a `PATH` outside these roots, because a project must not choose a program of the user.
-pub(crate) fn outside(path: &OsStr, roots: &[PathBuf]) -> OsString {
+pub(crate) fn find_outside(path: &OsStr, roots: &[PathBuf]) -> OsString {
     let is_outside = |place: &PathBuf| {
         let real = place.canonicalize();
         let is_below = |root: &PathBuf| place.starts_with(root) || real.as_ref().is_ok_and(|real| real.starts_with(root));
@@ -15,7 +15,7 @@ pub(crate) fn outside(path: &OsStr, roots: &[PathBuf]) -> OsString {
 
 /// Returns those of `names` that are in a directory of `path`, a value of `PATH`. Relative directories do not count, because
 /// they depend on the working directory.
-pub(crate) fn present<'a>(names: impl IntoIterator<Item = &'a str>, path: &str) -> Vec<&'a str> {
+pub(crate) fn find_present<'a>(names: impl IntoIterator<Item = &'a str>, path: &str) -> Vec<&'a str> {
     let directories: Vec<_> = std::env::split_paths(path).filter(|directory| directory.is_absolute()).collect();
     let there = |name: &&str| directories.iter().any(|directory| is_program(&directory.join(name)));
     names.into_iter().filter(there).collect()
@@ -53,7 +53,7 @@ mod tests {
         }
         std::fs::create_dir(place.path().join("directory")).unwrap();
         let path = format!("relative:.::{}", place.path().display());
-        assert_eq!(present(["does-not", "directory", "runs", "missing"], &path), ["runs"]);
-        assert_eq!(present(["runs"], "").len(), 0);
+        assert_eq!(find_present(["does-not", "directory", "runs", "missing"], &path), ["runs"]);
+        assert_eq!(find_present(["runs"], "").len(), 0);
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     let line = {
         // Before the question, so that a fast answer is not shown either.
-        let _silent = Silent::new(&terminal)?;
+        let _silent = EchoGuard::new(&terminal)?;
         (&terminal).write_all(question.as_bytes())?;
         line(&terminal)?
     };
@@ -45,12 +45,12 @@ fn line(mut terminal: &File) -> io::Result<Option<String>> {
 }
 
 /// Turns echo off until it is dropped. `ctrl+c` ends the line and not the process, which would leave the terminal without echo.
-struct Silent<'a> {
+struct EchoGuard<'a> {
     terminal: &'a File,
     before: Termios,
 }
 
-impl<'a> Silent<'a> {
+impl<'a> EchoGuard<'a> {
     fn new(terminal: &'a File) -> io::Result<Self> {
         let before = tcgetattr(terminal)?;
         let mut silent = before.clone();
@@ -63,7 +63,7 @@ impl<'a> Silent<'a> {
     }
 }
 
-impl Drop for Silent<'_> {
+impl Drop for EchoGuard<'_> {
     fn drop(&mut self) {
         let _ = tcsetattr(self.terminal, SetArg::TCSADRAIN, &self.before);
     }

@@ -2,7 +2,7 @@
 
 /// Returns whether the process ignores the end of the terminal, as with `nohup`. Must be called before a handler is installed.
 #[cfg(target_os = "linux")]
-pub(crate) fn hang_up_is_ignored() -> bool {
+pub(crate) fn is_hangup_ignored() -> bool {
     const SIGHUP: u32 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -10,6 +10,6 @@ pub(crate) fn hang_up_is_ignored() -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn hang_up_is_ignored() -> bool {
+pub fn is_hangup_ignored() -> bool {
     false
 }

@@ -23,7 +23,7 @@ pub(crate) struct TreeWatch {
 
 /// Changes since the last read.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Touched {
+pub(crate) struct TouchedPaths {
     pub files: BTreeSet<PathBuf>,
     /// New directories, which are not watched yet.
     pub directories: BTreeSet<PathBuf>,
@@ -52,8 +52,8 @@ impl TreeWatch {
     }
 
     /// Returns the recorded changes without blocking.
-    pub(crate) fn touched(&mut self) -> Touched {
-        let mut touched = Touched::default();
+    pub(crate) fn take_touched(&mut self) -> TouchedPaths {
+        let mut touched = TouchedPaths::default();
         for _ in 0..MAX_READS {
             let events = match self.queue.read_events() {
                 Ok(events) => events,
@@ -99,19 +99,19 @@ mod tests {
         let mut watch = TreeWatch::new().unwrap();
         watch.add(&root).unwrap();
         watch.add(&root.join("never")).unwrap();
-        assert_eq!((watch.directories(), watch.touched()), (1, Touched::default()));
+        assert_eq!((watch.directories(), watch.take_touched()), (1, TouchedPaths::default()));
         fs::read(root.join("old")).unwrap();
-        assert_eq!(watch.touched(), Touched::default(), "reading is not a change");
+        assert_eq!(watch.take_touched(), TouchedPaths::default(), "reading is not a change");
         fs::write(root.join("old"), "two").unwrap();
         fs::write(root.join("new"), "").unwrap();
         fs::rename(root.join("new"), root.join("newer")).unwrap();
         fs::remove_file(root.join("gone")).unwrap();
         fs::create_dir(root.join("directory")).unwrap();
-        let touched = watch.touched();
+        let touched = watch.take_touched();
         let files = ["gone", "new", "newer", "old"].map(|name| root.join(name));
         assert_eq!(touched.files, BTreeSet::from(files));
         assert_eq!(touched.directories, BTreeSet::from([root.join("directory")]));
         assert!(!touched.incomplete);
-        assert_eq!(watch.touched(), Touched::default());
+        assert_eq!(watch.take_touched(), TouchedPaths::default());
     }
 }

@@ -16,7 +16,7 @@ pub mod tree_watch {
 
     /// Changes since the last read.
     #[derive(Debug, Default, PartialEq, Eq)]
-    pub struct Touched {
+    pub struct TouchedPaths {
         pub files: BTreeSet<PathBuf>,
         pub directories: BTreeSet<PathBuf>,
         pub incomplete: bool,
@@ -35,7 +35,7 @@ pub mod tree_watch {
             match *self {}
         }
 
-        pub fn touched(&mut self) -> Touched {
+        pub fn take_touched(&mut self) -> TouchedPaths {
             match *self {}
         }
     }
@@ -54,7 +54,7 @@ pub mod watch {
         }
 
         #[expect(clippy::unused_async, reason = "the watch of Linux waits")]
-        pub async fn changed(&mut self) -> io::Result<()> {
+        pub async fn wait_for_change(&mut self) -> io::Result<()> {
             match *self {}
         }
     }

@@ -54,14 +54,14 @@ impl Watch {
     /// Watches files, and everything in these directories.
     pub(crate) fn with_directories(files: Vec<PathBuf>, whole: Vec<PathBuf>) -> io::Result<Self> {
         let queue = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
-        let queue = registered(Queue(queue))?;
+        let queue = register_queue(Queue(queue))?;
         let mut watch = Self { queue, files, whole, names: BTreeSet::new(), directories: BTreeMap::new() };
         watch.arm();
         Ok(watch)
     }
 
     /// Waits until something has changed and no more events arrive.
-    pub(crate) async fn changed(&mut self) -> io::Result<()> {
+    pub(crate) async fn wait_for_change(&mut self) -> io::Result<()> {
         self.event().await?;
         for _ in 0..TIMEOUT {
             match tokio::time::timeout(DEBOUNCE, self.event()).await {
@@ -94,7 +94,7 @@ impl Watch {
             return true;
         }
         let Some(directory) = self.directories.get(&event.wd) else { return false };
-        if self.names.contains(directory) && self.whole.iter().any(|whole| way(whole).contains(directory)) {
+        if self.names.contains(directory) && self.whole.iter().any(|whole| links_on_path(whole).contains(directory)) {
             return true;
         }
         let path = event.name.as_ref().map_or_else(|| directory.clone(), |name| directory.join(name));
@@ -114,7 +114,7 @@ impl Watch {
     }
 
     fn arm_once(&mut self) {
-        self.names = self.files.iter().chain(&self.whole).flat_map(|file| way(file)).collect();
+        self.names = self.files.iter().chain(&self.whole).flat_map(|file| links_on_path(file)).collect();
         // If a directory is missing, its parent reports when it is created.
         let there = |file: &PathBuf| file.ancestors().skip(1).find(|directory| directory.is_dir()).map(Path::to_owned);
         let mut wanted: BTreeSet<PathBuf> = self.names.iter().filter_map(there).collect();
@@ -140,7 +140,7 @@ impl Watch {
 }
 
 /// Returns the file, its real path, and every symlink on the way: a change of any of them changes the file.
-fn way(file: &Path) -> BTreeSet<PathBuf> {
+fn links_on_path(file: &Path) -> BTreeSet<PathBuf> {
     let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
     let mut found = BTreeSet::from([file.to_owned()]);
     let mut left = parts(file);
@@ -168,7 +168,7 @@ fn way(file: &Path) -> BTreeSet<PathBuf> {
 }
 
 #[expect(unsafe_code, reason = "the safe function requires a type that owns its descriptor")]
-fn registered(queue: Queue) -> io::Result<AsyncFd<Queue>> {
+fn register_queue(queue: Queue) -> io::Result<AsyncFd<Queue>> {
     // SAFETY: the queue owns its descriptor, always returns the same one, and closes it only when it is dropped.
     Ok(unsafe { AsyncFd::register_with_interest(queue, Interest::READABLE)? })
 }
@@ -181,7 +181,7 @@ mod tests {
 
     /// Returns whether a change is reported.
     async fn is_reported(watch: &mut Watch) -> bool {
-        tokio::time::timeout(Duration::from_secs(20), watch.changed()).await.is_ok_and(|told| told.is_ok())
+        tokio::time::timeout(Duration::from_secs(20), watch.wait_for_change()).await.is_ok_and(|told| told.is_ok())
     }
 
     #[tokio::test]
@@ -230,7 +230,7 @@ mod tests {
         fs::write(root.join("two/policy.toml"), "3").unwrap();
         assert!(is_reported(&mut watch).await, "the new target of the symlink");
         link("circle", "circle");
-        assert!(!way(&root.join("circle/x")).is_empty());
+        assert!(!links_on_path(&root.join("circle/x")).is_empty());
     }
 
     #[tokio::test]

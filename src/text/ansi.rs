@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Range of private-use characters that encode a style between [`Ansi`] and [`painted`]; such characters in the input are not
+/// Private-use characters that encode a style between [`Ansi`] and [`parse_paints`]; such characters in the input are not
 /// trusted.
 const FIRST: u32 = 0x0010_f000;
 const CODES: u32 = 0x200;
@@ -36,14 +36,14 @@ pub(crate) struct Paint {
 }
 
 impl Paint {
-    fn letter(self) -> char {
+    fn to_char(self) -> char {
         let hue = self.hue.and_then(|hue| HUES.iter().position(|known| *known == hue)).map_or(0, |at| at as u32 + 1);
         let flags = [self.bold, self.italic, self.underlined, self.reversed, self.struck];
         let flags = flags.iter().enumerate().map(|(bit, on)| u32::from(*on) << bit).sum::<u32>();
         char::from_u32(FIRST + hue * 32 + flags).unwrap_or('\u{fffd}')
     }
 
-    fn of_letter(letter: char) -> Option<Self> {
+    fn from_char(letter: char) -> Option<Self> {
         let code = u32::from(letter).checked_sub(FIRST).filter(|code| *code < CODES)?;
         let hue = (code / 32).checked_sub(1).and_then(|at| HUES.get(at as usize).copied());
         let has = |bit: u32| code >> bit & 1 == 1;
@@ -51,7 +51,7 @@ impl Paint {
     }
 
     /// Applies the numbers of a sequence that ends in `m`.
-    fn follow(&mut self, numbers: &str) {
+    fn apply_codes(&mut self, numbers: &str) {
         let mut numbers = numbers.split([';', ':']).map(|number| number.parse::<u16>().unwrap_or(0));
         while let Some(number) = numbers.next() {
             match number {
@@ -70,9 +70,9 @@ impl Paint {
                 30..=37 => self.hue = Some(basic(number - 30)),
                 90..=97 => self.hue = Some(bright(number - 90)),
                 39 => self.hue = None,
-                38 => self.hue = extended(&mut numbers),
+                38 => self.hue = parse_extended(&mut numbers),
                 48 => {
-                    extended(&mut numbers);
+                    parse_extended(&mut numbers);
                 }
                 _ => {}
             }
@@ -98,7 +98,7 @@ fn bright(number: u16) -> Hue {
 }
 
 /// Parses the parameters after 38 or 48: one of 256 colours, or three components.
-fn extended(numbers: &mut impl Iterator<Item = u16>) -> Option<Hue> {
+fn parse_extended(numbers: &mut impl Iterator<Item = u16>) -> Option<Hue> {
     match numbers.next()? {
         5 => Some(match numbers.next()? {
             number @ 0..=7 => basic(number),
@@ -147,47 +147,47 @@ impl Ansi {
     pub(crate) fn push(&mut self, chunk: &str) -> String {
         let mut out = String::with_capacity(chunk.len());
         for letter in chunk.chars() {
-            self.take(letter, &mut out);
+            self.apply(letter, &mut out);
         }
         out
     }
 
-    fn take(&mut self, letter: char, out: &mut String) {
+    fn apply(&mut self, letter: char, out: &mut String) {
         match (self.held.len(), letter) {
             (0, '\u{1b}') => self.held.push(letter),
             (0, '\n' | '\r') => {
                 out.push(letter);
                 // Repeat the style, so that each line is self-contained.
                 if self.paint != Paint::default() {
-                    out.push(self.paint.letter());
+                    out.push(self.paint.to_char());
                 }
             }
-            (0, _) if Paint::of_letter(letter).is_some() => out.push('\u{fffd}'),
+            (0, _) if Paint::from_char(letter).is_some() => out.push('\u{fffd}'),
             (0, _) => out.push(letter),
             (1, '[') => self.held.push(letter),
             (2.., '0'..=';') if self.held.len() < MAX_LEN => self.held.push(letter),
             (2.., 'm') => {
                 let before = self.paint;
                 let held = std::mem::take(&mut self.held);
-                self.paint.follow(held.get(2..).unwrap_or_default());
+                self.paint.apply_codes(held.get(2..).unwrap_or_default());
                 if self.paint != before {
-                    out.push(self.paint.letter());
+                    out.push(self.paint.to_char());
                 }
             }
             _ => {
                 // Not a style; the cleaner handles it.
                 out.push_str(&std::mem::take(&mut self.held));
-                self.take(letter, out);
+                self.apply(letter, out);
             }
         }
     }
 }
 
 /// Returns a string without style characters, and its styles with their start bytes.
-pub(crate) fn painted(text: &str) -> (String, Vec<(usize, Paint)>) {
+pub(crate) fn parse_paints(text: &str) -> (String, Vec<(usize, Paint)>) {
     let (mut plain, mut paints) = (String::with_capacity(text.len()), Vec::new());
     for letter in text.chars() {
-        match Paint::of_letter(letter) {
+        match Paint::from_char(letter) {
             Some(paint) => paints.push((plain.len(), paint)),
             None => plain.push(letter),
         }
@@ -196,7 +196,7 @@ pub(crate) fn painted(text: &str) -> (String, Vec<(usize, Paint)>) {
 }
 
 /// Returns the styles within a range of such a text.
-pub(crate) fn paints_in(paints: &[(usize, Paint)], range: Range<usize>) -> Vec<(Range<usize>, Paint)> {
+pub(crate) fn paints_within(paints: &[(usize, Paint)], range: Range<usize>) -> Vec<(Range<usize>, Paint)> {
     let first = paints.partition_point(|(at, _)| *at <= range.start);
     let mut paint = first.checked_sub(1).map_or(Paint::default(), |before| paints[before].1);
     let (mut out, mut at) = (Vec::new(), range.start);
@@ -214,5 +214,5 @@ pub(crate) fn paints_in(paints: &[(usize, Paint)], range: Range<usize>) -> Vec<(
 
 /// Reports whether nothing in the text is visible.
 pub(super) fn is_blank(text: &str) -> bool {
-    text.chars().all(|letter| letter.is_whitespace() || Paint::of_letter(letter).is_some())
+    text.chars().all(|letter| letter.is_whitespace() || Paint::from_char(letter).is_some())
 }

@@ -22,7 +22,7 @@ pub(super) fn write_mark(letter: char, out: &mut String) {
 }
 
 /// Reports whether a character is never shown as is: controls, direction changes and invisible characters.
-pub(super) fn deceives(letter: char) -> bool {
+pub(super) fn is_deceptive(letter: char) -> bool {
     if letter.is_ascii() {
         return letter.is_ascii_control();
     }
@@ -70,7 +70,7 @@ pub(super) fn is_keycap(base: char) -> bool {
 }
 
 /// Reports whether a variation selector is valid after this character.
-pub(super) fn takes_selector(base: char, selector: char) -> bool {
+pub(super) fn accepts_selector(base: char, selector: char) -> bool {
     match u32::from(selector) {
         0xfe0e | 0xfe0f => is_pictograph(base),
         0xe0100..=0xe01ef => matches!(u32::from(base), 0x3400..=0x9fff | 0xf900..=0xfaff | 0x20000..=0x3ffff),

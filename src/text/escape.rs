@@ -40,19 +40,19 @@ impl Escape {
     pub(crate) fn step(&mut self, letter: char) -> Step {
         match std::mem::take(self) {
             Self::Ground => self.ground(letter),
-            Self::Begun => self.begun(letter),
+            Self::Begun => self.after_escape(letter),
             Self::Intermediate => self.intermediate(letter),
             Self::Control => self.control(letter),
             Self::Body { kept, more } => self.text(kept, more, letter),
             Self::Ending if letter == '\\' => Step::Taken,
-            Self::Ending => self.begun(letter),
+            Self::Ending => self.after_escape(letter),
         }
     }
 
     /// Returns text held back at the end of the input.
     pub(crate) fn finish(&mut self) -> Option<String> {
         match std::mem::take(self) {
-            Self::Body { kept, more } => Some(unended(kept, more)),
+            Self::Body { kept, more } => Some(show_unterminated(kept, more)),
             Self::Ground | Self::Begun | Self::Intermediate | Self::Control | Self::Ending => None,
         }
     }
@@ -65,7 +65,7 @@ impl Escape {
         Step::Taken
     }
 
-    fn begun(&mut self, letter: char) -> Step {
+    fn after_escape(&mut self, letter: char) -> Step {
         match letter {
             '[' => *self = Self::Control,
             ']' | 'P' | 'X' | '^' | '_' => *self = Self::Body { kept: String::new(), more: 0 },
@@ -99,7 +99,7 @@ impl Escape {
         match letter {
             '\u{7}' | '\u{18}' | '\u{1a}' | '\u{9c}' => {}
             '\u{1b}' => *self = Self::Ending,
-            '\n' => return Step::AfterUnended(unended(kept, more)),
+            '\n' => return Step::AfterUnended(show_unterminated(kept, more)),
             _ => {
                 if kept.len() < KEPT {
                     kept.push(letter);
@@ -114,7 +114,7 @@ impl Escape {
 }
 
 /// Returns the displayed form of an unterminated string, with the number of omitted characters.
-fn unended(mut kept: String, more: usize) -> String {
+fn show_unterminated(mut kept: String, more: usize) -> String {
     if more > 0 {
         kept = format!("{kept}<+{more} characters>");
     }

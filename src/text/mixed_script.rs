@@ -6,7 +6,7 @@ use unicode_script::{Script, UnicodeScript};
 const TOGETHER: [Script; 6] = [Script::Latin, Script::Han, Script::Hiragana, Script::Katakana, Script::Bopomofo, Script::Hangul];
 
 /// Returns the first word that mixes scripts not used together, and the names of two of them.
-pub(crate) fn mixed(text: &str) -> Option<(&str, [&'static str; 2])> {
+pub(crate) fn find_mixed_word(text: &str) -> Option<(&str, [&'static str; 2])> {
     if text.is_ascii() {
         return None;
     }
@@ -39,7 +39,7 @@ mod tests {
             ("touch \u{444}\u{430}\u{439}\u{43b}-final.txt", None),
             ("git push", None),
         ] {
-            assert_eq!(mixed(text), found, "{text}");
+            assert_eq!(find_mixed_word(text), found, "{text}");
         }
     }
 }

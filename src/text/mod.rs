@@ -15,16 +15,16 @@ mod width;
 mod words;
 mod wrap;
 
-pub(crate) use ansi::{Ansi, Hue, Paint, painted, paints_in};
+pub(crate) use ansi::{Ansi, Hue, Paint, paints_within, parse_paints};
 pub(crate) use fuzzy::Fuzzy;
 pub(crate) use hex::hex;
 pub(crate) use home::abbreviate_home;
 pub(crate) use lines::{Line, LineSplitter};
-pub(crate) use mixed_script::mixed;
+pub(crate) use mixed_script::find_mixed_word;
 pub(crate) use sanitize::{Filter, clean, clean_line, reveal, reveal_at, reveal_line, reveal_name, reveal_rows};
 pub(crate) use shell_line::quoted_line;
 pub(crate) use terminal_lines::Cleaner;
-pub(crate) use width::{Doubt, doubt, expand_tabs, grapheme_end, truncate, truncate_middle, width};
+pub(crate) use width::{WidthDoubt, expand_tabs, grapheme_end, truncate, truncate_middle, width, width_doubt};
 pub(crate) use words::split_words;
 pub(crate) use wrap::{wrap, wrap_exact, wrap_keeping};
 

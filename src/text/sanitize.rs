@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use super::confusables::{
-    deceives, is_combining, is_drawn_onto, is_false_blank, is_joining_script, is_keycap, is_pictograph, takes_selector,
+    accepts_selector, is_combining, is_deceptive, is_drawn_onto, is_false_blank, is_joining_script, is_keycap, is_pictograph,
     write_mark,
 };
 use super::escape::{Escape, Step};
@@ -94,7 +94,7 @@ impl Filter {
                 self.marks = 0;
                 rest = &rest[plain..];
             } else {
-                self.take(letter, out);
+                self.push_char(letter, out);
                 rest = &rest[letter.len_utf8()..];
             }
         }
@@ -105,7 +105,7 @@ impl Filter {
         if let Some(text) = self.escape.finish() {
             text.chars().for_each(|letter| self.show(letter, out));
         }
-        self.settle(None, out);
+        self.resolve_pending(None, out);
         self.end_marks(out);
         (self.base, self.last) = ('\n', '\n');
     }
@@ -114,7 +114,7 @@ impl Filter {
         self.escape.is_ground() && matches!(self.held, PendingCharacter::Nothing) && self.marks <= MARKS
     }
 
-    fn take(&mut self, letter: char, out: &mut String) {
+    fn push_char(&mut self, letter: char, out: &mut String) {
         if self.sequences == Sequences::Show {
             return self.show(letter, out);
         }
@@ -133,7 +133,7 @@ impl Filter {
     }
 
     fn show(&mut self, letter: char, out: &mut String) {
-        if self.settle(Some(letter), out) {
+        if self.resolve_pending(Some(letter), out) {
             return;
         }
         match letter {
@@ -144,21 +144,21 @@ impl Filter {
             '\u{e0020}'..='\u{e007f}' if self.base == '🏴' => self.held = PendingCharacter::Tags(String::from(letter)),
             '\u{fe0e}' | '\u{fe0f}' if self.marks == 0 && is_keycap(self.base) => self.held = PendingCharacter::Keycap(letter),
             '\u{fe0e}' | '\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => self.selector(letter, out),
-            _ if deceives(letter) => self.mark(letter, out),
+            _ if is_deceptive(letter) => self.mark(letter, out),
             _ if self.sequences == Sequences::Show && is_false_blank(letter) => self.mark(letter, out),
-            _ if is_combining(letter) && self.stands_alone(letter) => self.mark(letter, out),
+            _ if is_combining(letter) && self.has_no_base(letter) => self.mark(letter, out),
             _ if is_combining(letter) => self.combine(letter, out),
             _ => self.start(letter, out),
         }
     }
 
     /// Reports whether a combining mark has no base; in revealed text a space is not a base.
-    fn stands_alone(&self, letter: char) -> bool {
+    fn has_no_base(&self, letter: char) -> bool {
         !is_drawn_onto(self.last, letter) || (self.sequences == Sequences::Show && self.last == ' ')
     }
 
     /// Resolves held characters; returns true if `next` was consumed.
-    fn settle(&mut self, next: Option<char>, out: &mut String) -> bool {
+    fn resolve_pending(&mut self, next: Option<char>, out: &mut String) -> bool {
         match std::mem::take(&mut self.held) {
             PendingCharacter::Nothing => false,
             PendingCharacter::Return => {
@@ -211,7 +211,7 @@ impl Filter {
     }
 
     fn selector(&mut self, selector: char, out: &mut String) {
-        if self.marks == 0 && takes_selector(self.base, selector) {
+        if self.marks == 0 && accepts_selector(self.base, selector) {
             self.combine(selector, out);
         } else {
             self.mark(selector, out);
@@ -259,7 +259,7 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\n' | b'\t')
 }
 
-fn filtered(text: &str, mut filter: Filter) -> Cow<'_, str> {
+fn filter_text(text: &str, mut filter: Filter) -> Cow<'_, str> {
     if text.bytes().all(is_plain) {
         return Cow::Borrowed(text);
     }
@@ -272,13 +272,13 @@ fn filtered(text: &str, mut filter: Filter) -> Cow<'_, str> {
 /// Cleans text from outside for display: removes escape sequences, shows other controls, direction changes and invisible
 /// characters as marks, and counts excessive combining marks. Line breaks and tabs stay.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    filtered(text, Filter::default())
+    filter_text(text, Filter::default())
 }
 
 /// Cleans text that the user judges by its appearance (a command, a path, a diff): shows escape sequences instead of removing
 /// them.
 pub(crate) fn reveal(text: &str) -> Cow<'_, str> {
-    filtered(text, Filter::new(Sequences::Show, Overwrites::Show))
+    filter_text(text, Filter::new(Sequences::Show, Overwrites::Show))
 }
 
 /// Returns [`reveal`] for drawn rows, with tabs as arrows up to the next stop.

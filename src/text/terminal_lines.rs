@@ -79,7 +79,7 @@ impl Cleaner {
                 '\n' => self.end_line(out),
                 '\r' => self.return_seen = true,
                 '\u{8}' => self.backspaces += 1,
-                _ => self.letter(letter),
+                _ => self.push_char(letter),
             }
         }
         if self.current.len() + self.shown.len() > OPEN {
@@ -101,13 +101,13 @@ impl Cleaner {
         (self.held_is_progress, self.return_seen, self.backspaces) = (false, false, 0);
     }
 
-    fn letter(&mut self, letter: char) {
+    fn push_char(&mut self, letter: char) {
         if std::mem::take(&mut self.return_seen) {
             self.end_state();
         }
         match std::mem::take(&mut self.backspaces) {
             0 => self.current.push(letter),
-            count => self.write_over(count, letter),
+            count => self.overwrite(count, letter),
         }
     }
 
@@ -131,7 +131,7 @@ impl Cleaner {
         self.held.is_empty() || self.held_is_progress || is_same_progress(&self.held, &self.current)
     }
 
-    fn write_over(&mut self, count: usize, letter: char) {
+    fn overwrite(&mut self, count: usize, letter: char) {
         let over: Vec<&str> = self.current.graphemes(true).rev().take(count).collect();
         let end = self.current.len() - over.iter().map(|grapheme| grapheme.len()).sum::<usize>();
         let mut as_text = [0; 4];

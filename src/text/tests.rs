@@ -47,9 +47,9 @@ fn grapheme_widths_match_the_screen_buffer() {
 #[test]
 fn graphemes_with_terminal_dependent_width_are_classified() {
     for (graphemes, expected) in [
-        (&["a", " ", "你", "한", "カ", "，", "Ａ", "✓", "❯", "ש", "é", "д"][..], Doubt::None),
-        (&["e\u{301}"], Doubt::Letter),
-        (&["│", "─", "…", "·", "▲", "→", "“"], Doubt::Sign),
+        (&["a", " ", "你", "한", "カ", "，", "Ａ", "✓", "❯", "ש", "é", "д"][..], WidthDoubt::None),
+        (&["e\u{301}"], WidthDoubt::Letter),
+        (&["│", "─", "…", "·", "▲", "→", "“"], WidthDoubt::Sign),
         (
             &[
                 "❤",
@@ -65,11 +65,11 @@ fn graphemes_with_terminal_dependent_width_are_classified() {
                 "क\u{94d}ष",
                 "\u{1112}\u{1161}",
             ],
-            Doubt::Picture,
+            WidthDoubt::Picture,
         ),
     ] {
         for grapheme in graphemes {
-            assert_eq!(doubt(grapheme), expected, "{grapheme:?}");
+            assert_eq!(width_doubt(grapheme), expected, "{grapheme:?}");
         }
     }
 }

@@ -27,7 +27,7 @@ fn is_sound_mark(letter: char) -> bool {
 
 /// Agreement of terminals on the width of a grapheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doubt {
+pub(crate) enum WidthDoubt {
     /// All terminals agree on the width.
     None,
     /// Accented letter, or a letter that is wide with East Asian fonts, together with its whole word.
@@ -39,24 +39,24 @@ pub(crate) enum Doubt {
 }
 
 /// Returns how much terminals disagree on the width of a grapheme.
-pub(crate) fn doubt(grapheme: &str) -> Doubt {
+pub(crate) fn width_doubt(grapheme: &str) -> WidthDoubt {
     let mut letters = grapheme.chars();
-    let Some(first) = letters.next().filter(|_| grapheme.len() > 1) else { return Doubt::None };
+    let Some(first) = letters.next().filter(|_| grapheme.len() > 1) else { return WidthDoubt::None };
     if !letters.as_str().is_empty() {
         // Accents on a letter, or a joined sequence.
         let is_accented = first < '\u{530}' && letters.all(|letter| is_combining(letter) && letter < '\u{370}');
-        return if is_accented { Doubt::Letter } else { Doubt::Picture };
+        return if is_accented { WidthDoubt::Letter } else { WidthDoubt::Picture };
     }
     match first {
         // All terminals know the East Asian scripts.
-        '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fc}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => Doubt::None,
-        '\u{3001}'..='\u{3011}' | '\u{ff01}'..='\u{ff60}' => Doubt::None,
+        '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fc}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => WidthDoubt::None,
+        '\u{3001}'..='\u{3011}' | '\u{ff01}'..='\u{ff60}' => WidthDoubt::None,
         // Also covers half of a flag.
-        '\u{1f000}'..='\u{1faff}' => Doubt::Picture,
-        _ if first.width() == Some(2) || may_be_emoji(first) => Doubt::Picture,
-        _ if first.width_cjk() == first.width() => Doubt::None,
-        _ if first.is_alphabetic() => Doubt::Letter,
-        _ => Doubt::Sign,
+        '\u{1f000}'..='\u{1faff}' => WidthDoubt::Picture,
+        _ if first.width() == Some(2) || may_be_emoji(first) => WidthDoubt::Picture,
+        _ if first.width_cjk() == first.width() => WidthDoubt::None,
+        _ if first.is_alphabetic() => WidthDoubt::Letter,
+        _ => WidthDoubt::Sign,
     }
 }
 

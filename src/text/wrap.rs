@@ -20,13 +20,13 @@ pub(crate) fn wrap_keeping(text: &str, width: usize, whole: &[Range<usize>]) -> 
     let mut rows = Rows::new(width);
     if whole.is_empty() && text.is_ascii() {
         for at in 0..text.len() {
-            rows.take(at, &text[at..=at]);
+            rows.push_grapheme(at, &text[at..=at]);
         }
     } else {
         for (at, grapheme) in text.grapheme_indices(true) {
             let holds = |piece: &&Range<usize>| piece.contains(&at);
             rows.keeps = whole.iter().find(holds).is_some_and(|piece| super::width(&text[piece.clone()]) <= width);
-            rows.take(at, grapheme);
+            rows.push_grapheme(at, grapheme);
         }
     }
     rows.finish(text)
@@ -100,12 +100,12 @@ impl Rows {
         Self { width, rows: Vec::new(), start: 0, text_end: 0, used: 0, last_break: None, after: After::Start, keeps: false }
     }
 
-    fn take(&mut self, at: usize, grapheme: &str) {
+    fn push_grapheme(&mut self, at: usize, grapheme: &str) {
         let end = at + grapheme.len();
         match grapheme {
             "\n" => self.line_break(at, end),
             " " | "\t" if !self.keeps => self.space(end),
-            _ => self.letter(at, end, grapheme),
+            _ => self.push_printable(at, end, grapheme),
         }
     }
 
@@ -129,7 +129,7 @@ impl Rows {
         }
     }
 
-    fn letter(&mut self, at: usize, end: usize, grapheme: &str) {
+    fn push_printable(&mut self, at: usize, end: usize, grapheme: &str) {
         let cells = grapheme_width(grapheme);
         let closing = grapheme.starts_with(closes);
         let wide = cells > 1 && !closing;

@@ -15,7 +15,7 @@ pub(super) struct Alias<A> {
 
 impl<A: DeserializeOwned + JsonSchema> Alias<A> {
     /// Creates an alias with the same arguments as the tool.
-    pub(super) const fn same(name: &'static str) -> Self {
+    pub(super) const fn with_same_arguments(name: &'static str) -> Self {
         Self { name, parse: arguments::parse::<A>, schema: arguments::schema::<A> }
     }
 }

@@ -1,7 +1,7 @@
 //! Plans as edited by the user. The actions are judged again; the expected state of their paths is not changed.
 
 use super::draft::{CallDraft, Effect};
-use super::executable_files::marked_by_actions;
+use super::executable_files::mark_by_actions;
 use super::redaction::hide_in_proposal;
 use super::settings::Settings;
 use super::shell::amendment as command_amended;
@@ -9,27 +9,27 @@ use super::shell::command_run::Work;
 use super::text::running;
 use super::tool::{AnyTool, Payload};
 use super::toolset::Toolset;
-use crate::ports::{Amends, Plan};
+use crate::ports::{Plan, PlanAmendments};
 use crate::protocol::{Amendment, TaskPlan, ToolError};
 
 /// Returns which parts of a planned call the user may edit.
-pub(super) fn offered(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Amends {
+pub(super) fn offered_amendments(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> PlanAmendments {
     let (mut offer, texts) = tool.amendable(payload, settings);
     if let Some(work) = payload.downcast_ref::<Work>() {
-        command_amended::offered(work, &mut offer, tool.name(), settings);
+        command_amended::add_amendments(work, &mut offer, tool.name(), settings);
     }
-    Amends { offer, texts, ..Amends::default() }
+    PlanAmendments { offer, texts, ..PlanAmendments::default() }
 }
 
-pub(super) fn amended(plan: Plan, amendment: &Amendment, tools: &Toolset) -> Result<Plan, ToolError> {
+pub(super) fn amend_plan(plan: Plan, amendment: &Amendment, tools: &Toolset) -> Result<Plan, ToolError> {
     let tool = tools.resolve(&plan.call.tool_name)?;
     let settings = running(&plan.tool_name, &plan.call.tool_name, tools.settings());
     let earlier = plan.amends.told.clone();
     let (mut plan, told) = match plan.payload.downcast::<Work>() {
-        Ok(work) => command_amended::amended(Plan { payload: Box::new(()), ..plan }, *work, amendment, &settings)?,
+        Ok(work) => command_amended::amend_run(Plan { payload: Box::new(()), ..plan }, *work, amendment, &settings)?,
         Err(payload) => {
             let (draft, told) = tool.amend(payload, amendment, &settings)?;
-            (with(Plan::bare(plan.call, plan.tool_name, Box::new(())), draft, &*tool, &settings), told)
+            (with_draft(Plan::empty(plan.call, plan.tool_name, Box::new(())), draft, &*tool, &settings), told)
         }
     };
     // A run in the background is the same command.
@@ -42,17 +42,17 @@ pub(super) fn amended(plan: Plan, amendment: &Amendment, tools: &Toolset) -> Res
 }
 
 /// Builds the plan of an edited draft.
-fn with(plan: Plan, draft: CallDraft<Payload>, tool: &dyn AnyTool, settings: &Settings) -> Plan {
+fn with_draft(plan: Plan, draft: CallDraft<Payload>, tool: &dyn AnyTool, settings: &Settings) -> Plan {
     Plan {
         summary: settings.redactor.redact(&draft.summary).text.into_owned(),
         proposal: draft
             .proposal
-            .map(|proposal| hide_in_proposal(&settings.redactor, marked_by_actions(proposal, &draft.actions, settings))),
+            .map(|proposal| hide_in_proposal(&settings.redactor, mark_by_actions(proposal, &draft.actions, settings))),
         actions: draft.actions,
         changes: draft.effect != Effect::Reads,
         task_plan: draft.work.downcast_ref::<TaskPlan>().cloned().map(Box::new),
-        places: tool.places(&draft.work),
-        amends: offered(tool, &draft.work, settings),
+        places: tool.planned_changes(&draft.work),
+        amends: offered_amendments(tool, &draft.work, settings),
         payload: draft.work,
         ..plan
     }

@@ -16,7 +16,7 @@ pub(crate) struct ToolHints {
 
 /// Details of a tool for other agents, in addition to its definition.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Served {
+pub(crate) struct ToolDetails {
     pub hints: ToolHints,
     /// JSON Schema of its output, if that is JSON.
     pub output_schema: Option<Value>,
@@ -64,7 +64,7 @@ static BUILT_IN: &[(&str, ToolHints)] = &[
 
 /// Tools for the user of a session, which other agents do not have.
 #[cfg(test)]
-const OF_A_SESSION: &[&str] = &["UploadArtifact", "AskUser", "ProposePlan", "UpdateSteps"];
+const SESSION_TOOLS: &[&str] = &["UploadArtifact", "AskUser", "ProposePlan", "UpdateSteps"];
 
 /// Returns the hints of a built-in tool; `None` for tools that are useless to other agents.
 pub(super) fn hints_for(name: &str) -> Option<ToolHints> {
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn every_tool_has_annotations_or_is_listed_as_session_only() {
         for tool in built_in_tools().filter(|tool| tool.name() != ADDED) {
-            let of_a_session = OF_A_SESSION.contains(&tool.name());
+            let of_a_session = SESSION_TOOLS.contains(&tool.name());
             assert_eq!(hints_for(tool.name()).is_none(), of_a_session, "{} is in exactly one of the two lists", tool.name());
         }
         let names: Vec<_> = built_in_tools().map(|tool| tool.name().to_owned()).collect();

@@ -1,6 +1,6 @@
 //! Common deviations of models from a schema, and their unambiguous corrections.
 
-use super::argument_shapes::{plain, reshape, unwrap};
+use super::argument_shapes::{normalize_name, reshape, unwrap};
 use super::error::invalid;
 use crate::protocol::ToolError;
 use serde_json::{Map, Value};
@@ -90,7 +90,7 @@ const MAX_SHOWN_CHARACTERS: usize = 80;
 
 /// Converts `value` to the names and types of `schema`. Unknown or ambiguous arguments are errors: ignoring them would run a
 /// different call than intended.
-pub(super) fn settle(value: &mut Value, schema: &Value, at: &str) -> Result<(), ToolError> {
+pub(super) fn normalize(value: &mut Value, schema: &Value, at: &str) -> Result<(), ToolError> {
     list(value, schema);
     retype(value, kind(schema), at)?;
     expect_kind(value, schema, at)?;
@@ -103,13 +103,13 @@ pub(super) fn settle(value: &mut Value, schema: &Value, at: &str) -> Result<(), 
             }
             rename(object, schema, known, at)?;
             for (name, inner) in object.iter_mut() {
-                settle(inner, &known[name], &within(at, name))?;
+                normalize(inner, &known[name], &join_path(at, name))?;
             }
             Ok(())
         }
         Value::Array(values) => {
             let Some(items) = schema.get("items") else { return Ok(()) };
-            values.iter_mut().enumerate().try_for_each(|(index, inner)| settle(inner, items, &format!("{at}[{index}]")))
+            values.iter_mut().enumerate().try_for_each(|(index, inner)| normalize(inner, items, &format!("{at}[{index}]")))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
@@ -119,7 +119,7 @@ fn kind(schema: &Value) -> &str {
     schema.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
-fn within(at: &str, name: &str) -> String {
+fn join_path(at: &str, name: &str) -> String {
     if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
 }
 
@@ -138,8 +138,8 @@ fn list(value: &mut Value, schema: &Value) {
 fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
     let meant =
         match (kind, &*value) {
-            ("integer", Value::String(text)) => text.trim().parse::<f64>().ok().and_then(whole),
-            ("integer", Value::Number(number)) if number.is_f64() => number.as_f64().and_then(whole),
+            ("integer", Value::String(text)) => text.trim().parse::<f64>().ok().and_then(whole_number),
+            ("integer", Value::Number(number)) if number.is_f64() => number.as_f64().and_then(whole_number),
             ("boolean", Value::String(text)) => text.trim().to_lowercase().parse().ok().map(Value::Bool),
             ("string", Value::Array(values)) => match values.as_slice() {
                 [Value::String(only)] => Some(only.as_str().into()),
@@ -182,7 +182,7 @@ fn expect_kind(value: &Value, schema: &Value, at: &str) -> Result<(), ToolError>
 }
 
 /// Converts `10.0` to `10`. Larger numbers are not exact, and no argument is that large.
-fn whole(number: f64) -> Option<Value> {
+fn whole_number(number: f64) -> Option<Value> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     (number.fract() == 0.0 && number.abs() < EXACT).then(|| Value::from(number as i64))
 }
@@ -199,14 +199,16 @@ fn rename(object: &mut Map<String, Value>, schema: &Value, known: &Map<String, V
         }
         let (own, into) = match (own_name(&name, known), list) {
             (Some(own), _) => (own, &mut *object),
-            (None, Some((_, of_item))) => (own_name(&name, of_item).ok_or_else(|| unknown(&name, known, at))?, &mut item),
-            (None, None) => return Err(unknown(&name, known, at)),
+            (None, Some((_, of_item))) => {
+                (own_name(&name, of_item).ok_or_else(|| unknown_argument(&name, known, at))?, &mut item)
+            }
+            (None, None) => return Err(unknown_argument(&name, known, at)),
         };
         if given.is_null() && !required.contains(&own) {
             continue;
         }
         if into.insert(own.to_owned(), given).is_some() {
-            return Err(invalid(format!("`{}` is set twice; remove one", within(at, own))));
+            return Err(invalid(format!("`{}` is set twice; remove one", join_path(at, own))));
         }
     }
     let Some((list, _)) = list.filter(|_| !item.is_empty()) else { return Ok(()) };
@@ -223,18 +225,18 @@ fn own_name<'a>(name: &'a str, known: &'a Map<String, Value>) -> Option<&'a str>
     if let Some((own, _)) = known.get_key_value(name) {
         return Some(own);
     }
-    if let Some(own) = known.keys().find(|own| plain(own) == plain(name)) {
+    if let Some(own) = known.keys().find(|own| normalize_name(own) == normalize_name(name)) {
         return Some(own);
     }
-    let habit = |other: &&str| plain(other) == plain(name);
+    let habit = |other: &&str| normalize_name(other) == normalize_name(name);
     ALIASES.iter().find(|(own, others)| known.contains_key(*own) && others.iter().any(habit)).map(|(own, _)| *own)
 }
 
-fn unknown(name: &str, known: &Map<String, Value>, at: &str) -> ToolError {
+fn unknown_argument(name: &str, known: &Map<String, Value>, at: &str) -> ToolError {
     let closest = known.keys().map(|own| (strsim::jaro_winkler(own, name), own)).max_by(|left, right| left.0.total_cmp(&right.0));
     let hint = match closest {
         Some((score, own)) if score > 0.75 => format!("did you mean `{own}`?"),
         _ => format!("expected {}", known.keys().map(|own| format!("`{own}`")).collect::<Vec<_>>().join(", ")),
     };
-    invalid(format!("`{}` is not an argument of this tool; {hint}", within(at, name)))
+    invalid(format!("`{}` is not an argument of this tool; {hint}", join_path(at, name)))
 }

@@ -18,14 +18,14 @@ const SEVERAL_PATHS: &[&str] = &["paths", "filepaths", "files", "filenames"];
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/env bash"];
 
 /// Normalizes a name: without `_` and `-`, in lower case, so that `case_sensitive` equals `caseSensitive`.
-pub(super) fn plain(name: &str) -> String {
+pub(super) fn normalize_name(name: &str) -> String {
     name.replace(['_', '-'], "").to_lowercase()
 }
 
 /// Removes a wrapper around the arguments.
 pub(super) fn unwrap(object: &mut Map<String, Value>, known: &Map<String, Value>) {
     let wrapper = match object.iter().next() {
-        Some((name, Value::Object(_))) if object.len() == 1 && WRAPPERS.contains(&plain(name).as_str()) => name.clone(),
+        Some((name, Value::Object(_))) if object.len() == 1 && WRAPPERS.contains(&normalize_name(name).as_str()) => name.clone(),
         _ => return,
     };
     if !known.contains_key(&wrapper)
@@ -61,7 +61,7 @@ pub(super) fn reshape(object: &mut Map<String, Value>, known: &Map<String, Value
         if let Some(Value::Array(words)) = object.get(name)
             && known.get("command").is_some_and(|schema| schema["type"] == "string")
         {
-            let line = line_of(words)?;
+            let line = words_to_line(words)?;
             object.insert(name.to_owned(), line.into());
         }
     }
@@ -70,7 +70,7 @@ pub(super) fn reshape(object: &mut Map<String, Value>, known: &Map<String, Value
 
 /// Returns the equivalent arguments; `None` for an unknown shape.
 fn other_shape(name: &str, given: &Value, known: &Map<String, Value>) -> Result<Option<Vec<(&'static str, Value)>>, ToolError> {
-    let plain = plain(name);
+    let plain = normalize_name(name);
     let has = |own: &str| known.contains_key(own);
     let is = |own: &str, kind: &str| known.get(own).is_some_and(|schema| schema["type"] == kind);
     if let Some((own, _)) = OPPOSITES.iter().find(|(_, others)| others.contains(&plain.as_str()))
@@ -132,7 +132,7 @@ fn texts(given: &Value) -> Option<Vec<String>> {
 }
 
 /// Converts a command given as a list of words to a shell line.
-fn line_of(words: &[Value]) -> Result<String, ToolError> {
+fn words_to_line(words: &[Value]) -> Result<String, ToolError> {
     let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
     let Some(words) = words else { return Err(invalid("`command` must be a string or a list of strings; send one line")) };
     Ok(match words.as_slice() {

@@ -1,6 +1,6 @@
 //! Conversion of a model's arguments into typed structs: the JSON Schema and the error messages.
 
-use super::argument_names::settle;
+use super::argument_names::normalize;
 use super::error::invalid;
 use crate::protocol::{Arguments, ToolError};
 use schemars::JsonSchema;
@@ -13,11 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Returns the JSON Schema of `T`, in the plain form that every provider accepts.
 pub(super) fn schema<T: JsonSchema>() -> Value {
-    Value::clone(&made::<T>())
+    Value::clone(&schema_for::<T>())
 }
 
 /// Returns the cached JSON Schema of `T`, because every call is checked against it.
-fn made<T: JsonSchema>() -> Arc<Value> {
+fn schema_for<T: JsonSchema>() -> Arc<Value> {
     static MADE: Mutex<BTreeMap<Cow<'static, str>, Arc<Value>>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     Arc::clone(made.entry(T::schema_id()).or_insert_with(|| Arc::new(make::<T>())))
@@ -90,7 +90,7 @@ pub(super) fn without_bounds(schema: &mut Value) {
 /// Names the invalid argument.
 pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: Map<String, Value>) -> Result<T, ToolError> {
     let mut value = Value::Object(arguments);
-    settle(&mut value, &made::<T>(), "")?;
+    normalize(&mut value, &schema_for::<T>(), "")?;
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let reason = error.into_inner().to_string();

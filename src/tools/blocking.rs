@@ -13,7 +13,7 @@ pub(in crate::tools) async fn off_thread<T: Send + 'static>(work: impl FnOnce() 
 /// start.
 pub(in crate::tools) fn run_in_background(work: impl FnOnce() + Send + 'static) {
     // A runtime that shuts down drops pending work, which then runs at once.
-    let work = InAnyCase(Some(work));
+    let work = RunOnDrop(Some(work));
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => drop(runtime.spawn_blocking(move || drop(work))),
         Err(_) => drop(work),
@@ -21,9 +21,9 @@ pub(in crate::tools) fn run_in_background(work: impl FnOnce() + Send + 'static) 
 }
 
 /// Work that runs when dropped.
-struct InAnyCase<F: FnOnce()>(Option<F>);
+struct RunOnDrop<F: FnOnce()>(Option<F>);
 
-impl<F: FnOnce()> Drop for InAnyCase<F> {
+impl<F: FnOnce()> Drop for RunOnDrop<F> {
     fn drop(&mut self) {
         if let Some(work) = self.0.take() {
             work();

@@ -1,7 +1,7 @@
 //! The result of a call: its output, or its failure with the output so far.
 
 use crate::ports::BoxFuture;
-use crate::protocol::{Artifact, ErrorCode, Image, LeftOut, ModelUse, Outside, Proposal, ToolError};
+use crate::protocol::{Artifact, ErrorCode, Image, LeftOut, ModelUse, Proposal, SandboxAccess, ToolError};
 use futures_util::FutureExt;
 
 /// A failed call, and its output so far.
@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 pub(super) struct ToolFailure {
     pub error: ToolError,
     pub printed: String,
-    pub denied: Vec<Outside>,
+    pub denied: Vec<SandboxAccess>,
     pub changed: Option<Box<Proposal>>,
     /// Artifacts with the complete output.
     pub artifacts: Vec<Artifact>,
@@ -28,7 +28,7 @@ impl From<ToolError> for ToolFailure {
 pub(super) struct ToolOutput {
     pub text: String,
     /// Blocked access that made a command fail.
-    pub denied: Vec<Outside>,
+    pub denied: Vec<SandboxAccess>,
     /// Changes made by a command, if known.
     pub changed: Option<Box<Proposal>>,
     /// Artifacts stored with the text.
@@ -43,7 +43,7 @@ pub(super) struct ToolOutput {
 
 impl ToolOutput {
     /// Appends a note to the text.
-    pub(super) fn and(mut self, note: &str) -> Self {
+    pub(super) fn with_note(mut self, note: &str) -> Self {
         self.text.push_str(note);
         self
     }

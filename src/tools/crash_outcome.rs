@@ -26,13 +26,13 @@ pub(in crate::tools) fn entry(survey: &Survey) -> PathState {
 }
 
 /// Returns the change of a file that is created or gets new content.
-pub(in crate::tools) fn written(path: &Path, before: &PreImage, after: &PreImage) -> PlaceChange {
+pub(in crate::tools) fn planned_write(path: &Path, before: &PreImage, after: &PreImage) -> PlaceChange {
     PlaceChange { path: path.to_owned(), before: content(before), after: Some(content(after)) }
 }
 
 /// The current state of a path relative to the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Now {
+enum DiskState {
     Old,
     New,
     /// The call does not change it.
@@ -41,30 +41,30 @@ enum Now {
 }
 
 /// Determines the outcome of a call from the disk; `None` if the call was not going to change anything.
-pub(crate) fn found(changes: &[PlaceChange]) -> Option<RecoveredState> {
-    let looked: Vec<(Now, &Path)> = changes.iter().map(|change| (now(change), change.path.as_path())).collect();
+pub(crate) fn assess_outcome(changes: &[PlaceChange]) -> Option<RecoveredState> {
+    let looked: Vec<(DiskState, &Path)> = changes.iter().map(|change| (now(change), change.path.as_path())).collect();
     if looked.is_empty() {
         return None;
     }
-    let has = |wanted: Now| looked.iter().any(|(now, _)| *now == wanted);
-    Some(match (has(Now::Old), has(Now::New), has(Now::Other)) {
-        (false, _, false) => RecoveredState::Done { left: left(changes) },
-        (true, false, false) => RecoveredState::NotDone { left: left(changes) },
-        _ => RecoveredState::Partly { words: describe_states(&looked, &left(changes)) },
+    let has = |wanted: DiskState| looked.iter().any(|(now, _)| *now == wanted);
+    Some(match (has(DiskState::Old), has(DiskState::New), has(DiskState::Other)) {
+        (false, _, false) => RecoveredState::Done { left: leftover_files(changes) },
+        (true, false, false) => RecoveredState::NotDone { left: leftover_files(changes) },
+        _ => RecoveredState::Partly { words: describe_states(&looked, &leftover_files(changes)) },
     })
 }
 
-fn now(change: &PlaceChange) -> Now {
+fn now(change: &PlaceChange) -> DiskState {
     let is_old = is_in_state(&change.path, &change.before);
     if change.after.as_ref() == Some(&change.before) {
-        return if is_old { Now::Same } else { Now::Other };
+        return if is_old { DiskState::Same } else { DiskState::Other };
     }
     if is_old {
-        Now::Old
+        DiskState::Old
     } else if change.after.as_ref().is_some_and(|after| is_in_state(&change.path, after)) {
-        Now::New
+        DiskState::New
     } else {
-        Now::Other
+        DiskState::Other
     }
 }
 
@@ -85,7 +85,7 @@ pub(in crate::tools) fn is_in_state(path: &Path, what: &PathState) -> bool {
 }
 
 /// Returns temporary files left next to these paths.
-fn left(changes: &[PlaceChange]) -> Vec<PathBuf> {
+fn leftover_files(changes: &[PlaceChange]) -> Vec<PathBuf> {
     let above: BTreeSet<&Path> = changes.iter().filter_map(|change| change.path.parent()).collect();
     let entries = above.into_iter().filter_map(|directory| directory.read_dir().ok()).flatten().flatten();
     let mut left: Vec<PathBuf> =
@@ -95,21 +95,23 @@ fn left(changes: &[PlaceChange]) -> Vec<PathBuf> {
 }
 
 /// Formats the states, for example ``changed by the call: `a`; not changed: `b` ``.
-fn describe_states(looked: &[(Now, &Path)], left: &[PathBuf]) -> String {
-    let of =
-        |wanted: &[Now]| -> Vec<&Path> { looked.iter().filter(|(now, _)| wanted.contains(now)).map(|(_, path)| *path).collect() };
+fn describe_states(looked: &[(DiskState, &Path)], left: &[PathBuf]) -> String {
+    let of = |wanted: &[DiskState]| -> Vec<&Path> {
+        looked.iter().filter(|(now, _)| wanted.contains(now)).map(|(_, path)| *path).collect()
+    };
     let kinds = [
-        ("changed by the call", of(&[Now::New])),
-        ("not changed", of(&[Now::Old, Now::Same])),
-        ("with neither the old nor the new content", of(&[Now::Other])),
+        ("changed by the call", of(&[DiskState::New])),
+        ("not changed", of(&[DiskState::Old, DiskState::Same])),
+        ("with neither the old nor the new content", of(&[DiskState::Other])),
     ];
-    let told = kinds.iter().filter(|(_, paths)| !paths.is_empty()).map(|(words, paths)| format!("{words}: {}", named(paths)));
+    let told =
+        kinds.iter().filter(|(_, paths)| !paths.is_empty()).map(|(words, paths)| format!("{words}: {}", list_paths(paths)));
     let left: Vec<&Path> = left.iter().filter_map(|path| path.file_name()).map(Path::new).collect();
-    let left = (!left.is_empty()).then(|| format!("leftover temporary files: {}", named(&left)));
+    let left = (!left.is_empty()).then(|| format!("leftover temporary files: {}", list_paths(&left)));
     told.chain(left).collect::<Vec<_>>().join("; ")
 }
 
-fn named(paths: &[&Path]) -> String {
+fn list_paths(paths: &[&Path]) -> String {
     let mut names: Vec<String> = paths.iter().take(MAX_NAMED).map(|path| format!("`{}`", path.display())).collect();
     let more = paths.len().saturating_sub(MAX_NAMED);
     if more > 0 {
@@ -131,8 +133,8 @@ mod tests {
     fn a_call_is_done_not_done_or_partly_done_depending_on_file_contents() {
         let directory = tempfile::TempDir::new().unwrap();
         let path = |name: &str| directory.path().join(name);
-        let edit = |name: &str| written(&path(name), &image("old"), &image("new"));
-        let make = |name: &str| written(&path(name), &PreImage::Absent, &image("new"));
+        let edit = |name: &str| planned_write(&path(name), &image("old"), &image("new"));
+        let make = |name: &str| planned_write(&path(name), &PreImage::Absent, &image("new"));
         let changes = [edit("a"), edit("b"), make("c")];
         let put = |a: &str, b: &str, c: Option<&str>| {
             fs::write(path("a"), a).unwrap();
@@ -141,7 +143,7 @@ mod tests {
             if let Some(c) = c {
                 fs::write(path("c"), c).unwrap();
             }
-            found(&changes).unwrap()
+            assess_outcome(&changes).unwrap()
         };
         assert_eq!(put("new", "new", Some("new")), RecoveredState::Done { left: Vec::new() });
         assert_eq!(put("old", "old", None), RecoveredState::NotDone { left: Vec::new() });
@@ -156,7 +158,7 @@ mod tests {
             )
         );
         assert_eq!(put("new", "new", Some("new")), RecoveredState::Done { left: vec![path(".aye-1")] });
-        assert_eq!(found(&[]), None);
+        assert_eq!(assess_outcome(&[]), None);
     }
 
     #[test]
@@ -170,15 +172,15 @@ mod tests {
             PlaceChange { path: from.clone(), before: tree.clone(), after: Some(PathState::Nothing) },
             PlaceChange { path: to.clone(), before: PathState::Nothing, after: Some(tree) },
         ];
-        assert_eq!(found(&moved), Some(RecoveredState::NotDone { left: Vec::new() }));
+        assert_eq!(assess_outcome(&moved), Some(RecoveredState::NotDone { left: Vec::new() }));
         fs::rename(&from, &to).unwrap();
-        assert_eq!(found(&moved), Some(RecoveredState::Done { left: Vec::new() }));
+        assert_eq!(assess_outcome(&moved), Some(RecoveredState::Done { left: Vec::new() }));
         fs::create_dir(&from).unwrap();
-        assert!(matches!(found(&moved), Some(RecoveredState::Partly { .. })));
+        assert!(matches!(assess_outcome(&moved), Some(RecoveredState::Partly { .. })));
         let unknown = PlaceChange { path: to.join("file"), before: content(&image("text")), after: None };
-        assert_eq!(found(std::slice::from_ref(&unknown)), Some(RecoveredState::NotDone { left: Vec::new() }));
+        assert_eq!(assess_outcome(std::slice::from_ref(&unknown)), Some(RecoveredState::NotDone { left: Vec::new() }));
         fs::write(to.join("file"), "other").unwrap();
-        assert!(matches!(found(&[unknown]), Some(RecoveredState::Partly { .. })));
+        assert!(matches!(assess_outcome(&[unknown]), Some(RecoveredState::Partly { .. })));
     }
 
     #[test]
@@ -186,11 +188,11 @@ mod tests {
         let directory = tempfile::TempDir::new().unwrap();
         let path = directory.path().join("a");
         fs::write(&path, "same").unwrap();
-        let same = [written(&path, &image("same"), &image("same"))];
-        assert_eq!(found(&same), Some(RecoveredState::Done { left: Vec::new() }));
+        let same = [planned_write(&path, &image("same"), &image("same"))];
+        assert_eq!(assess_outcome(&same), Some(RecoveredState::Done { left: Vec::new() }));
         let away = directory.path().join("b");
         fs::rename(&path, &away).unwrap();
         std::os::unix::fs::symlink(&away, &path).unwrap();
-        assert!(matches!(found(&same), Some(RecoveredState::Partly { .. })));
+        assert!(matches!(assess_outcome(&same), Some(RecoveredState::Partly { .. })));
     }
 }

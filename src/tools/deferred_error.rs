@@ -36,7 +36,7 @@ pub(super) fn unreadable_actions(
 pub(super) struct DeferredError(pub ToolError);
 
 /// Returns the paths as the model wrote them.
-fn named(actions: &[Action]) -> String {
+fn list_paths(actions: &[Action]) -> String {
     let given = |action: &Action| match action {
         Action::Read { target }
         | Action::Write { target }
@@ -54,9 +54,9 @@ fn named(actions: &[Action]) -> String {
 
 pub(super) fn plan_with_deferred_error(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: ToolError) -> Plan {
     Plan {
-        summary: format!("{tool_name} {} (not possible)", named(&actions)),
+        summary: format!("{tool_name} {} (not possible)", list_paths(&actions)),
         actions,
         changes: false,
-        ..Plan::bare(call, tool_name.to_owned(), Box::new(DeferredError(error)))
+        ..Plan::empty(call, tool_name.to_owned(), Box::new(DeferredError(error)))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::arguments::without_bounds;
 use super::on_demand::FIND_TOOLS;
-use super::registry::built_in;
+use super::registry::find_built_in;
 use super::tool::AnyTool;
 use crate::protocol::ToolDefinition;
 
@@ -14,7 +14,7 @@ pub(super) fn definition(tool: &dyn AnyTool, called: &str) -> ToolDefinition {
 /// Returns the definition for requests. It is part of every request, so its schema is short.
 pub(super) fn concise(tool: &dyn AnyTool) -> ToolDefinition {
     let mut definition = definition(tool, tool.offered_name());
-    if tool.name() == FIND_TOOLS || built_in(tool.name()).is_some() {
+    if tool.name() == FIND_TOOLS || find_built_in(tool.name()).is_some() {
         without_bounds(&mut definition.input_schema);
     }
     definition

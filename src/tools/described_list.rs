@@ -1,6 +1,6 @@
 //! A list of names with one line each, within a limit, for the description of a tool.
 
-use crate::protocol::cut_before;
+use crate::protocol::cut_position_before;
 use std::fmt::Write;
 
 /// Maximum bytes of a list.
@@ -26,7 +26,7 @@ fn list(entries: &[(&str, &str)], bytes: usize) -> String {
         let line = if description.len() <= bytes {
             (*description).to_owned()
         } else {
-            format!("{}…", description[..cut_before(description, bytes)].trim_end())
+            format!("{}…", description[..cut_position_before(description, bytes)].trim_end())
         };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "- {name}: {line}");

@@ -35,7 +35,7 @@ impl<Work> CallDraft<Work> {
 
 impl<Work> CallDraft<Option<Work>> {
     /// Drafts a call that the policy will deny for these actions; nothing else is examined.
-    pub(super) fn denied(summary: String, actions: Vec<Action>) -> Self {
+    pub(super) fn for_denial(summary: String, actions: Vec<Action>) -> Self {
         Self { summary, actions, proposal: None, effect: Effect::Changes, work: None }
     }
 }

@@ -14,7 +14,7 @@ pub(super) async fn check_before_planning(call: &ToolCall, tools: &Arc<Toolset>)
     let (call, own) = (call.clone(), Arc::clone(tools));
     // If the files cannot be determined, the plan reports the error.
     let Ok(Some(files)) = tokio::task::spawn_blocking(move || visible_files(&call, &own)).await else { return Ok(()) };
-    editor.all_saved(files, settings.max_file_size_bytes).await.map(drop)
+    editor.check_saved(files, settings.max_file_size_bytes).await.map(drop)
 }
 
 fn visible_files(call: &ToolCall, tools: &Toolset) -> Option<Vec<Target>> {

@@ -6,11 +6,11 @@ pub(super) fn invalid(message: impl Into<String>) -> ToolError {
     ToolError::new(ErrorCode::InvalidRequest, message)
 }
 
-pub(super) fn not_amended() -> ToolError {
+pub(super) fn amendment_error() -> ToolError {
     invalid("this call can only be approved unchanged, or denied")
 }
 
 /// Error of a call whose denial was lifted by a policy change in the meantime.
-pub(super) fn never_allowed() -> ToolError {
+pub(super) fn stale_denial() -> ToolError {
     ToolError::new(ErrorCode::Conflict, "the policy changed since the call was checked; nothing was done. Try again")
 }

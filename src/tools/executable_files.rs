@@ -1,6 +1,6 @@
 //! Notes in a proposal about changed files that other programs run as code.
 
-use super::paths::shown_in_one_line;
+use super::paths::display_path_one_line;
 use super::settings::Settings;
 use crate::policy::{self, CodeReader, CodeReaders};
 use crate::protocol::{Action, Proposal, RunsCode, RunsWhen};
@@ -31,7 +31,7 @@ pub(super) fn is_opened(path: &Path, settings: &Settings) -> bool {
 }
 
 /// Marks the changed files of these actions in a proposal.
-pub(super) fn marked_by_actions(proposal: Proposal, actions: &[Action], settings: &Settings) -> Proposal {
+pub(super) fn mark_by_actions(proposal: Proposal, actions: &[Action], settings: &Settings) -> Proposal {
     let paths = actions.iter().filter_map(|action| match action {
         Action::Write { target } | Action::Delete { target } => {
             // A symlink with such a name counts like the file.
@@ -42,15 +42,15 @@ pub(super) fn marked_by_actions(proposal: Proposal, actions: &[Action], settings
         _ => None,
     });
     let paths: Vec<PathBuf> = paths.collect();
-    marked(proposal, paths.iter().map(PathBuf::as_path), settings)
+    mark_files(proposal, paths.iter().map(PathBuf::as_path), settings)
 }
 
 /// Marks these real paths in a proposal.
-pub(super) fn marked<'a>(mut proposal: Proposal, paths: impl Iterator<Item = &'a Path>, settings: &Settings) -> Proposal {
+pub(super) fn mark_files<'a>(mut proposal: Proposal, paths: impl Iterator<Item = &'a Path>, settings: &Settings) -> Proposal {
     let mut notes = Vec::new();
     for path in paths {
         let Some(found) = reader(path, settings) else { continue };
-        let name = shown_in_one_line(path, settings);
+        let name = display_path_one_line(path, settings);
         if proposal.runs_code.len() >= MAX_MARKED || proposal.runs_code.iter().any(|marked| marked.path == name) {
             continue;
         }

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub(in crate::tools) struct Ignored<'a> {
+pub(in crate::tools) struct IgnoreRules<'a> {
     directory: &'a Path,
     /// Whether a file with rules may be read.
     may_read: &'a dyn Fn(&Path) -> bool,
@@ -20,14 +20,14 @@ pub(in crate::tools) struct Ignored<'a> {
     reads: bool,
 }
 
-impl<'a> Ignored<'a> {
+impl<'a> IgnoreRules<'a> {
     pub(crate) fn new(directory: &'a Path, may_read: &'a dyn Fn(&Path) -> bool) -> Self {
         let reads = trap_above(directory, may_read).is_none();
         Self { directory, may_read, rules: HashMap::new(), known: HashMap::new(), reads }
     }
 
     /// Returns the ignored directory that contains a change.
-    pub(crate) fn directory_of(&mut self, change: &Change) -> Option<PathBuf> {
+    pub(crate) fn ignored_directory(&mut self, change: &Change) -> Option<PathBuf> {
         let is_directory = change.kind() == Some(Kind::Directory);
         let directory = if is_directory { change.path.as_path() } else { change.path.parent()? };
         self.outermost(directory)
@@ -35,7 +35,8 @@ impl<'a> Ignored<'a> {
 
     /// Returns whether git ignores this path or one of its parents.
     pub(crate) fn ignores(&mut self, change: &Change) -> bool {
-        self.directory_of(change).is_some() || (self.reads && self.matches(&change.path, change.kind() == Some(Kind::Directory)))
+        self.ignored_directory(change).is_some()
+            || (self.reads && self.matches(&change.path, change.kind() == Some(Kind::Directory)))
     }
 
     /// Returns whether a file with rules for a path was changed since the session started.
@@ -69,7 +70,7 @@ impl<'a> Ignored<'a> {
         let real = self.directory.join(path);
         let mut above = path.parent();
         while let Some(parent) = above {
-            if let Some(rules) = self.rules_in(parent) {
+            if let Some(rules) = self.rules_for(parent) {
                 match rules.matched(&real, is_directory) {
                     Match::Ignore(_) => return true,
                     Match::Whitelist(_) => return false,
@@ -81,7 +82,7 @@ impl<'a> Ignored<'a> {
         false
     }
 
-    fn rules_in(&mut self, directory: &Path) -> Option<&Gitignore> {
+    fn rules_for(&mut self, directory: &Path) -> Option<&Gitignore> {
         let (real, may_read) = (self.directory.join(directory), self.may_read);
         let is_top = directory.as_os_str().is_empty();
         let rules = self.rules.entry(directory.to_owned()).or_insert_with(|| {

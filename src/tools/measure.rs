@@ -1,7 +1,7 @@
 //! The tools without a session, for `fuzz/` and `benches/mcp.rs`.
 
 use super::{
-    CommandSettings, Commands, Conflict, HttpAccess, PathAccess, ReadState, Remote, Router, SandboxPolicy, SessionSearch,
+    CommandSettings, Commands, Conflict, HttpAccess, PathAccess, ReadState, RemoteConfig, Router, SandboxPolicy, SessionSearch,
     SessionSkills, Settings, TextTools, ToolSources, Toolset,
 };
 use crate::policy::redact::Redactor;
@@ -36,6 +36,7 @@ fn settings(workspace: &Path) -> Settings {
         skills: SessionSkills::default(),
         questions: UserQuestions::to_nobody(),
         hooks: None,
+        agents: None,
         http: HttpAccess {
             may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
             may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
@@ -46,7 +47,7 @@ fn settings(workspace: &Path) -> Settings {
             environment: sys::process::Environment::Core,
             secret_names: Vec::new(),
             helper: sys::process::Helper::default(),
-            sandbox: SandboxPolicy::nothing(),
+            sandbox: SandboxPolicy::unsandboxed(),
         },
         text: TextTools::default(),
         since: std::time::SystemTime::now(),
@@ -82,7 +83,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(workspace: &Path, servers: Option<Arc<dyn RemoteServers>>) -> Result<Self, String> {
-        let remote = servers.map(|servers| Remote {
+        let remote = servers.map(|servers| RemoteConfig {
             servers,
             conflict: Conflict::LocalFirst,
             may_invoke: Arc::new(|_, _| Ok(())),
@@ -114,9 +115,9 @@ impl Bench {
             arguments: Arguments::Object(arguments),
         };
         let plan = self.router.plan(call).await.map_err(|error| error.message)?;
-        let Verdict::Allow(permit) = plan.judged(&self.policy, jiff::Timestamp::now()) else {
+        let Verdict::Allow(permit) = plan.judge(&self.policy, jiff::Timestamp::now()) else {
             return Err(format!("`{tool_name}` is not allowed"));
         };
-        Ok(self.router.run(plan, permit, RunContext::unwatched()).await)
+        Ok(self.router.run(plan, permit, RunContext::detached()).await)
     }
 }

@@ -63,21 +63,21 @@ mod web_search;
 mod write;
 
 pub(crate) use agents::{AgentTools, is_called as is_agent_call};
-pub(crate) use annotations::{Served, ToolHints};
+pub(crate) use annotations::{ToolDetails, ToolHints};
 pub(crate) use background::Commands;
 pub(crate) use change_log::ChangeLog;
-pub(crate) use crash_outcome::found;
+pub(crate) use crash_outcome::assess_outcome;
 pub(crate) use custom::{CustomTool, ManifestError, Schema, Source, manifest_schema};
 pub(crate) use diff::line_hunks;
-pub(crate) use editor_buffers::InEditor;
-pub(crate) use mcp::{Pins, Remote, RemoteTools};
+pub(crate) use editor_buffers::EditorConnection;
+pub(crate) use mcp::{Pins, RemoteConfig, RemoteTools};
 pub(crate) use naming::Conflict;
 pub(crate) use on_demand::{FIND_TOOLS, LoadedTools};
 pub(crate) use patch_file::{
     CollectedChanges, Header as PatchHeader, LoggedVerdict, MAX_BYTES as MAX_PATCH_BYTES, PatchFile, PolicyStamp,
 };
 pub(crate) use read_state::ReadState;
-pub(crate) use registry::{all_names, built_in_names, name_of, starts_nothing};
+pub(crate) use registry::{all_names, built_in_names, canonical_name, spawns_no_process};
 pub(crate) use router::Router;
 pub(crate) use sandbox::{
     Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible, cache_use,
@@ -89,12 +89,12 @@ pub(crate) use session_search::SessionSearch;
 pub(crate) use session_skills::{SKILL, SessionSkills};
 pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, Settings};
 pub(crate) use shell::launch::ServerLauncher;
-pub(crate) use shell::preview::{Recovered, finish_commits, forget_undecided, prune_undecided, undecided_use};
+pub(crate) use shell::preview::{RecoveryResult, finish_commits, forget_undecided, prune_undecided, undecided_use};
 pub(crate) use text_tools::TextTools;
-pub(crate) use toolset::{ToolSources, Toolset, known};
+pub(crate) use toolset::{ToolSources, Toolset, check_known};
 pub(crate) use web_search::{Endpoint, SearchKey, ServiceKind};
 #[cfg(feature = "fuzzing")]
-pub use write::apply_patch::patched;
+pub use write::apply_patch::apply_to_text;
 pub(crate) use write::apply_patch_file::{APPLY_PATCH_FILE, FILES_PER_CALL};
 #[cfg(feature = "fuzzing")]
-pub use write::edited;
+pub use write::edit_text;

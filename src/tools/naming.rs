@@ -34,21 +34,21 @@ pub(crate) enum NameError {
 
 /// All tool names at one time.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Names {
+pub(crate) struct NameTable {
     local: Vec<String>,
-    remote: Vec<Remote>,
+    remote: Vec<RemoteName>,
     conflict: Conflict,
 }
 
 #[derive(Debug, Clone)]
-struct Remote {
+struct RemoteName {
     server: String,
     tool: String,
     /// The name offered to the model.
     mapped: String,
 }
 
-impl Remote {
+impl RemoteName {
     fn meaning(&self) -> Meaning {
         Meaning::Remote { server: self.server.clone(), tool: self.tool.clone() }
     }
@@ -61,15 +61,15 @@ impl Remote {
     }
 }
 
-fn exact(one: &str, other: &str) -> bool {
+fn is_same(one: &str, other: &str) -> bool {
     one == other
 }
 
-fn any_case(one: &str, other: &str) -> bool {
+fn is_same_ignoring_case(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-impl Names {
+impl NameTable {
     /// Collects the names of local tools and of MCP tools as `(server, tool)`. Duplicates count once.
     pub(crate) fn new<'a>(
         local: impl IntoIterator<Item = &'a str>,
@@ -78,7 +78,7 @@ impl Names {
     ) -> Self {
         let mut names = Self { local: Vec::new(), remote: Vec::new(), conflict };
         for name in local {
-            if !names.local.iter().any(|known| any_case(known, name)) {
+            if !names.local.iter().any(|known| is_same_ignoring_case(known, name)) {
                 names.local.push(name.to_owned());
             }
         }
@@ -98,7 +98,7 @@ impl Names {
                 if mapped.contains_key(&(server, tool)) {
                     continue;
                 }
-                let name = match plain(server, tool) {
+                let name = match join_names(server, tool) {
                     Some(name) if plain_first && !taken.contains(&name.to_ascii_lowercase()) => name,
                     _ if plain_first => continue,
                     _ => hashed(server, tool, &taken),
@@ -110,24 +110,24 @@ impl Names {
         for pair in pairs {
             let (server, tool) = pair;
             let name = mapped.remove(&pair);
-            names.remote.extend(name.map(|mapped| Remote { server: server.to_owned(), tool: tool.to_owned(), mapped }));
+            names.remote.extend(name.map(|mapped| RemoteName { server: server.to_owned(), tool: tool.to_owned(), mapped }));
         }
         names
     }
 
     /// Returns the MCP tools with the names offered to the model.
-    pub(crate) fn mapped(&self) -> impl Iterator<Item = ((String, String), String)> {
+    pub(crate) fn remote_names(&self) -> impl Iterator<Item = ((String, String), String)> {
         self.remote.iter().map(|remote| ((remote.server.clone(), remote.tool.clone()), remote.mapped.clone()))
     }
 
     /// Returns whether an MCP tool has this unqualified name.
     pub(crate) fn is_contested(&self, name: &str) -> bool {
-        self.remote.iter().any(|remote| any_case(&remote.tool, name))
+        self.remote.iter().any(|remote| is_same_ignoring_case(&remote.tool, name))
     }
 
     /// Returns the offered names, each with its exact meaning.
     #[cfg(test)]
-    fn offered(&self) -> Vec<(String, Meaning)> {
+    fn offered_names(&self) -> Vec<(String, Meaning)> {
         let clear = |name: &&String| self.conflict == Conflict::LocalFirst || !self.is_contested(name);
         let local = self.local.iter().filter(clear).map(|name| (name.clone(), Meaning::Local(name.clone())));
         local.chain(self.remote.iter().map(|remote| (remote.mapped.clone(), remote.meaning()))).collect()
@@ -135,7 +135,7 @@ impl Names {
 
     /// Resolves a name: an offered one, a qualified one, or an unqualified one.
     pub(crate) fn meaning(&self, called: &str) -> Result<Meaning, NameError> {
-        self.explicit(called).unwrap_or_else(|| self.bare(called))
+        self.explicit(called).unwrap_or_else(|| self.resolve_unqualified(called))
     }
 
     /// Resolves an offered or a qualified name; `None` for other names.
@@ -143,8 +143,8 @@ impl Names {
         if let Some(remote) = self.remote.iter().find(|remote| remote.mapped == called) {
             return Some(Ok(remote.meaning()));
         }
-        for same in [exact, any_case] {
-            let said: Vec<&Remote> = self.remote.iter().filter(|remote| remote.is_qualified_in(called, same)).collect();
+        for same in [is_same, is_same_ignoring_case] {
+            let said: Vec<&RemoteName> = self.remote.iter().filter(|remote| remote.is_qualified_in(called, same)).collect();
             match said.as_slice() {
                 [] => {}
                 [one] => return Some(Ok(one.meaning())),
@@ -155,12 +155,15 @@ impl Names {
     }
 
     /// Resolves an unqualified name.
-    pub(crate) fn bare(&self, called: &str) -> Result<Meaning, NameError> {
-        let local =
-            self.local.iter().find(|name| *name == called).or_else(|| self.local.iter().find(|name| any_case(name, called)));
-        let mut remote: Vec<&Remote> = self.remote.iter().filter(|remote| remote.tool == called).collect();
+    pub(crate) fn resolve_unqualified(&self, called: &str) -> Result<Meaning, NameError> {
+        let local = self
+            .local
+            .iter()
+            .find(|name| *name == called)
+            .or_else(|| self.local.iter().find(|name| is_same_ignoring_case(name, called)));
+        let mut remote: Vec<&RemoteName> = self.remote.iter().filter(|remote| remote.tool == called).collect();
         if remote.is_empty() {
-            remote = self.remote.iter().filter(|remote| any_case(&remote.tool, called)).collect();
+            remote = self.remote.iter().filter(|remote| is_same_ignoring_case(&remote.tool, called)).collect();
         }
         match (local, remote.as_slice(), self.conflict) {
             (Some(name), [], _) | (Some(name), _, Conflict::LocalFirst) => Ok(Meaning::Local(name.clone())),
@@ -174,15 +177,19 @@ impl Names {
     /// Returns notices about unqualified names that several tools share.
     pub(crate) fn conflicts(&self) -> Vec<String> {
         let of = |name: &String| {
-            let servers: Vec<&str> =
-                self.remote.iter().filter(|remote| any_case(&remote.tool, name)).map(|remote| remote.server.as_str()).collect();
+            let servers: Vec<&str> = self
+                .remote
+                .iter()
+                .filter(|remote| is_same_ignoring_case(&remote.tool, name))
+                .map(|remote| remote.server.as_str())
+                .collect();
             (!servers.is_empty()).then(|| format!("`{name}` is both a local tool and a tool of {}", servers.join(", ")))
         };
         self.local.iter().filter_map(of).collect()
     }
 }
 
-fn ambiguous(name: &str, several: &[&Remote], local: Option<&String>) -> NameError {
+fn ambiguous(name: &str, several: &[&RemoteName], local: Option<&String>) -> NameError {
     let mut names: Vec<String> = several.iter().map(|remote| format!("`{}:{}`", remote.server, remote.tool)).collect();
     names.extend(local.map(|name| format!("or set `tools.conflict` to choose the local `{name}`")));
     NameError::Ambiguous { name: name.to_owned(), names }
@@ -193,7 +200,7 @@ fn is_letter(letter: char) -> bool {
 }
 
 /// Joins server and tool, if no other pair results in the same name.
-fn plain(server: &str, tool: &str) -> Option<String> {
+fn join_names(server: &str, tool: &str) -> Option<String> {
     let name = format!("{server}{BETWEEN}{tool}");
     let clear = !server.is_empty()
         && !tool.is_empty()
@@ -236,8 +243,8 @@ mod tests {
         Meaning::Local(name.to_owned())
     }
 
-    fn names(conflict: Conflict) -> Names {
-        Names::new(
+    fn names(conflict: Conflict) -> NameTable {
+        NameTable::new(
             ["ReadFile", "lint"],
             [("docs", "search"), ("docs", "lint"), ("web", "search"), ("files", "readfile")],
             conflict,
@@ -289,8 +296,8 @@ mod tests {
             ("a", "b/c"),
         ];
         for conflict in [Conflict::LocalFirst, Conflict::McpFirst, Conflict::Error] {
-            let names = Names::new(["ReadFile", "docs__search", "search"], pairs, conflict);
-            let offered = names.offered();
+            let names = NameTable::new(["ReadFile", "docs__search", "search"], pairs, conflict);
+            let offered = names.offered_names();
             for (name, meaning) in &offered {
                 assert_eq!(names.meaning(name).as_ref(), Ok(meaning), "{name}");
                 assert!(name.len() <= 64 && name.chars().all(is_letter) && !name.is_empty(), "{name}");
@@ -299,9 +306,9 @@ mod tests {
             assert_eq!(remotes, pairs.len());
         }
         // A local tool already has that name.
-        let names = Names::new(["docs__search"], [("docs", "search")], Conflict::LocalFirst);
+        let names = NameTable::new(["docs__search"], [("docs", "search")], Conflict::LocalFirst);
         assert_eq!(names.meaning("docs__search"), Ok(local("docs__search")));
-        assert!(names.offered()[1].0.starts_with("docs__search_"));
+        assert!(names.offered_names()[1].0.starts_with("docs__search_"));
     }
 
     proptest! {
@@ -311,9 +318,9 @@ mod tests {
             pairs in prop::collection::vec(("[a-c_./:]{1,5}", "[a-cA_./:]{1,70}"), 0..8),
         ) {
             let remotes = || pairs.iter().map(|(server, tool)| (server.as_str(), tool.as_str()));
-            let names = Names::new(locals.iter().map(String::as_str), remotes(), Conflict::LocalFirst);
+            let names = NameTable::new(locals.iter().map(String::as_str), remotes(), Conflict::LocalFirst);
             let mut seen = HashSet::new();
-            let offered = names.offered();
+            let offered = names.offered_names();
             for (name, meaning) in &offered {
                 prop_assert!(name.len() <= 64 && name.chars().all(is_letter));
                 prop_assert!(seen.insert(name.to_ascii_lowercase()) || name.contains("__"), "{name} twice");
@@ -323,7 +330,7 @@ mod tests {
             }
             let mut turned: Vec<_> = remotes().collect();
             turned.reverse();
-            let turned = Names::new(locals.iter().map(String::as_str), turned, Conflict::LocalFirst);
+            let turned = NameTable::new(locals.iter().map(String::as_str), turned, Conflict::LocalFirst);
             for (name, meaning) in offered {
                 prop_assert_eq!(turned.meaning(&name), names.meaning(&name), "{:?}", meaning);
             }

@@ -3,7 +3,7 @@
 use super::error::invalid;
 use super::settings::Settings;
 use crate::protocol::{ARTIFACT_SCHEME, ErrorCode, Place, Target, ToolError};
-use crate::sys::path::{self, Kind, PathError, Resolved};
+use crate::sys::path::{self, Kind, PathError, ResolvedPath};
 use std::io;
 use std::path::Path;
 
@@ -49,16 +49,16 @@ impl<'a> Paths<'a> {
         let (workspace, home) = (&self.settings.workspace, self.settings.home.as_deref());
         let (real, place) = match self.lookup {
             PathLookup::Text => {
-                let real = path::lexical(given, workspace, home).map_err(|error| refused(field, &error))?;
-                (real, meant.place())
+                let real = path::lexical(given, workspace, home).map_err(|error| path_error(field, &error))?;
+                (real, meant.to_file_kind())
             }
             PathLookup::Disk => {
-                let found = path::resolve(given, workspace, home).map_err(|error| refused(field, &error))?;
+                let found = path::resolve(given, workspace, home).map_err(|error| path_error(field, &error))?;
                 self.links_may_be(field, given, &found)?;
                 if found.names_directory && found.kind == Kind::Missing && meant == ExpectedKind::File {
                     return Err(invalid(format!("`{field}`: `{given}` is a directory; specify the path of a file")));
                 }
-                (found.real, place(found.kind))
+                (found.real, file_kind(found.kind))
             }
         };
         Ok(Target { given: given.to_owned(), real, place })
@@ -69,9 +69,9 @@ impl<'a> Paths<'a> {
         let PathLookup::Disk = self.lookup else { return self.target(field, given, ExpectedKind::File) };
         self.form_may_be(field, given)?;
         let (workspace, home) = (&self.settings.workspace, self.settings.home.as_deref());
-        let found = path::resolve_entry(given, workspace, home).map_err(|error| refused(field, &error))?;
+        let found = path::resolve_entry(given, workspace, home).map_err(|error| path_error(field, &error))?;
         self.links_may_be(field, given, &found)?;
-        Ok(Target { given: given.to_owned(), place: place(found.kind), real: found.real })
+        Ok(Target { given: given.to_owned(), place: file_kind(found.kind), real: found.real })
     }
 
     /// Checks `tools.absolute_paths_only`. A path of the workspace itself is allowed too.
@@ -89,7 +89,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Checks `tools.follow_symlinks = false`.
-    fn links_may_be(&self, field: &str, given: &str, found: &Resolved) -> Result<(), ToolError> {
+    fn links_may_be(&self, field: &str, given: &str, found: &ResolvedPath) -> Result<(), ToolError> {
         if !found.through_links || self.settings.paths.follow_links {
             return Ok(());
         }
@@ -107,7 +107,7 @@ pub(super) enum ExpectedKind {
 }
 
 impl ExpectedKind {
-    fn place(self) -> Place {
+    fn to_file_kind(self) -> Place {
         match self {
             Self::File => Place::File { bytes: 0 },
             Self::Directory => Place::Directory,
@@ -115,7 +115,7 @@ impl ExpectedKind {
     }
 }
 
-fn place(kind: Kind) -> Place {
+fn file_kind(kind: Kind) -> Place {
     match kind {
         // The symlink itself counts as a small file, because nothing reads through it.
         Kind::File { bytes } | Kind::Link { bytes } => Place::File { bytes },
@@ -125,7 +125,7 @@ fn place(kind: Kind) -> Place {
     }
 }
 
-fn refused(field: &str, error: &PathError) -> ToolError {
+fn path_error(field: &str, error: &PathError) -> ToolError {
     let code = match error {
         PathError::Denied(_) | PathError::Unreadable { .. } => ErrorCode::PermissionDenied,
         PathError::Empty
@@ -141,7 +141,7 @@ fn refused(field: &str, error: &PathError) -> ToolError {
 }
 
 /// Returns the path relative to the workspace if it is inside; artifacts by URI.
-pub(super) fn shown(real: &Path, settings: &Settings) -> String {
+pub(super) fn display_path(real: &Path, settings: &Settings) -> String {
     if let Some(uri) = settings.artifacts.as_ref().and_then(|artifacts| artifacts.uri_of(real)) {
         return uri;
     }
@@ -153,8 +153,8 @@ pub(super) fn shown(real: &Path, settings: &Settings) -> String {
 }
 
 /// Returns a path for the user on one line, because a line break in a name could fake another line.
-pub(super) fn shown_in_one_line(real: &Path, settings: &Settings) -> String {
-    let name = shown(real, settings);
+pub(super) fn display_path_one_line(real: &Path, settings: &Settings) -> String {
+    let name = display_path(real, settings);
     if !name.contains(['\n', '\r']) {
         return name;
     }
@@ -171,20 +171,20 @@ pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
         io::ErrorKind::PermissionDenied => {
             ToolError::new(ErrorCode::PermissionDenied, format!("`{given}`: permission denied; ask the user for access"))
         }
-        io::ErrorKind::NotADirectory => moved(given),
-        _ if path::met_a_link(error) => moved(given),
+        io::ErrorKind::NotADirectory => changed_error(given),
+        _ if path::is_symlink_error(error) => changed_error(given),
         _ => ToolError::new(ErrorCode::ToolExecutionFailed, format!("`{given}`: {error}")),
     }
 }
 
-fn moved(given: &str) -> ToolError {
+fn changed_error(given: &str) -> ToolError {
     let message =
         format!("`{given}` now resolves to a different path than when the call was checked; nothing was done, try again");
     ToolError::new(ErrorCode::Conflict, message)
 }
 
 /// Error for devices, FIFOs and sockets, which have no content to read or replace.
-pub(super) fn special(target: &Target) -> ToolError {
+pub(super) fn special_file_error(target: &Target) -> ToolError {
     invalid(format!(
         "`{}` is a device, FIFO or socket, not a file; Stat describes it, and only a command can use it",
         target.given
@@ -192,7 +192,7 @@ pub(super) fn special(target: &Target) -> ToolError {
 }
 
 /// Error for a missing path, with similar names in the same directory.
-pub(super) fn not_found(target: &Target, settings: &Settings) -> ToolError {
+pub(super) fn not_found_error(target: &Target, settings: &Settings) -> ToolError {
     let mut message = format!("`{}` does not exist", target.given);
     let similar = similar_names(&target.real, settings);
     if similar.is_empty() {
@@ -222,7 +222,7 @@ fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
         .filter_map(|path| {
             let other = path.file_name()?.to_str()?.to_lowercase();
             let score = strsim::jaro_winkler(&name, &other);
-            (score >= ALIKE).then(|| (score, format!("`{}`", shown(&path, settings))))
+            (score >= ALIKE).then(|| (score, format!("`{}`", display_path(&path, settings))))
         })
         .collect();
     alike.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
@@ -233,7 +233,7 @@ fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
 const MAX_NAMED: usize = 5;
 
 /// Lists the first names and the number of the others.
-pub(super) fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+pub(super) fn join_names(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     let named = names.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
     if more == 0 { named } else { format!("{named} and {more} more") }

@@ -1,7 +1,7 @@
 //! Watches the files of pending plans and reports when they no longer match. It is idle while nothing changes.
 
 use super::crash_outcome::is_in_state;
-use crate::ports::Followed;
+use crate::ports::PendingPlans;
 use crate::protocol::{ApprovalId, PathState, PlaceChange};
 use crate::sys::file::FileStamp;
 use crate::sys::watch::Watch;
@@ -15,15 +15,15 @@ const LARGE_BYTES: u64 = 1 << 20;
 /// Maximum number of watched directories in a tree; deeper levels are checked only before the call runs.
 const DIRECTORIES: usize = 64;
 
-/// The stream behind `ToolRouter::follow`.
-pub(in crate::tools) fn follow(mut list: watch::Receiver<Followed>) -> BoxStream<'static, (ApprovalId, bool)> {
+/// The stream behind `ToolRouter::watch_plans`.
+pub(in crate::tools) fn follow(mut list: watch::Receiver<PendingPlans>) -> BoxStream<'static, (ApprovalId, bool)> {
     list.mark_changed();
-    let follow = Follow { list, plans: Vec::new(), watch: None, untold: VecDeque::new() };
+    let follow = PlanWatcher { list, plans: Vec::new(), watch: None, untold: VecDeque::new() };
     stream::unfold(follow, |mut follow| async move { follow.next().await.map(|told| (told, follow)) }).boxed()
 }
 
-struct Follow {
-    list: watch::Receiver<Followed>,
+struct PlanWatcher {
+    list: watch::Receiver<PendingPlans>,
     plans: Vec<Plan>,
     /// `None` if there is nothing to watch, or watching failed.
     watch: Option<Watch>,
@@ -43,7 +43,7 @@ struct Place {
     seen: Option<(FileStamp, bool)>,
 }
 
-impl Follow {
+impl PlanWatcher {
     async fn next(&mut self) -> Option<(ApprovalId, bool)> {
         loop {
             if let Some(told) = self.untold.pop_front() {
@@ -51,14 +51,14 @@ impl Follow {
             }
             let changed = async {
                 match &mut self.watch {
-                    Some(watch) => watch.changed().await,
+                    Some(watch) => watch.wait_for_change().await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
                 told = self.list.changed() => {
                     told.ok()?;
-                    self.take();
+                    self.set_plans();
                 }
                 told = changed => {
                     if let Err(error) = told {
@@ -73,7 +73,7 @@ impl Follow {
     }
 
     /// Replaces the followed plans when the set of pending approvals changes.
-    fn take(&mut self) {
+    fn set_plans(&mut self) {
         let list = self.list.borrow_and_update().clone();
         let mut known = std::mem::take(&mut self.plans);
         self.plans = list
@@ -163,7 +163,7 @@ fn directories(tree: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
     use crate::sys::file::PreImage;
-    use crate::tools::crash_outcome::{entry, written};
+    use crate::tools::crash_outcome::{entry, planned_write};
     use std::fs;
     use std::sync::Arc;
     use std::time::Duration;
@@ -174,7 +174,7 @@ mod tests {
     }
 
     fn edits(path: &Path, before: &str) -> Vec<PlaceChange> {
-        vec![written(path, &PreImage::hash(before.as_bytes()), &PreImage::hash(b"proposed"))]
+        vec![planned_write(path, &PreImage::hash(before.as_bytes()), &PreImage::hash(b"proposed"))]
     }
 
     async fn next_report(follow: &mut BoxStream<'static, (ApprovalId, bool)>) -> (String, bool) {
@@ -190,9 +190,9 @@ mod tests {
         let (file, new) = (root.join("src/main.rs"), root.join("src/new.rs"));
         fs::create_dir(root.join("src")).unwrap();
         fs::write(&file, "as read").unwrap();
-        let creates = vec![written(&new, &PreImage::Absent, &PreImage::hash(b"proposed"))];
+        let creates = vec![planned_write(&new, &PreImage::Absent, &PreImage::hash(b"proposed"))];
         let list = Arc::from([(id("edit"), edits(&file, "as read")), (id("new"), creates)]);
-        let (list, plans) = watch::channel::<Followed>(list);
+        let (list, plans) = watch::channel::<PendingPlans>(list);
         let mut follow = follow(plans);
         let back = || fs::write(&file, "as read").unwrap();
         let ways: [&dyn Fn(); 4] = [
@@ -231,7 +231,7 @@ mod tests {
         let [one, two] = ["one", "two"].map(|name| root.join(name));
         fs::write(&one, "other").unwrap();
         fs::write(&two, "as read").unwrap();
-        let (list, plans) = watch::channel::<Followed>(Arc::from([(id("a"), edits(&one, "as read"))]));
+        let (list, plans) = watch::channel::<PendingPlans>(Arc::from([(id("a"), edits(&one, "as read"))]));
         let mut follow = follow(plans);
         assert_eq!(next_report(&mut follow).await, ("a".to_owned(), true));
         list.send_replace(Arc::from([(id("b"), edits(&two, "as read"))]));
@@ -248,7 +248,7 @@ mod tests {
         fs::write(tree.join("a/b/file"), "text").unwrap();
         let survey = crate::sys::file::tree::survey(&tree, &mut |_, _| {}).unwrap();
         let places = vec![PlaceChange { path: tree.clone(), before: entry(&survey), after: Some(PathState::Nothing) }];
-        let (_list, plans) = watch::channel::<Followed>(Arc::from([(id("a"), places)]));
+        let (_list, plans) = watch::channel::<PendingPlans>(Arc::from([(id("a"), places)]));
         let mut follow = follow(plans);
         fs::write(tree.join("a/b/more"), "text").unwrap();
         assert_eq!(next_report(&mut follow).await, ("a".to_owned(), true));

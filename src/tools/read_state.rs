@@ -33,15 +33,15 @@ struct ReadEntry {
 impl ReadState {
     /// Records that the model is about to see this file. Must be called before the file is read: a change in between then
     /// counts as unseen, never the reverse.
-    pub(in crate::tools) fn looks_at(&self, real: &Path) {
-        if let Ok(content) = Fingerprint::of_file(real) {
-            self.locked().keep(real, content);
+    pub(in crate::tools) fn begin_read(&self, real: &Path) {
+        if let Ok(content) = Fingerprint::from_file(real) {
+            self.lock_files().keep(real, content);
         }
     }
 
     /// Records that the model sees this content, which is not on disk.
-    pub(in crate::tools) fn saw(&self, real: &Path, content: Fingerprint) {
-        self.locked().keep(real, content);
+    pub(in crate::tools) fn record_read(&self, real: &Path, content: Fingerprint) {
+        self.lock_files().keep(real, content);
     }
 
     /// Returns whether the file still has the content last seen by the model. Unseen and missing files pass.
@@ -49,24 +49,24 @@ impl ReadState {
     /// Used before a change that does not require reading the file: if it returns false, the file is not recorded as `wrote`
     /// afterwards, so that the changes of others stay unseen.
     pub(in crate::tools) fn is_current(&self, real: &Path) -> bool {
-        let Some(known) = self.locked().known.get(real).map(|look| look.content) else { return true };
-        match Fingerprint::of_file(real) {
+        let Some(known) = self.lock_files().known.get(real).map(|look| look.content) else { return true };
+        match Fingerprint::from_file(real) {
             Ok(content) => content == known,
             Err(error) => error.kind() == io::ErrorKind::NotFound,
         }
     }
 
     /// Records that this content was written for the model.
-    pub(in crate::tools) fn wrote(&self, real: &Path, content: Fingerprint) {
-        self.locked().keep(real, content);
+    pub(in crate::tools) fn record_write(&self, real: &Path, content: Fingerprint) {
+        self.lock_files().keep(real, content);
     }
 
     /// Runs a write of files that need not have been read, and records their new content.
-    pub(in crate::tools) fn around<T, E>(&self, reals: &[&Path], write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    pub(in crate::tools) fn write_unread<T, E>(&self, reals: &[&Path], write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let stood: Vec<&Path> = reals.iter().copied().filter(|real| self.is_current(real)).collect();
         let done = write()?;
         for real in stood {
-            self.looks_at(real);
+            self.begin_read(real);
         }
         Ok(done)
     }
@@ -81,7 +81,7 @@ impl ReadState {
         Err(ToolError::new(ErrorCode::Conflict, message))
     }
 
-    fn locked(&self) -> MutexGuard<'_, Files> {
+    fn lock_files(&self) -> MutexGuard<'_, Files> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

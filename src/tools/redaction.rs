@@ -14,7 +14,7 @@ pub(super) fn restorer(before: Option<&Document>, settings: &Settings) -> Restor
 }
 
 /// Returns the text with its markers replaced by the secrets.
-pub(super) fn restored(restorer: &Restorer, text: &str, argument: &str, target: &Target) -> Result<String, ToolError> {
+pub(super) fn restore_secrets(restorer: &Restorer, text: &str, argument: &str, target: &Target) -> Result<String, ToolError> {
     restorer.restore(text).map_err(|error| {
         invalid(format!(
             "{argument}: {error} (`{}`); nothing was written. A marker replaces a secret: edit around it, keep it unchanged in its \
@@ -25,7 +25,7 @@ pub(super) fn restored(restorer: &Restorer, text: &str, argument: &str, target: 
 }
 
 /// Refuses a change that would expose a secret that the file hides now, for example under a new or missing name.
-pub(super) fn keep_hidden(
+pub(super) fn refuse_exposure(
     restorer: &Restorer,
     before: Option<&Document>,
     after: &str,
@@ -34,12 +34,12 @@ pub(super) fn keep_hidden(
     target: &Target,
 ) -> Result<(), ToolError> {
     let Some(Document { text, .. }) = before else { return Ok(()) };
-    let opened = settings.redactor.opened(restorer, &with_lf(text), &with_lf(after), written);
-    opened.map_or(Ok(()), |marker| Err(would_open(&marker, target)))
+    let opened = settings.redactor.exposed_marker(restorer, &with_lf(text), &with_lf(after), written);
+    opened.map_or(Ok(()), |marker| Err(exposure_error(&marker, target)))
 }
 
-/// Like `keep_hidden`, for a part of a file too large to examine as a whole.
-pub(super) fn hidden_would_open(
+/// Like `refuse_exposure`, for a part of a file too large to examine as a whole.
+pub(super) fn refuse_partial_exposure(
     before: &str,
     after: &str,
     written: &str,
@@ -47,10 +47,13 @@ pub(super) fn hidden_would_open(
     target: &Target,
 ) -> Result<(), ToolError> {
     let restorer = settings.redactor.restorer(before);
-    settings.redactor.opened(&restorer, before, after, &[written]).map_or(Ok(()), |marker| Err(would_open(&marker, target)))
+    settings
+        .redactor
+        .exposed_marker(&restorer, before, after, &[written])
+        .map_or(Ok(()), |marker| Err(exposure_error(&marker, target)))
 }
 
-fn would_open(marker: &str, target: &Target) -> ToolError {
+fn exposure_error(marker: &str, target: &Target) -> ToolError {
     invalid(format!(
         "`{}` was not changed: the secret behind `{marker}` would no longer be redacted; keep its name and quotes, or ask the \
          user to make this change",
@@ -98,7 +101,7 @@ pub(super) fn hide_in_result(redactor: &Redactor, mut result: ToolResult) -> Too
         let found = hidden.found.into_iter().map(|RedactionCount { kind, count }| Redaction { kind, count });
         result.redactions.extend(found);
         let shown = hidden.text.into_owned();
-        let ranges = redactor.hidden(&result.output_text);
+        let ranges = redactor.redacted_ranges(&result.output_text);
         result.left_out = result.left_out.and_then(|left_out| left_out.after_hiding(&result.output_text, &shown, &ranges));
         result.output_text = shown;
     }

@@ -20,49 +20,49 @@ use std::sync::{Arc, LazyLock};
 /// All built-in tools in the order shown to the model: reads, writes, commands, network.
 static TOOLS: LazyLock<Vec<SharedTool>> = LazyLock::new(|| {
     vec![
-        erased::<read_file::ReadFile>(),
-        erased::<list_directory::ListDirectory>(),
-        erased::<glob::Glob>(),
-        erased::<grep::Grep>(),
-        erased::<stat::Stat>(),
-        erased::<text_inspect::TextInspect>(),
-        erased::<hash_file::HashFile>(),
-        erased::<disk_usage::DiskUsage>(),
-        erased::<upload_artifact::UploadArtifact>(),
-        erased::<write_file::WriteFile>(),
-        erased::<edit_file::EditFile>(),
-        erased::<apply_patch::ApplyPatch>(),
-        erased::<append_file::AppendFile>(),
-        erased::<text_patch::TextPatch>(),
-        erased::<create_directory::CreateDirectory>(),
-        erased::<copy::Copy>(),
-        erased::<move_path::Move>(),
-        erased::<delete::Delete>(),
-        erased::<run_command::RunCommand>(),
-        erased::<cli_session::CliSession>(),
-        erased::<cli_write::CliWrite>(),
-        erased::<cli_read::CliRead>(),
-        erased::<cli_stop::CliStop>(),
-        erased::<cli_platform::CliGetPlatform>(),
-        erased::<cli_environment::CliEnv>(),
-        erased::<open_path::OpenPath>(),
-        erased::<reveal_in_os::RevealInOs>(),
-        erased::<http_request::HttpRequest>(),
-        erased::<web_search::WebSearch>(),
-        erased::<ask_user::AskUser>(),
-        erased::<propose_plan::ProposePlan>(),
-        erased::<update_steps::UpdateSteps>(),
+        erase::<read_file::ReadFile>(),
+        erase::<list_directory::ListDirectory>(),
+        erase::<glob::Glob>(),
+        erase::<grep::Grep>(),
+        erase::<stat::Stat>(),
+        erase::<text_inspect::TextInspect>(),
+        erase::<hash_file::HashFile>(),
+        erase::<disk_usage::DiskUsage>(),
+        erase::<upload_artifact::UploadArtifact>(),
+        erase::<write_file::WriteFile>(),
+        erase::<edit_file::EditFile>(),
+        erase::<apply_patch::ApplyPatch>(),
+        erase::<append_file::AppendFile>(),
+        erase::<text_patch::TextPatch>(),
+        erase::<create_directory::CreateDirectory>(),
+        erase::<copy::Copy>(),
+        erase::<move_path::Move>(),
+        erase::<delete::Delete>(),
+        erase::<run_command::RunCommand>(),
+        erase::<cli_session::CliSession>(),
+        erase::<cli_write::CliWrite>(),
+        erase::<cli_read::CliRead>(),
+        erase::<cli_stop::CliStop>(),
+        erase::<cli_platform::CliGetPlatform>(),
+        erase::<cli_environment::CliEnv>(),
+        erase::<open_path::OpenPath>(),
+        erase::<reveal_in_os::RevealInOs>(),
+        erase::<http_request::HttpRequest>(),
+        erase::<web_search::WebSearch>(),
+        erase::<ask_user::AskUser>(),
+        erase::<propose_plan::ProposePlan>(),
+        erase::<update_steps::UpdateSteps>(),
         #[cfg(test)]
-        erased::<super::tests::adding::CountWords>(),
+        erase::<super::tests::adding::CountWords>(),
     ]
 });
 
-fn erased<T: Tool>() -> SharedTool {
+fn erase<T: Tool>() -> SharedTool {
     Arc::new(ErasedTool::<T>(PhantomData))
 }
 
 /// Returns the built-in tools that the settings enable.
-pub(super) fn built_in_here(settings: &Settings) -> impl Iterator<Item = &'static SharedTool> {
+pub(super) fn enabled_built_in(settings: &Settings) -> impl Iterator<Item = &'static SharedTool> {
     let is_here = |tool: &&SharedTool| match tool.name() {
         WEB_SEARCH => settings.search.is_available(),
         name => settings.text.enabled || !TextTools::binds(name, name),
@@ -72,7 +72,7 @@ pub(super) fn built_in_here(settings: &Settings) -> impl Iterator<Item = &'stati
 
 /// Finds a built-in tool; its names cannot be redefined. An exact match comes first, because `grep` is an alias with its own
 /// limits.
-pub(super) fn built_in(name: &str) -> Option<&'static SharedTool> {
+pub(super) fn find_built_in(name: &str) -> Option<&'static SharedTool> {
     let tools = || TOOLS.iter();
     tools()
         .find(|tool| tool.name() == name)
@@ -97,11 +97,11 @@ pub(crate) fn all_names() -> Vec<&'static str> {
 }
 
 /// Returns the canonical name of the built-in tool with this name or alias.
-pub(crate) fn name_of(tool_name: &str) -> Option<&'static str> {
-    built_in(tool_name).map(|tool| tool.name())
+pub(crate) fn canonical_name(tool_name: &str) -> Option<&'static str> {
+    find_built_in(tool_name).map(|tool| tool.name())
 }
 
 /// Returns whether the tool only reads or changes files and starts no program.
-pub(crate) fn starts_nothing(tool_name: &str) -> bool {
-    built_in(tool_name).is_some_and(|tool| tool.capability().starts_with("File.") || tool.capability() == "Workspace.Upload")
+pub(crate) fn spawns_no_process(tool_name: &str) -> bool {
+    find_built_in(tool_name).is_some_and(|tool| tool.capability().starts_with("File.") || tool.capability() == "Workspace.Upload")
 }

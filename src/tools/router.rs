@@ -1,8 +1,8 @@
 //! The port implementation of the tools: finds tools by name, plans calls, and runs each plan only with its permit.
 
 use super::agents::AGENT;
-use super::amendment::{amended, offered};
-use super::annotations::Served;
+use super::amendment::{amend_plan, offered_amendments};
+use super::annotations::ToolDetails;
 use super::arguments::object;
 use super::call_result::CallResult;
 use super::changes::{self, SessionChanges};
@@ -11,26 +11,26 @@ use super::definition::{concise, definition};
 use super::draft::Effect;
 use super::editor_check::{changed_files, check_before_planning};
 use super::error::invalid;
-use super::executable_files::marked_by_actions;
+use super::executable_files::mark_by_actions;
 use super::mcp::RemoteTools;
-use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
+use super::output::{KEPT_FROM_BYTES, keep_diff, preview_for_user, uris};
 use super::preimage_watch::follow;
 use super::redaction::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
-use super::registry::{built_in_names, name_of};
+use super::registry::{built_in_names, canonical_name};
 use super::settings::Settings;
-use super::shell::amendment::{FOR_THIS_RUN, offered as command_offered};
+use super::shell::amendment::{FOR_THIS_RUN, add_amendments as command_offered};
 use super::shell::unapproved_run;
 use super::tool::Payload;
 use super::toolset::Toolset;
 use crate::policy::redact::Redactor;
 use crate::policy::{Permit, PreviewPermit, PreviewRun};
 use crate::ports::{
-    Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Followed,
-    Hooks, LayerRun, Plan, RewindStart, RunContext, SearchEngine, TaskChanges, ToolRouter,
+    ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FileRewindPlan, FileRewindResult, Hooks, LayerRun,
+    PendingPlans, Plan, PlanAmendments, RewindStart, RunContext, SearchEngine, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
-    Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, DiscardedEffect, ErrorCode, Outside, PreviewOffer,
-    Proposal, SessionId, TaskId, TaskPlan, ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
+    Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, DiscardedEffect, ErrorCode, PreviewOffer, Proposal,
+    SandboxAccess, SessionId, TaskId, TaskPlan, ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
 use crate::tools::blocking::off_thread;
 use crate::tools::custom::is_chain;
@@ -41,8 +41,10 @@ use crate::tools::sessions::cli_write::Work as Typed;
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::Work;
 use crate::tools::shell::network;
-use crate::tools::shell::preview::{self, PreviewedCommand, Recovered, Resumed, Settled, Trial, UndecidedLayer, recover};
-use crate::tools::text::{drafted, running};
+use crate::tools::shell::preview::{
+    self, CommittedRun, PreviewRunResult, PreviewedCommand, RecoveryResult, ResumedSession, UndecidedLayer, recover,
+};
+use crate::tools::text::{draft_call, running};
 use futures_util::FutureExt;
 use futures_util::stream::BoxStream;
 use std::path::{Path, PathBuf};
@@ -54,7 +56,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Router {
     tools: Arc<Toolset>,
     /// Outcomes stored on disk, in case of a crash before the session records them.
-    settled: Mutex<Vec<Settled>>,
+    settled: Mutex<Vec<CommittedRun>>,
     /// Layers of an earlier process, until the session decides about their effects.
     undecided: Mutex<Vec<UndecidedLayer>>,
 }
@@ -95,9 +97,9 @@ impl Router {
     }
 
     /// Returns the details of a tool for other agents; `None` if it is not meant for them.
-    pub(crate) fn served(&self, name: &str) -> Option<Served> {
+    pub(crate) fn details_for_client(&self, name: &str) -> Option<ToolDetails> {
         let tool = self.tools.resolve(name).ok()?;
-        Some(Served { hints: tool.hints()?, output_schema: tool.output_schema() })
+        Some(ToolDetails { hints: tool.hints()?, output_schema: tool.output_schema() })
     }
 
     /// Returns the policy name of a tool.
@@ -118,8 +120,8 @@ impl Router {
         bases: &[PathBuf],
         awaits: &dyn Fn(&CallId) -> bool,
         undecided: &dyn Fn(&CallId) -> bool,
-    ) -> Recovered {
-        let resumed = self.settings().session.as_ref().map(|session| Resumed { session, awaits, undecided });
+    ) -> RecoveryResult {
+        let resumed = self.settings().session.as_ref().map(|session| ResumedSession { session, awaits, undecided });
         let mut recovered = recover(bases, resumed.as_ref());
         *self.undecided.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut recovered.undecided);
         recovered
@@ -130,7 +132,7 @@ impl Router {
         let mut undecided = self.undecided.lock().unwrap_or_else(PoisonError::into_inner);
         let place = undecided.iter().position(|layer| layer.is_of(call))?;
         let mut layer = undecided.remove(place);
-        layer.give_up();
+        layer.remove_on_drop();
         Some(layer)
     }
 
@@ -143,10 +145,10 @@ impl Router {
         settings: Arc<Settings>,
         kill: &CancellationToken,
     ) -> ToolResult {
-        let before = checkpoint::before_own(&settings, kill).await;
+        let before = checkpoint::snapshot_before_tool(&settings, kill).await;
         let (result, settled) = preview::commit(command, id, tool_name, discarded, Arc::clone(&settings)).await;
         if let Ok(Some(before)) = before {
-            before.over_own(&settings).await;
+            before.record_own_changes(&settings).await;
         }
         if let Some(settled) = settled {
             self.keep_settled(settled);
@@ -155,14 +157,14 @@ impl Router {
     }
 
     /// Plans a call on a blocking thread, and redacts the plan.
-    async fn planned(&self, call: ToolCall, opens: Vec<Outside>) -> Result<Plan, ToolError> {
+    async fn plan_blocking(&self, call: ToolCall, opens: Vec<SandboxAccess>) -> Result<Plan, ToolError> {
         let tools = Arc::clone(&self.tools);
         let redactor = Arc::clone(&tools.settings().redactor);
         check_before_planning(&call, &tools).await.map_err(|error| hide_in_error(&redactor, error))?;
         let planned = tokio::task::spawn_blocking(move || {
             let name = call.tool_name.clone();
             let plan = plan(call, &tools).and_then(|plan| open(plan, opens, tools.settings()));
-            plan.map_err(|error| denied_first(&name, error, &tools)).map_err(|error| hide_in_error(&redactor, error)).map(
+            plan.map_err(|error| prefer_denial(&name, error, &tools)).map_err(|error| hide_in_error(&redactor, error)).map(
                 |plan| Plan {
                     summary: redactor.redact(&plan.summary).text.into_owned(),
                     proposal: plan.proposal.map(|proposal| hide_in_proposal(&redactor, proposal)),
@@ -180,10 +182,10 @@ impl Router {
     #[cfg(test)]
     pub(in crate::tools) fn forget(&self) {
         let kept = std::mem::take(&mut *self.settled.lock().unwrap_or_else(PoisonError::into_inner));
-        kept.into_iter().for_each(Settled::abandon);
+        kept.into_iter().for_each(CommittedRun::abandon);
     }
 
-    fn keep_settled(&self, settled: Settled) {
+    fn keep_settled(&self, settled: CommittedRun) {
         let mut kept = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(settled);
         let told = kept.len().saturating_sub(SETTLED);
@@ -193,7 +195,7 @@ impl Router {
 
 impl ToolRouter for Router {
     fn definitions(&self) -> Vec<ToolDefinition> {
-        self.tools.offered().into_iter().map(concise).collect()
+        self.tools.offered_tools().into_iter().map(concise).collect()
     }
 
     fn capability(&self, tool_name: &str) -> Option<&'static str> {
@@ -201,7 +203,7 @@ impl ToolRouter for Router {
     }
 
     fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>> {
-        self.planned(call, Vec::new()).boxed()
+        self.plan_blocking(call, Vec::new()).boxed()
     }
 
     fn scope(&self, call: ToolCall) -> BoxFuture<'_, Vec<Action>> {
@@ -216,15 +218,15 @@ impl ToolRouter for Router {
         .boxed()
     }
 
-    fn plan_opened(&self, call: ToolCall, opens: Vec<Outside>) -> BoxFuture<'_, Result<Plan, ToolError>> {
-        self.planned(call, opens).boxed()
+    fn plan_with_access(&self, call: ToolCall, opens: Vec<SandboxAccess>) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        self.plan_blocking(call, opens).boxed()
     }
 
     fn amend(&self, plan: Plan, amendment: Amendment) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let tools = Arc::clone(&self.tools);
         async move {
             let redactor = Arc::clone(&tools.settings().redactor);
-            let amended = tokio::task::spawn_blocking(move || amended(plan, &amendment, &tools)).await;
+            let amended = tokio::task::spawn_blocking(move || amend_plan(plan, &amendment, &tools)).await;
             let amended = amended.unwrap_or_else(|_| Err(invalid("the call could not be edited: the tool crashed")));
             amended.map_err(|error| hide_in_error(&redactor, error))
         }
@@ -233,15 +235,15 @@ impl ToolRouter for Router {
 
     fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let settings = Arc::new(match permit.run() {
-            PreviewRun::Requested => self.settings().viewed(),
-            PreviewRun::BeforeApproval if !permit.hosts().is_empty() => self.settings().layered().by_name(),
-            PreviewRun::BeforeApproval | PreviewRun::WithAccess => self.settings().layered(),
+            PreviewRun::Requested => self.settings().for_preview(),
+            PreviewRun::BeforeApproval if !permit.hosts().is_empty() => self.settings().for_layer().for_named_program(),
+            PreviewRun::BeforeApproval | PreviewRun::WithAccess => self.settings().for_layer(),
         });
         async move {
             if !permit.covers(&plan.actions) {
                 return Err(ToolError::new(ErrorCode::PolicyDenied, "the approval was given for a different call"));
             }
-            may_be_previewed(&plan, &permit)?;
+            check_previewable(&plan, &permit)?;
             let mut plan = plan;
             let payload = std::mem::replace(&mut plan.payload, Box::new(()));
             let Ok(mut work) = payload.downcast::<Work>() else {
@@ -258,11 +260,11 @@ impl ToolRouter for Router {
     }
 
     fn reopen_layer(&self, call: ToolCall, digest: String) -> BoxFuture<'_, Result<Plan, ToolError>> {
-        let settings = Arc::new(self.settings().layered());
+        let settings = Arc::new(self.settings().for_layer());
         async move {
             let layer = self.take_undecided(&call.tool_call_id);
             let layer = layer.ok_or_else(|| invalid("the copy in which it ran no longer exists"))?;
-            let plan = self.planned(call, Vec::new()).await?;
+            let plan = self.plan_blocking(call, Vec::new()).await?;
             let redactor = Arc::clone(&settings.redactor);
             let trial = off_thread(move || preview::reopen(layer, &digest, &settings)).await?;
             let trial = trial.map_err(|error| hide_in_error(&redactor, error))?;
@@ -271,7 +273,7 @@ impl ToolRouter for Router {
         .boxed()
     }
 
-    fn follow(&self, plans: watch::Receiver<Followed>) -> BoxStream<'static, (ApprovalId, bool)> {
+    fn watch_plans(&self, plans: watch::Receiver<PendingPlans>) -> BoxStream<'static, (ApprovalId, bool)> {
         follow(plans)
     }
 
@@ -282,7 +284,7 @@ impl ToolRouter for Router {
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
         // A call allowed as read-only must not change anything, even if it tries to.
         let settings = if permit.reads_only() || unapproved_run::starts_programs(&plan.actions) {
-            Arc::new(self.settings().under(&permit))
+            Arc::new(self.settings().for_permit(&permit))
         } else {
             Arc::clone(self.settings())
         };
@@ -290,15 +292,15 @@ impl ToolRouter for Router {
             let id = plan.call.tool_call_id.clone();
             if !permit.covers(&plan.actions) {
                 let error = ToolError::new(ErrorCode::PolicyDenied, "the approval was given for a different call");
-                return ToolResult::refused(id, plan.tool_name, error);
+                return ToolResult::from_error(id, plan.tool_name, error);
             }
             // Resolved by the called name, because the tool's own name may refer to an MCP tool.
             let tool = match self.tools.resolve(&plan.call.tool_name) {
                 Ok(tool) => tool,
-                Err(error) => return ToolResult::refused(id, plan.tool_name, error),
+                Err(error) => return ToolResult::from_error(id, plan.tool_name, error),
             };
             let payload: Payload = match plan.payload.downcast::<DeferredError>() {
-                Ok(late) => return ToolResult::refused(id, plan.tool_name, hide_in_error(&settings.redactor, late.0)),
+                Ok(late) => return ToolResult::from_error(id, plan.tool_name, hide_in_error(&settings.redactor, late.0)),
                 Err(payload) => payload,
             };
             let payload = match payload.downcast::<PreviewedCommand>() {
@@ -307,7 +309,7 @@ impl ToolRouter for Router {
                         ErrorCode::PolicyDenied,
                         "plan mode does not write files; the changes of the command were discarded",
                     );
-                    return ToolResult::refused(id, plan.tool_name, error);
+                    return ToolResult::from_error(id, plan.tool_name, error);
                 }
                 Ok(command) => {
                     let (call, seen) = ((id, plan.tool_name), (plan.proposal, plan.amends.discarded));
@@ -316,14 +318,14 @@ impl ToolRouter for Router {
                 Err(payload) => payload,
             };
             if let Err(error) = may_leave_sandbox(&payload, &permit) {
-                return ToolResult::refused(id, plan.tool_name, error);
+                return ToolResult::from_error(id, plan.tool_name, error);
             }
             let redactor = Arc::clone(&settings.redactor);
             let proposal = plan.proposal;
             let settings = running(&plan.tool_name, &plan.call.tool_name, &settings);
-            let context = RunContext { tool_call_id: Some(id.clone()), most_bytes: context.room(), ..context };
-            let settings = within(settings, &payload, context.most_bytes);
-            let places = if plan.changes { changes::places(&plan.actions) } else { Vec::new() };
+            let context = RunContext { tool_call_id: Some(id.clone()), most_bytes: context.output_limit(), ..context };
+            let settings = with_output_limit(settings, &payload, context.most_bytes);
+            let places = if plan.changes { changes::changed_paths(&plan.actions) } else { Vec::new() };
             let tracked = settings.changes.as_ref().filter(|_| !places.is_empty());
             let mut kept = None;
             if let (Some(log), Some(changes)) = (tracked, SessionChanges::new(&settings)) {
@@ -343,16 +345,16 @@ impl ToolRouter for Router {
             };
             let result = to_result(done, id, plan.tool_name);
             if let (Some(log), Some(kept)) = (tracked, kept) {
-                log.settle(kept).await;
+                log.record_saved(kept).await;
             }
             with_diff(hide_in_result(&redactor, result), proposal, settings).await
         }
         .boxed()
     }
 
-    fn journaled(&self, call: Option<&CallId>) {
+    fn outcome_persisted(&self, call: Option<&CallId>) {
         if let Some(editor) = &self.settings().editor {
-            editor.journaled(call);
+            editor.notify_journaled(call);
         }
         drop(call.and_then(|call| self.take_undecided(call)));
     }
@@ -363,20 +365,20 @@ impl ToolRouter for Router {
 
     fn read_artifact(&self, uri: &str) -> BoxFuture<'_, Result<(Artifact, String), ArtifactError>> {
         let uri = uri.to_owned();
-        with_artifacts(self.settings(), move |artifacts| shown_to_person(artifacts, &uri))
+        with_artifacts(self.settings(), move |artifacts| preview_for_user(artifacts, &uri))
     }
 
-    fn began(&self, task: &TaskId) {
+    fn task_started(&self, task: &TaskId) {
         if let Some(changes) = SessionChanges::new(self.settings()) {
             changes.begin_task(task.clone());
         }
     }
 
-    fn prompted(&self, prompt: &str) {
+    fn begin_prompt(&self, prompt: &str) {
         self.settings().skills.begin_task(prompt);
     }
 
-    fn steered(&self, message: &str) {
+    fn add_message(&self, message: &str) {
         self.settings().skills.note_prompt(message);
     }
 
@@ -394,9 +396,9 @@ impl ToolRouter for Router {
         .boxed()
     }
 
-    fn stepped(&self, step: u64) {
+    fn step_started(&self, step: u64) {
         if let Some(changes) = &self.settings().changes {
-            changes.stepped(step);
+            changes.set_step(step);
         }
         if let Some(agents) = &self.settings().agents {
             agents.runner().stepped();
@@ -406,30 +408,30 @@ impl ToolRouter for Router {
     fn task_changes(&self) -> BoxFuture<'_, Vec<TaskChanges>> {
         async move {
             match SessionChanges::new(self.settings()) {
-                Some(changes) => changes.of_tasks().await,
+                Some(changes) => changes.task_totals().await,
                 None => Vec::new(),
             }
         }
         .boxed()
     }
 
-    fn plan_rewind(&self, since: RewindStart) -> BoxFuture<'_, Result<FilesPlanned, CheckpointError>> {
+    fn plan_rewind(&self, since: RewindStart) -> BoxFuture<'_, Result<FileRewindPlan, CheckpointError>> {
         async move {
             match SessionChanges::new(self.settings()) {
                 Some(changes) => changes.plan_rewind(since).await,
-                None => Ok(FilesPlanned::default()),
+                None => Ok(FileRewindPlan::default()),
             }
         }
         .boxed()
     }
 
-    fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FilesRewound, CheckpointError>> {
+    fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FileRewindResult, CheckpointError>> {
         async move {
-            let Some(changes) = SessionChanges::new(self.settings()) else { return Ok(FilesRewound::default()) };
+            let Some(changes) = SessionChanges::new(self.settings()) else { return Ok(FileRewindResult::default()) };
             if let Some(editor) = &self.settings().editor
                 && let Ok(planned) = changes.plan_rewind(rewind.since).await
             {
-                editor.goes_back(planned.files.iter().map(|file| self.settings().workspace.join(&file.path)).collect()).await;
+                editor.begin_rewind(planned.files.iter().map(|file| self.settings().workspace.join(&file.path)).collect()).await;
             }
             changes.rewind(&rewind).await
         }
@@ -466,7 +468,7 @@ impl ToolRouter for Router {
 }
 
 /// Checks that a plan can run in a view with the access that its permit allows.
-fn may_be_previewed(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolError> {
+fn check_previewable(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolError> {
     let why = match (permit.run(), &plan.preview, &plan.layer) {
         (PreviewRun::WithAccess, _, LayerRun::Possible) => return Ok(()),
         (PreviewRun::WithAccess, _, LayerRun::Impossible { reason }) => reason.as_str(),
@@ -479,8 +481,8 @@ fn may_be_previewed(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolError
 }
 
 /// Returns a plan that applies the effects of a command that ran in a view. The plan needs no further access.
-fn with_effects(mut plan: Plan, trial: Trial, redactor: &Redactor) -> Plan {
-    let Trial { kept, effects, proposal: seen, parts, end } = trial;
+fn with_effects(mut plan: Plan, trial: PreviewRunResult, redactor: &Redactor) -> Plan {
+    let PreviewRunResult { kept, effects, proposal: seen, parts, end } = trial;
     let before = plan.proposal.unwrap_or_default();
     let notes = before.notes.into_iter().chain(seen.notes).collect();
     let proposal = hide_in_proposal(redactor, Proposal { summary: before.summary, notes, ..seen });
@@ -495,14 +497,14 @@ fn with_effects(mut plan: Plan, trial: Trial, redactor: &Redactor) -> Plan {
         preview: PreviewOffer::Impossible { reason: "it has already run; approve to apply its changes".to_owned() },
         effects: Some(Box::new(effects)),
         layer: end.map_or(LayerRun::None, LayerRun::Ended),
-        amends: Amends { offer, told: plan.amends.told, ..Amends::default() },
+        amends: PlanAmendments { offer, told: plan.amends.told, ..PlanAmendments::default() },
         payload: Box::new(kept),
         ..plan
     }
 }
 
 /// Returns the settings of a call with this limit for its output.
-fn within(settings: Arc<Settings>, payload: &Payload, most_bytes: usize) -> Arc<Settings> {
+fn with_output_limit(settings: Arc<Settings>, payload: &Payload, most_bytes: usize) -> Arc<Settings> {
     if settings.max_output_bytes <= most_bytes || is_chain(payload) {
         return settings;
     }
@@ -533,7 +535,7 @@ fn to_result(outcome: CallResult, id: CallId, tool_name: String) -> ToolResult {
             images: output.images,
             left_out: output.left_out,
             used: output.used,
-            ..ToolResult::succeeded(id, tool_name, output.text)
+            ..ToolResult::success(id, tool_name, output.text)
         },
         Err(failure) => ToolResult {
             output_text: failure.printed,
@@ -541,7 +543,7 @@ fn to_result(outcome: CallResult, id: CallId, tool_name: String) -> ToolResult {
             denied: failure.denied,
             changed: failure.changed,
             left_out: failure.left_out,
-            ..ToolResult::refused(id, tool_name, failure.error)
+            ..ToolResult::from_error(id, tool_name, failure.error)
         },
     }
 }
@@ -566,7 +568,7 @@ fn is_long(proposal: Option<&Proposal>) -> bool {
 
 /// Returns the error of a failed call, if the policy allows the tool: a denied tool reports only the denial. An unknown name is
 /// not denied.
-fn denied_first(name: &str, error: ToolError, tools: &Toolset) -> ToolError {
+fn prefer_denial(name: &str, error: ToolError, tools: &Toolset) -> ToolError {
     let denial = tools.resolve(name).ok().and_then(|tool| (tools.settings().may_use)(tool.name()).err());
     denial.map_or(error, |why| ToolError::new(ErrorCode::PolicyDenied, why))
 }
@@ -584,7 +586,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
     let (tool, settings) = (tools.resolve(&call.tool_name)?, tools.settings());
     let arguments = object(&call.arguments)?;
     refuse(tool.name(), tool.restores(), &arguments)?;
-    let draft = match drafted(&*tool, &call.tool_name, arguments.clone(), settings) {
+    let draft = match draft_call(&*tool, &call.tool_name, arguments.clone(), settings) {
         Ok(draft) => draft,
         // The error may reveal an unreadable path, so the policy judges the path first.
         Err(error) => match unreadable_actions(&*tool, &call.tool_name, arguments, settings) {
@@ -594,7 +596,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
     };
     let doubts = match draft.work.downcast_ref::<Typed>() {
         Some(typed) => {
-            Doubts { through_links: unapproved_run::through_links(&draft.actions, settings), ..typed.doubts(settings) }
+            Doubts { through_links: unapproved_run::link_escape_reason(&draft.actions, settings), ..typed.doubts(settings) }
         }
         None => unapproved_run::doubts(&draft.actions, settings),
     };
@@ -604,18 +606,18 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         Effect::Changes => (true, 0, Vec::new()),
         Effect::Runs { timeout_seconds, files } => (true, timeout_seconds, files),
     };
-    let doubts = Doubts { skill: settings.skills.doubt(tool.name(), &draft.actions, &runs, name_of), ..doubts };
+    let doubts = Doubts { skill: settings.skills.doubt(tool.name(), &draft.actions, &runs, canonical_name), ..doubts };
     let preview = draft.work.downcast_ref::<Work>().map_or(PreviewOffer::None, |work| preview::offer(work, settings));
     let layer = draft.work.downcast_ref::<Work>().map_or(LayerRun::None, |work| preview::layer(work, settings));
     Ok(Plan {
         call,
         tool_name: tool.name().to_owned(),
         summary: draft.summary,
-        proposal: draft.proposal.map(|proposal| marked_by_actions(proposal, &draft.actions, settings)),
+        proposal: draft.proposal.map(|proposal| mark_by_actions(proposal, &draft.actions, settings)),
         actions: draft.actions,
         changes,
         waits_for_user,
-        places: if changes { tool.places(&draft.work) } else { Vec::new() },
+        places: if changes { tool.planned_changes(&draft.work) } else { Vec::new() },
         runs,
         preview,
         effects: None,
@@ -626,17 +628,17 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         task_plan: draft.work.downcast_ref::<TaskPlan>().cloned().map(Box::new),
         proposed_plan: None,
         doubts,
-        amends: offered(&*tool, &draft.work, settings),
+        amends: offered_amendments(&*tool, &draft.work, settings),
         payload: draft.work,
     })
 }
 
 /// Adds temporary access to a plan. Access to a host is judged like a request to it.
-fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan, ToolError> {
+fn open(plan: Plan, mut opens: Vec<SandboxAccess>, settings: &Settings) -> Result<Plan, ToolError> {
     opens.retain(|opened| match opened {
-        Outside::Write { path } => (settings.paths.may_open)(Path::new(path)),
-        Outside::Read { path } => (settings.paths.may_show)(Path::new(path)),
-        Outside::Host { .. } | Outside::Network => true,
+        SandboxAccess::Write { path } => (settings.paths.may_open)(Path::new(path)),
+        SandboxAccess::Read { path } => (settings.paths.may_show)(Path::new(path)),
+        SandboxAccess::Host { .. } | SandboxAccess::Network => true,
     });
     if opens.is_empty() {
         return Ok(plan);
@@ -645,9 +647,11 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
     let Ok(mut work) = payload.downcast::<Work>() else {
         return Err(invalid(format!("no access can be allowed for {}", plan.tool_name)));
     };
-    let fetch = |opened: &Outside| match opened {
-        Outside::Host { host, port } => Some(Action::Fetch { url: network::address(host, *port), method: "CONNECT".to_owned() }),
-        Outside::Network | Outside::Write { .. } | Outside::Read { .. } => None,
+    let fetch = |opened: &SandboxAccess| match opened {
+        SandboxAccess::Host { host, port } => {
+            Some(Action::Fetch { url: network::address(host, *port), method: "CONNECT".to_owned() })
+        }
+        SandboxAccess::Network | SandboxAccess::Write { .. } | SandboxAccess::Read { .. } => None,
     };
     actions.extend(opens.iter().filter_map(fetch));
     let words = opens.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -46,13 +46,13 @@ impl SessionSearch {
     }
 
     /// Creates the search with a configured service.
-    pub(crate) fn with(engine: Arc<dyn SearchEngine>, most: u64) -> Self {
+    pub(crate) fn with_engine(engine: Arc<dyn SearchEngine>, most: u64) -> Self {
         Self::new(SearchSource::Endpoint(engine), most)
     }
 
     /// Creates the search of the model's provider. `anywhere`: also where the address is not the provider's own, so that it is
     /// not certain that the server has a search.
-    pub(crate) fn of_model(anywhere: bool, most: u64) -> Self {
+    pub(crate) fn for_model(anywhere: bool, most: u64) -> Self {
         Self::new(SearchSource::Model { anywhere }, most)
     }
 
@@ -95,17 +95,17 @@ impl SessionSearch {
 
     /// Checks that another search may be sent.
     pub(super) fn check(&self) -> Result<(), ToolError> {
-        if self.0.sent.load(Ordering::Relaxed) < self.0.most { Ok(()) } else { Err(self.used_up()) }
+        if self.0.sent.load(Ordering::Relaxed) < self.0.most { Ok(()) } else { Err(self.limit_error()) }
     }
 
     /// Counts a search that is about to be sent.
     pub(super) fn count(&self) -> Result<(), ToolError> {
         let next = |sent: u64| (sent < self.0.most).then_some(sent + 1);
         let counted = self.0.sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        counted.map(drop).map_err(|_| self.used_up())
+        counted.map(drop).map_err(|_| self.limit_error())
     }
 
-    fn used_up(&self) -> ToolError {
+    fn limit_error(&self) -> ToolError {
         let most = self.0.most;
         let message = format!(
             "the limit of {most} web searches for this session is reached (`search.max_per_session`); \

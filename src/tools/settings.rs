@@ -1,11 +1,11 @@
 //! Settings of the tools: the rules of the policy, limits, and what a session shares between its calls.
 
 use super::background::Commands;
-use super::editor_buffers::InEditor;
+use super::editor_buffers::EditorConnection;
 use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
 use crate::policy::redact::Redactor;
-use crate::policy::{Explanation, Permit, Unasked};
+use crate::policy::{Explanation, Permit, UnaskedConditions};
 use crate::ports::{Artifacts, Checkpoints, UserQuestions};
 use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
@@ -64,7 +64,7 @@ pub(crate) struct Settings {
     /// Store for long output; `None` if there is none.
     pub(crate) artifacts: Option<Arc<dyn Artifacts>>,
     /// Files open in an editor, if one is connected; kept when the policy changes.
-    pub(crate) editor: Option<InEditor>,
+    pub(crate) editor: Option<EditorConnection>,
     /// Running sessions and background commands, kept when the policy changes.
     pub(crate) commands: Commands,
     /// File content last seen by the model, kept when the policy changes.
@@ -138,18 +138,18 @@ impl Settings {
     }
 
     /// Returns the settings with commands limited to reading.
-    pub(super) fn reading_only(&self) -> Self {
+    pub(super) fn read_only(&self) -> Self {
         self.with_sandbox(self.command.sandbox.clone().read_only())
     }
 
     /// Returns the settings for an unapproved command in a preview, whose changes are reviewed before they apply.
-    pub(super) fn viewed(&self) -> Self {
-        self.with_sandbox(SandboxPolicy { unasked: Some(Unasked::default()), ..self.command.sandbox.clone() })
+    pub(super) fn for_preview(&self) -> Self {
+        self.with_sandbox(SandboxPolicy { unasked: Some(UnaskedConditions::default()), ..self.command.sandbox.clone() })
     }
 
     /// Returns the settings for a command in a layer before approval: it sees no secrets, and only the usual variables.
-    pub(super) fn layered(&self) -> Self {
-        let mut layered = self.viewed();
+    pub(super) fn for_layer(&self) -> Self {
+        let mut layered = self.for_preview();
         layered.command.sandbox.layered = true;
         layered.command.environment = match layered.command.environment {
             Environment::Inherit | Environment::Core => Environment::Core,
@@ -159,15 +159,15 @@ impl Settings {
     }
 
     /// Returns the settings for a command that a rule knows by the name of its program.
-    pub(super) fn by_name(mut self) -> Self {
-        self.command.sandbox.unasked = Some(Unasked { by_name: true, ..Unasked::default() });
+    pub(super) fn for_named_program(mut self) -> Self {
+        self.command.sandbox.unasked = Some(UnaskedConditions { by_name: true, ..UnaskedConditions::default() });
         self
     }
 
     /// Returns the settings for a call with this permit.
-    pub(super) fn under(&self, permit: &Permit) -> Self {
-        let mut settings = if permit.reads_only() { self.reading_only() } else { self.clone() };
-        let unasked = permit.relies_on();
+    pub(super) fn for_permit(&self, permit: &Permit) -> Self {
+        let mut settings = if permit.reads_only() { self.read_only() } else { self.clone() };
+        let unasked = permit.unasked_conditions();
         settings.command.sandbox.unasked = unasked;
         settings.command.sandbox.narrowed =
             unasked.is_some_and(|unasked| unasked.as_reading) && !self.command.sandbox.is_read_only_view();

@@ -52,13 +52,13 @@ impl TextTools {
                 Action::Write { target } => {
                     self.admit_file(target)?;
                     if target.place == Place::Missing && !self.allow_create {
-                        return Err(refused(called, target, "does not exist, and `tools.text.allow_create` is false"));
+                        return Err(not_permitted(called, target, "does not exist, and `tools.text.allow_create` is false"));
                     }
                 }
                 Action::Delete { target } => {
                     self.admit_file(target)?;
                     if !self.allow_delete {
-                        return Err(refused(called, target, "cannot be deleted: `tools.text.allow_delete` is false"));
+                        return Err(not_permitted(called, target, "cannot be deleted: `tools.text.allow_delete` is false"));
                     }
                 }
                 _ => {}
@@ -74,11 +74,11 @@ impl TextTools {
         if !self.has_allowed_extension(&target.real) {
             let allowed: Vec<_> = self.allowed_extensions.iter().map(|extension| format!("`.{extension}`")).collect();
             let why = format!("has an extension that is not in `tools.text.allowed_extensions` ({})", allowed.join(", "));
-            return Err(refused("the text tools", target, &why));
+            return Err(not_permitted("the text tools", target, &why));
         }
         match (target.place, self.max_file_size) {
             (Place::File { bytes }, Some(limit)) if bytes > limit => {
-                Err(too_large(&format!("`{}` has", target.given), bytes, limit))
+                Err(too_large_error(&format!("`{}` has", target.given), bytes, limit))
             }
             _ => Ok(()),
         }
@@ -88,7 +88,7 @@ impl TextTools {
     pub(super) fn admit_size(&self, proposal: Option<&Proposal>) -> Result<(), ToolError> {
         match (proposal, self.max_file_size) {
             (Some(proposal), Some(limit)) if proposal.bytes > limit => {
-                Err(too_large("the result would have", proposal.bytes, limit))
+                Err(too_large_error("the result would have", proposal.bytes, limit))
             }
             _ => Ok(()),
         }
@@ -107,12 +107,12 @@ impl TextTools {
     }
 }
 
-fn too_large(what: &str, bytes: u64, limit: u64) -> ToolError {
+fn too_large_error(what: &str, bytes: u64, limit: u64) -> ToolError {
     let message = format!("{what} {bytes} bytes, and `tools.text.max_file_size` is {limit}; ask the user to raise it");
     ToolError::new(ErrorCode::FileTooLarge, message)
 }
 
-fn refused(called: &str, target: &Target, why: &str) -> ToolError {
+fn not_permitted(called: &str, target: &Target, why: &str) -> ToolError {
     let message = format!("`{}` {why}; {called} cannot be used for it, ask the user", target.given);
     ToolError::new(ErrorCode::PermissionDenied, message)
 }

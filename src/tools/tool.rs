@@ -6,7 +6,7 @@ use super::annotations::ToolHints;
 use super::arguments;
 use super::call_result::CallResult;
 use super::draft::CallDraft;
-use super::error::not_amended;
+use super::error::amendment_error;
 use super::paths::Paths;
 use super::settings::Settings;
 use crate::ports::{BoxFuture, RunContext};
@@ -36,7 +36,7 @@ pub(super) trait Tool: Send + Sync + 'static {
     /// Drafts a call. It may read files, but reveals their content only to the user in the approval prompt.
     fn draft(arguments: Self::Arguments, settings: &Settings) -> Result<CallDraft<Self::Work>, ToolError>;
     /// Returns the state of the changed paths before and after, if known in advance.
-    fn places(work: &Self::Work) -> Vec<PlaceChange> {
+    fn planned_changes(work: &Self::Work) -> Vec<PlaceChange> {
         let _ = work;
         Vec::new()
     }
@@ -48,7 +48,7 @@ pub(super) trait Tool: Send + Sync + 'static {
     /// Applies the user's edits, and returns a note about them for the model.
     fn amend(work: Self::Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Self::Work>, String), ToolError> {
         let _ = (work, amendment, settings);
-        Err(not_amended())
+        Err(amendment_error())
     }
     fn run(work: Self::Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult>;
 }
@@ -78,7 +78,7 @@ pub(super) trait AnyTool: Send + Sync {
     }
     fn actions(&self, called: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
     fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError>;
-    fn places(&self, payload: &Payload) -> Vec<PlaceChange> {
+    fn planned_changes(&self, payload: &Payload) -> Vec<PlaceChange> {
         let _ = payload;
         Vec::new()
     }
@@ -93,7 +93,7 @@ pub(super) trait AnyTool: Send + Sync {
         settings: &Settings,
     ) -> Result<(CallDraft<Payload>, String), ToolError> {
         let _ = (payload, amendment, settings);
-        Err(not_amended())
+        Err(amendment_error())
     }
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult>;
 }
@@ -165,12 +165,12 @@ impl<T: Tool> AnyTool for ErasedTool<T> {
         amendment: &Amendment,
         settings: &Settings,
     ) -> Result<(CallDraft<Payload>, String), ToolError> {
-        let Ok(work) = payload.downcast::<T::Work>() else { return Err(not_amended()) };
+        let Ok(work) = payload.downcast::<T::Work>() else { return Err(amendment_error()) };
         T::amend(*work, amendment, settings).map(|(draft, told)| (draft.map(|work| Box::new(work) as Payload), told))
     }
 
-    fn places(&self, payload: &Payload) -> Vec<PlaceChange> {
-        payload.downcast_ref::<T::Work>().map(T::places).unwrap_or_default()
+    fn planned_changes(&self, payload: &Payload) -> Vec<PlaceChange> {
+        payload.downcast_ref::<T::Work>().map(T::planned_changes).unwrap_or_default()
     }
 
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {

@@ -3,11 +3,11 @@
 use super::agents::{self, AGENT, AgentTool};
 use super::arguments::object;
 use super::custom::{BoundTool, CustomTool};
-use super::mcp::{Remote, RemoteTools};
+use super::mcp::{RemoteConfig, RemoteTools};
 use super::on_demand::{FindTools, LoadedTools};
 use super::patch_file::PatchFile;
 use super::paths::Paths;
-use super::registry::{built_in, built_in_here, built_in_names};
+use super::registry::{built_in_names, enabled_built_in, find_built_in};
 use super::settings::Settings;
 use super::skills::{self, SkillTool};
 use super::tool::{AnyTool, SharedTool};
@@ -26,7 +26,7 @@ pub(crate) struct ToolSources {
     /// The patch file that the session applies; no other session has the tool for it.
     pub patch: Option<Arc<PatchFile>>,
     /// MCP servers; `None` if no server is configured.
-    pub remote: Option<Remote>,
+    pub remote: Option<RemoteConfig>,
     /// Whether rarely needed built-in tools are loaded on demand.
     pub on_demand: bool,
     /// The tools loaded by the session, kept when the policy changes.
@@ -52,9 +52,10 @@ impl Toolset {
     /// Combines the built-in tools with those of the sources, as the MCP servers offer them now.
     pub(crate) fn new(settings: Settings, sources: ToolSources) -> Self {
         let ToolSources { named, custom, patch, remote, on_demand, loaded } = sources;
-        let commands = named.iter().filter(|command| built_in(&command.name).is_none());
+        let commands = named.iter().filter(|command| find_built_in(&command.name).is_none());
         let commands: Vec<SharedTool> = commands.map(|command| Arc::new(command.clone()) as SharedTool).collect();
-        let is_free = |name: &str| built_in(name).is_none() && !named.iter().any(|named| named.name.eq_ignore_ascii_case(name));
+        let is_free =
+            |name: &str| find_built_in(name).is_none() && !named.iter().any(|named| named.name.eq_ignore_ascii_case(name));
         let own = |bound: &dyn Fn(&Arc<CustomTool>) -> BoundTool| {
             let custom = custom.iter().filter(|tool| is_free(&tool.name)).map(|tool| Arc::new(bound(tool)) as SharedTool);
             let patch = patch.iter().map(|patch| Arc::new(ApplyPatchFile::new(Arc::clone(patch))) as SharedTool);
@@ -62,7 +63,7 @@ impl Toolset {
         };
         let unbound: Vec<SharedTool> = own(&|tool| BoundTool::without_steps(Arc::clone(tool)));
         let is_taken = |tool: &SharedTool| tool.name().eq_ignore_ascii_case(skills::SKILL);
-        let skills = SkillTool::new(settings.skills.set()).filter(|_| !unbound.iter().any(is_taken));
+        let skills = SkillTool::new(settings.skills.skill_set()).filter(|_| !unbound.iter().any(is_taken));
         let skills = skills.map(|tool| Arc::new(tool) as SharedTool);
         let is_free = !unbound.iter().any(|tool| tool.name().eq_ignore_ascii_case(AGENT));
         let agents = settings.agents.clone().filter(|_| is_free).map(AgentTool::new);
@@ -94,36 +95,37 @@ impl Toolset {
 
     /// Returns the local tools: built-in ones, then those that load skills and start agents, then named commands of the policy, then custom tools.
     pub(super) fn local(&self) -> impl Iterator<Item = &SharedTool> {
-        built_in_here(&self.settings).map(|tool| tool as &SharedTool).chain(&self.skills).chain(&self.agents).chain(&self.own)
+        enabled_built_in(&self.settings).map(|tool| tool as &SharedTool).chain(&self.skills).chain(&self.agents).chain(&self.own)
     }
 
     /// Returns whether a local tool has this name, so that it does not name an MCP tool.
     pub(crate) fn is_local(&self, name: &str) -> bool {
-        built_in(name).is_some()
+        find_built_in(name).is_some()
             || self.skills.iter().chain(&self.agents).chain(&self.own).any(|tool| tool.name().eq_ignore_ascii_case(name))
     }
 
     /// Returns all callable tools: local ones whose name is not taken by an MCP tool, then MCP tools.
-    fn all(&self) -> impl Iterator<Item = &dyn AnyTool> {
-        let clear = |tool: &&dyn AnyTool| self.remote().is_none_or(|remote| !remote.takes(tool.name()));
+    fn all_tools(&self) -> impl Iterator<Item = &dyn AnyTool> {
+        let clear = |tool: &&dyn AnyTool| self.remote().is_none_or(|remote| !remote.is_remote_name(tool.name()));
         let local = self.local().map(|tool| &**tool).filter(clear);
-        local.chain(self.remote().into_iter().flat_map(RemoteTools::listed))
+        local.chain(self.remote().into_iter().flat_map(RemoteTools::listed_tools))
     }
 
     /// Returns the tools of the next request. Loaded tools come last, so that the list before them does not change.
-    pub(super) fn offered(&self) -> Vec<&dyn AnyTool> {
-        let Some(finder) = self.finder() else { return self.all().collect() };
-        let mut offered: Vec<&dyn AnyTool> = self.all().filter(|tool| !finder.loads(*tool)).collect();
+    pub(super) fn offered_tools(&self) -> Vec<&dyn AnyTool> {
+        let Some(finder) = self.finder() else { return self.all_tools().collect() };
+        let mut offered: Vec<&dyn AnyTool> = self.all_tools().filter(|tool| !finder.loads(*tool)).collect();
         offered.push(finder);
-        offered.extend(finder.loaded());
+        offered.extend(finder.loaded_tools());
         offered
     }
 
     /// Returns the tools to show in front ends: those of the next request, and built-in ones that are not loaded yet.
     pub(super) fn available(&self) -> Vec<&dyn AnyTool> {
-        let Some(finder) = self.finder() else { return self.all().collect() };
-        let shown = |tool: &&dyn AnyTool| built_in(tool.name()).is_some() || tool.name() == AGENT || !finder.waits(*tool);
-        let mut shown: Vec<&dyn AnyTool> = self.all().filter(shown).collect();
+        let Some(finder) = self.finder() else { return self.all_tools().collect() };
+        let shown =
+            |tool: &&dyn AnyTool| find_built_in(tool.name()).is_some() || tool.name() == AGENT || !finder.needs_loading(*tool);
+        let mut shown: Vec<&dyn AnyTool> = self.all_tools().filter(shown).collect();
         shown.push(finder);
         shown
     }
@@ -137,7 +139,7 @@ impl Toolset {
         if let Some(finder) = self.finder.as_ref().filter(|_| FindTools::is_called(name)) {
             return Ok(Arc::clone(finder) as SharedTool);
         }
-        let own = built_in(name).or_else(|| self.local().find(|tool| tool.name().eq_ignore_ascii_case(name)));
+        let own = find_built_in(name).or_else(|| self.local().find(|tool| tool.name().eq_ignore_ascii_case(name)));
         let own = own.or_else(|| self.skills.as_ref().filter(|_| skills::is_called(name)));
         let own = own.or_else(|| self.agents.as_ref().filter(|_| agents::is_called(name)));
         let remote = self.remote().map(|remote| remote.find(name, own.is_some())).transpose()?.flatten();
@@ -145,7 +147,7 @@ impl Toolset {
         let settings = &self.settings;
         let granted = |tool: &&dyn AnyTool| (settings.grants)(tool.capability()) && (settings.may_use)(tool.name()).is_ok();
         let names = || self.available().into_iter().filter(granted).map(AnyTool::offered_name);
-        remote.or_else(|| own.cloned()).ok_or_else(|| unknown(name, names()))
+        remote.or_else(|| own.cloned()).ok_or_else(|| unknown_tool(name, names()))
     }
 
     /// Returns the actions of a call from its text alone, without resolving symlinks.
@@ -180,7 +182,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
 const MAX_NAMED: usize = 100;
 
 /// Builds the error for an unknown tool, with suggestions from `names`.
-fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
+fn unknown_tool<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
     let names: Vec<_> = names.collect();
     let lower = name.to_lowercase();
     let near = names.iter().map(|known| (strsim::damerau_levenshtein(&lower, &known.to_lowercase()), known)).min();
@@ -202,12 +204,12 @@ fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
 /// # Errors
 ///
 /// `TOOL_NOT_FOUND`, with the available names.
-pub(crate) fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
+pub(crate) fn check_known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
     let mut names: Vec<&str> = built_in_names().collect();
     names.extend(named.iter().map(|command| command.name.as_str()));
     names.extend([skills::SKILL, AGENT]);
-    if built_in(tool_name).is_some() || names.iter().any(|name| name.eq_ignore_ascii_case(tool_name)) {
+    if find_built_in(tool_name).is_some() || names.iter().any(|name| name.eq_ignore_ascii_case(tool_name)) {
         return Ok(());
     }
-    Err(unknown(tool_name, names.into_iter()))
+    Err(unknown_tool(tool_name, names.into_iter()))
 }

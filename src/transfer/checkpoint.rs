@@ -1,7 +1,9 @@
 //! The file format of exported sessions: a checkpoint, with the data for a lossless import in `aye`.
 
 use crate::ports::Record;
-use crate::protocol::{Artifact, Message, MessageId, Part, Role, SessionId, SessionStatus, StepId, TaskId, Waiting, WorkspaceId};
+use crate::protocol::{
+    Artifact, Message, MessageId, Part, QueuedMessage, Role, SessionId, SessionStatus, StepId, TaskId, WorkspaceId,
+};
 use crate::session::TaskProgress;
 use jiff::Timestamp;
 use serde::de::{self, SeqAccess, Visitor};
@@ -31,7 +33,7 @@ pub(crate) struct Checkpoint {
     pub policy_bundle_version: Option<String>,
     /// The time of the last record.
     pub checkpointed_at: Timestamp,
-    pub aye: Own,
+    pub aye: AyeData,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -114,8 +116,8 @@ impl Serialize for Content {
 
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct StringOrParts;
+        impl<'de> Visitor<'de> for StringOrParts {
             type Value = Content;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,14 +140,14 @@ impl<'de> Deserialize<'de> for Content {
                 Ok(Content::Parts(found))
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(StringOrParts)
     }
 }
 
 /// Data of aye beyond the checkpoint format.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Own {
+pub(crate) struct AyeData {
     pub format: u32,
     /// The version of aye that wrote the file.
     pub version: &'static str,
@@ -159,7 +161,7 @@ pub(crate) struct Own {
     /// Unsent input.
     pub draft: String,
     /// Messages in the queue.
-    pub queue: Vec<Waiting>,
+    pub queue: Vec<QueuedMessage>,
     /// Null if no price is known.
     pub cost_usd: Option<f64>,
     pub estimated: bool,

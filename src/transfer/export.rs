@@ -1,13 +1,13 @@
 //! Export of sessions as JSON, Markdown or HTML.
 
-use super::checkpoint::{ArtifactContent, Checkpoint, CheckpointMessage, Entry, OWN_FORMAT, Own, TaskState, VERSION};
+use super::checkpoint::{ArtifactContent, AyeData, Checkpoint, CheckpointMessage, Entry, OWN_FORMAT, TaskState, VERSION};
 use super::conversation::Conversation;
 use super::error::TransferError;
-use super::format::in_bytes;
+use super::format::format_size;
 use super::transcript::Transcript;
 use super::{html, markdown};
 use crate::ports::{ARTIFACT_BYTES, Artifacts};
-use crate::protocol::{ExportForm, Problem, SessionId, SessionStatus, cut_before};
+use crate::protocol::{ExportForm, Problem, SessionId, SessionStatus, cut_position_before};
 use crate::session::{SessionState, without_authority};
 use crate::store::{ArtifactStore, SessionSummary, Store};
 use base64::Engine as _;
@@ -20,7 +20,7 @@ pub(crate) fn to_new_file(store: &Store, id: &str, form: ExportForm, path: &Path
     let text = page(store, &store.find(id)?, form, None)?;
     let failed = |error: &dyn std::fmt::Display| Problem::new(format!("cannot write `{}`", path.display())).because(error);
     match write(path, text.as_bytes(), Present::Stays) {
-        Ok(()) => Ok(format!("exported to {}, {}", path.display(), in_bytes(text.len() as u64))),
+        Ok(()) => Ok(format!("exported to {}, {}", path.display(), format_size(text.len() as u64))),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             let hint = format!("choose another name: FILE.{}", form.ending());
             Err(TransferError::Failed(failed(&"the file already exists").hint(hint)))
@@ -37,8 +37,8 @@ pub(crate) fn to_read(store: &Store, id: &SessionId) -> Result<(String, String),
     let summary = store.find(id.as_str())?;
     let mut text = page(store, &summary, ExportForm::Markdown, None)?;
     if text.len() > READ_BYTES {
-        let from = cut_before(&text, text.len() - READ_BYTES);
-        let left = in_bytes(from as u64);
+        let from = cut_position_before(&text, text.len() - READ_BYTES);
+        let left = format_size(from as u64);
         let short: String = id.as_str().chars().take(8).collect();
         text = format!("[the first {left} are not shown; run `aye sessions export {short}` for all of it]\n{}", &text[from..]);
     }
@@ -80,7 +80,7 @@ pub(crate) fn write(path: &Path, content: &[u8], present: Present) -> std::io::R
 pub(crate) fn as_json(checkpoint: &Checkpoint) -> Result<String, TransferError> {
     let text = serde_json::to_string_pretty(checkpoint)
         .map_err(|error| TransferError::Failed(Problem::new("cannot write the session as JSON").because(error)))?;
-    Ok(crate::headless::lines::harmless(&text) + "\n")
+    Ok(crate::headless::lines::escape_controls(&text) + "\n")
 }
 
 pub(crate) fn checkpoint(
@@ -88,11 +88,11 @@ pub(crate) fn checkpoint(
     summary: &SessionSummary,
     artifacts: Option<Vec<ArtifactContent>>,
 ) -> Result<Checkpoint, TransferError> {
-    checkpoint_of(store, summary, artifacts, None).map(|(checkpoint, _)| checkpoint)
+    build_checkpoint(store, summary, artifacts, None).map(|(checkpoint, _)| checkpoint)
 }
 
 /// Returns the checkpoint of a session after its first records, and their number.
-pub(crate) fn checkpoint_of(
+pub(crate) fn build_checkpoint(
     store: &Store,
     summary: &SessionSummary,
     artifacts: Option<Vec<ArtifactContent>>,
@@ -129,7 +129,7 @@ pub(crate) fn checkpoint_of(
         user_id: state.user_id,
         policy_bundle_version: state.policy_bundle_version,
         checkpointed_at: last,
-        aye: Own {
+        aye: AyeData {
             format: OWN_FORMAT,
             version: env!("CARGO_PKG_VERSION"),
             title: summary.title.clone(),

@@ -8,7 +8,7 @@ use crate::store::{ArtifactStore, Parent, Store, StoreError};
 use std::ops::ControlFlow;
 
 /// The ID of a fork, and notices about what it lacks.
-pub(crate) struct Forked {
+pub(crate) struct ForkResult {
     pub session_id: SessionId,
     pub notices: Vec<String>,
 }
@@ -25,7 +25,7 @@ pub(crate) fn fork(
     artifacts_of: &dyn Fn(&SessionId) -> ArtifactStore,
     id: &SessionId,
     until: &ForkUntil,
-) -> Result<Forked, TransferError> {
+) -> Result<ForkResult, TransferError> {
     let mut summary = store.find(id.as_str())?;
     let title = summary.title.take().unwrap_or_default();
     let kept: String = title.trim_end_matches(MARK).chars().take(TITLE_CHARS - MARK.len()).collect();
@@ -34,30 +34,30 @@ pub(crate) fn fork(
         ForkUntil::End => (None, None),
         ForkUntil::Records { count } => (Some(*count), None),
         ForkUntil::Prompt { task_id } => {
-            let Some((count, prompt)) = before(store, &summary.session_id, task_id)? else {
+            let Some((count, prompt)) = records_before(store, &summary.session_id, task_id)? else {
                 return Err(TransferError::Failed("the session no longer contains this prompt".into()));
             };
             (Some(count), Some(prompt))
         }
     };
     let (contents, notices) = export::contents(&artifacts_of(&summary.session_id));
-    let (mut checkpoint, records) = export::checkpoint_of(store, &summary, Some(contents), most)?;
+    let (mut checkpoint, records) = export::build_checkpoint(store, &summary, Some(contents), most)?;
     // The draft of the original is not copied.
     checkpoint.aye.draft = draft.unwrap_or_default();
     let text = export::as_json(&checkpoint)?;
     let workspace = std::path::PathBuf::from(&summary.workspace);
     let session_id = import::copy(store, artifacts_of, &workspace, &text, Parent { id: summary.session_id, records })?;
-    Ok(Forked { session_id, notices })
+    Ok(ForkResult { session_id, notices })
 }
 
 /// Returns the number of records before a prompt, and its text.
-fn before(store: &Store, id: &SessionId, task: &TaskId) -> Result<Option<(u64, String)>, StoreError> {
+fn records_before(store: &Store, id: &SessionId, task: &TaskId) -> Result<Option<(u64, String)>, StoreError> {
     let (mut state, mut found) = (SessionState::default(), None);
     store.for_each_record(id, |written| {
         let before = state.records;
         match state.apply(&written.record).change {
             Change::TaskStarted { prompt, .. } if prompt.task_id == *task => {
-                found = Some((before, prompt.typed().to_owned()));
+                found = Some((before, prompt.typed_text().to_owned()));
                 ControlFlow::Break(())
             }
             _ => ControlFlow::Continue(()),

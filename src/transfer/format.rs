@@ -8,7 +8,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Returns a size such as `12.3 MB`, `812 KB` or `0 bytes`.
-pub(crate) fn in_bytes(bytes: u64) -> String {
+pub(crate) fn format_size(bytes: u64) -> String {
     const KB: u64 = 1 << 10;
     const MB: u64 = 1 << 20;
     match bytes {
@@ -19,7 +19,7 @@ pub(crate) fn in_bytes(bytes: u64) -> String {
 }
 
 /// Returns a number with its noun: `1 prompt`, `2 prompts`.
-pub(crate) fn counted(count: u64, word: &str) -> String {
+pub(crate) fn format_count(count: u64, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 

@@ -1,6 +1,6 @@
 //! A session as a self-contained HTML page. All its content is escaped.
 
-use super::transcript::{Card, Transcript, TranscriptItem, cut};
+use super::transcript::{Card, Transcript, TranscriptItem, truncate};
 use crate::text::clean;
 use crate::transfer::format::one_line;
 use jiff::Timestamp;
@@ -43,7 +43,7 @@ pub(crate) fn page(transcript: &Transcript) -> String {
         line(&transcript.workspace),
         time(transcript.created),
         line(&transcript.model),
-        line(&transcript.sums())
+        line(&transcript.totals_line())
     );
     for piece in &transcript.pieces {
         match piece {
@@ -53,7 +53,7 @@ pub(crate) fn page(transcript: &Transcript) -> String {
             TranscriptItem::Answer { text, thinking, says, at } => {
                 let _ = writeln!(page, "<h3>aye, {}</h3>", time(*at));
                 if !thinking.trim().is_empty() {
-                    folded(&mut page, "thinking", "Thinking", thinking.trim());
+                    write_details(&mut page, "thinking", "Thinking", thinking.trim());
                 }
                 let _ = writeln!(page, "{}<p class=\"says\">{}</p>", markdown(text.trim()), line(says));
             }
@@ -65,7 +65,7 @@ pub(crate) fn page(transcript: &Transcript) -> String {
                     call(&mut page, card);
                 }
             }
-            TranscriptItem::Summary { text } => folded(&mut page, "summary", "Summary of the conversation so far", text),
+            TranscriptItem::Summary { text } => write_details(&mut page, "summary", "Summary of the conversation so far", text),
             TranscriptItem::Note(note) => {
                 let _ = writeln!(page, "<p class=\"note\">{}</p>", line(note));
             }
@@ -95,7 +95,7 @@ fn call(page: &mut String, card: &Card) {
 }
 
 fn block(page: &mut String, content: &str, shape: fn(&str) -> String) {
-    let (shown, note) = cut(content.trim_end());
+    let (shown, note) = truncate(content.trim_end());
     if !shown.is_empty() {
         let _ = writeln!(page, "<pre>{}</pre>", shape(shown));
     }
@@ -104,7 +104,7 @@ fn block(page: &mut String, content: &str, shape: fn(&str) -> String) {
     }
 }
 
-fn folded(page: &mut String, class: &str, head: &str, content: &str) {
+fn write_details(page: &mut String, class: &str, head: &str, content: &str) {
     let _ = writeln!(
         page,
         "<details class=\"{class}\"><summary>{}</summary><pre class=\"plain\">{}</pre></details>",
@@ -166,15 +166,15 @@ fn markdown(content: &str) -> String {
         Event::Start(Tag::Image { .. }) => Some(Event::Text(CowStr::Borrowed("[image: "))),
         Event::End(TagEnd::Image) => Some(Event::Text(CowStr::Borrowed("]"))),
         Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
-            let leads = leads_to_a_page(&dest_url);
+            let leads = is_web_link(&dest_url);
             links.push(leads);
             leads.then_some(Event::Start(Tag::Link { link_type, dest_url, title, id }))
         }
         Event::End(TagEnd::Link) => links.pop().unwrap_or(false).then_some(Event::End(TagEnd::Link)),
         Event::Start(Tag::Heading { level, .. }) => {
-            Some(Event::Start(Tag::Heading { level: below(level), id: None, classes: Vec::new(), attrs: Vec::new() }))
+            Some(Event::Start(Tag::Heading { level: demote_heading(level), id: None, classes: Vec::new(), attrs: Vec::new() }))
         }
-        Event::End(TagEnd::Heading(level)) => Some(Event::End(TagEnd::Heading(below(level)))),
+        Event::End(TagEnd::Heading(level)) => Some(Event::End(TagEnd::Heading(demote_heading(level)))),
         other => Some(other),
     });
     let mut page = String::new();
@@ -183,13 +183,13 @@ fn markdown(content: &str) -> String {
 }
 
 /// Returns true for a link that a user can follow.
-pub(crate) fn leads_to_a_page(address: &str) -> bool {
+pub(crate) fn is_web_link(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     ["https://", "http://", "mailto:"].iter().any(|scheme| address.starts_with(scheme))
 }
 
 /// Lowers a heading of a response below the headings of the page.
-fn below(level: HeadingLevel) -> HeadingLevel {
+fn demote_heading(level: HeadingLevel) -> HeadingLevel {
     match level {
         HeadingLevel::H1 => HeadingLevel::H4,
         HeadingLevel::H2 => HeadingLevel::H5,

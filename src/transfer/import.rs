@@ -3,13 +3,13 @@
 
 use super::checkpoint::{ArtifactContent, OWN_FORMAT, VERSION};
 use super::error::TransferError;
-use super::format::{counted, one_line};
+use super::format::{format_count, one_line};
 use super::incoming::{Incoming, IncomingEntry};
 use super::records_from_messages;
 use crate::ports::{Artifacts, NewArtifact, Record};
 use crate::protocol::{Problem, SessionId};
 use crate::session::{SessionState, without_authority};
-use crate::store::{ArtifactStore, Foreign, NewSession, Parent, Store, TimedRecord};
+use crate::store::{ArtifactStore, ImportedSession, NewSession, Parent, Store, TimedRecord};
 use crate::workspace::identity::workspace_id;
 use base64::Engine as _;
 use jiff::Timestamp;
@@ -34,8 +34,8 @@ struct OwnForm {
 }
 
 /// A session that is ready to be imported, and notices about it.
-pub(crate) struct Ready {
-    pub foreign: Foreign,
+pub(crate) struct PreparedImport {
+    pub foreign: ImportedSession,
     pub artifacts: Vec<ArtifactContent>,
     pub notices: Vec<String>,
 }
@@ -48,8 +48,8 @@ pub(crate) fn copy(
     text: &str,
     parent: Parent,
 ) -> Result<SessionId, TransferError> {
-    let Ready { mut foreign, artifacts, .. } =
-        ready(workspace, text).map_err(|problem| TransferError::Failed(problem.at("cannot copy the session")))?;
+    let PreparedImport { mut foreign, artifacts, .. } =
+        prepare(workspace, text).map_err(|problem| TransferError::Failed(problem.with_location("cannot copy the session")))?;
     foreign.parent = Some(parent);
     foreign.session.id = new_id();
     keep(&artifacts_of(&foreign.session.id), artifacts);
@@ -60,14 +60,14 @@ pub(crate) fn copy(
 }
 
 /// Parses and checks a file. Changes nothing.
-pub(crate) fn ready(workspace: &Path, text: &str) -> Result<Ready, Problem> {
+pub(crate) fn prepare(workspace: &Path, text: &str) -> Result<PreparedImport, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     check_form(text)?;
     let mut incoming: Incoming<'_> = parse(text)?;
     let own = incoming.aye.take();
     let mut notices = Vec::new();
     let (records, own) = match own {
-        Some(own) => (of_entries(&own.records, &mut notices), Some(own)),
+        Some(own) => (records_from_entries(&own.records, &mut notices), Some(own)),
         None => (records_from_messages::records(&mut incoming, &mut notices), None),
     };
     if let Some(last) = records.iter().map(|written| written.time).max()
@@ -99,15 +99,15 @@ pub(crate) fn ready(workspace: &Path, text: &str) -> Result<Ready, Problem> {
             if count == 1 { "1 message is".to_owned() } else { format!("{count} messages are") }
         ));
     }
-    let title = title.or(state.title).map(|title| plain(&title)).filter(|title| !title.is_empty());
+    let title = title.or(state.title).map(|title| clean_title(&title)).filter(|title| !title.is_empty());
     let session = NewSession {
         id: SessionId::new(incoming.session_id.to_ascii_lowercase()),
         workspace_id: workspace_id(workspace),
         workspace: workspace.to_owned(),
-        model: plain(&model),
+        model: clean_title(&model),
         started_by: None,
     };
-    Ok(Ready { foreign: Foreign { session, created, title, draft, parent: None, records }, artifacts, notices })
+    Ok(PreparedImport { foreign: ImportedSession { session, created, title, draft, parent: None, records }, artifacts, notices })
 }
 
 fn check_form(text: &str) -> Result<(), Problem> {
@@ -148,12 +148,12 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Problem> {
     })?;
     reader.end().map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
-        Problem::new("unexpected text after the session").because("expected one JSON object").at(place)
+        Problem::new("unexpected text after the session").because("expected one JSON object").with_location(place)
     })?;
     Ok(parsed)
 }
 
-fn of_entries(entries: &[IncomingEntry<'_>], notices: &mut Vec<String>) -> Vec<TimedRecord> {
+fn records_from_entries(entries: &[IncomingEntry<'_>], notices: &mut Vec<String>) -> Vec<TimedRecord> {
     let (mut unreadable, mut first) = (0_u64, None);
     let records = entries.iter().enumerate().filter_map(|(number, entry)| {
         let record = serde_json::from_str(entry.entry.get()).unwrap_or_else(|error| {
@@ -166,7 +166,8 @@ fn of_entries(entries: &[IncomingEntry<'_>], notices: &mut Vec<String>) -> Vec<T
     let records: Vec<TimedRecord> = records.collect();
     if unreadable > 0 {
         let first = first.map_or_else(String::new, |first| format!(" ({first})"));
-        notices.push(format!("this version cannot read {}{first}; they are kept but not shown", counted(unreadable, "record")));
+        notices
+            .push(format!("this version cannot read {}{first}; they are kept but not shown", format_count(unreadable, "record")));
     }
     records
 }
@@ -176,8 +177,11 @@ pub(crate) fn keep(store: &ArtifactStore, artifacts: Vec<ArtifactContent>) -> Ve
     let kept = artifacts.into_iter().filter_map(|ArtifactContent { artifact, base64 }| {
         let kept =
             base64::engine::general_purpose::STANDARD.decode(&base64).map_err(|error| error.to_string()).and_then(|content| {
-                let new =
-                    NewArtifact { kind: artifact.kind, name: plain(&artifact.name), content_type: plain(&artifact.content_type) };
+                let new = NewArtifact {
+                    kind: artifact.kind,
+                    name: clean_title(&artifact.name),
+                    content_type: clean_title(&artifact.content_type),
+                };
                 let mut writer = store.begin(new).map_err(|error| error.to_string())?;
                 writer.write(&content).map_err(|error| error.to_string())?;
                 let kept = writer.finish().map_err(|error| error.to_string())?;
@@ -189,7 +193,7 @@ pub(crate) fn keep(store: &ArtifactStore, artifacts: Vec<ArtifactContent>) -> Ve
 }
 
 /// Returns a title: a single line of limited length, without control characters.
-fn plain(text: &str) -> String {
+fn clean_title(text: &str) -> String {
     let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     if line.chars().count() <= TITLE_CHARS {
         return line;

@@ -1,7 +1,7 @@
 //! A session as Markdown. Text of the model and its tools can neither imitate another part of the page nor add markup.
 
-use super::html::leads_to_a_page;
-use super::transcript::{Card, Transcript, TranscriptItem, cut};
+use super::html::is_web_link;
+use super::transcript::{Card, Transcript, TranscriptItem, truncate};
 use crate::text::clean;
 use crate::transfer::format::one_line;
 use jiff::Timestamp;
@@ -24,7 +24,7 @@ pub(crate) fn page(transcript: &Transcript) -> String {
     if let Some(parent) = &transcript.parent {
         let _ = writeln!(page, "Forked from session {}.  ", inline(parent));
     }
-    let _ = writeln!(page, "Model {}. {}.", code(&transcript.model), transcript.sums());
+    let _ = writeln!(page, "Model {}. {}.", code(&transcript.model), transcript.totals_line());
     for piece in &transcript.pieces {
         match piece {
             TranscriptItem::Said { words, text, at } => {
@@ -36,12 +36,12 @@ pub(crate) fn page(transcript: &Transcript) -> String {
                     let _ = write!(page, "{}\n\n", quoted(&format!("Thinking: {}", thinking.trim())));
                 }
                 if !text.trim().is_empty() {
-                    let _ = write!(page, "{}\n\n", tamed(text.trim()));
+                    let _ = write!(page, "{}\n\n", sanitize(text.trim()));
                 }
                 let _ = writeln!(page, "_{}_", inline(says));
             }
             TranscriptItem::Broken { text, reason } => {
-                let _ = write!(page, "\n### aye, cut off: {}\n\n{}\n", inline(reason), tamed(text.trim()));
+                let _ = write!(page, "\n### aye, cut off: {}\n\n{}\n", inline(reason), sanitize(text.trim()));
             }
             TranscriptItem::Call(at) => {
                 if let Some(card) = transcript.calls.get(*at) {
@@ -70,10 +70,10 @@ fn call(page: &mut String, card: &Card) {
     }
     // A diff is more useful than the arguments of the call.
     if card.diff.is_empty() {
-        fenced(page, "json", &card.arguments);
+        write_fenced(page, "json", &card.arguments);
     }
-    fenced(page, "diff", &card.diff);
-    fenced(page, "text", &card.output);
+    write_fenced(page, "diff", &card.diff);
+    write_fenced(page, "text", &card.output);
 }
 
 fn time(at: Timestamp) -> String {
@@ -81,9 +81,9 @@ fn time(at: Timestamp) -> String {
 }
 
 /// Adds a code block that the text cannot end.
-fn fenced(page: &mut String, language: &str, text: &str) {
+fn write_fenced(page: &mut String, language: &str, text: &str) {
     let cleaned = clean(text);
-    let (shown, note) = cut(cleaned.trim_end());
+    let (shown, note) = truncate(cleaned.trim_end());
     if shown.is_empty() {
         return;
     }
@@ -141,12 +141,12 @@ fn escaped(line: &str) -> String {
 
 /// Returns the Markdown of a response, without tags, images and unsafe links, and with headings below those of the
 /// page.
-fn tamed(text: &str) -> String {
+fn sanitize(text: &str) -> String {
     let mut tamed = clean(text).into_owned();
     // The content of a tag may be Markdown once the tag is text.
     for _ in 0..PASSES {
         let before = tamed;
-        tamed = tamed_once(&before);
+        tamed = sanitize_once(&before);
         if tamed == before {
             // An open code block would include the following text.
             let open = tamed.lines().filter(|line| line.trim_start().starts_with("```")).count() % 2 == 1;
@@ -156,7 +156,7 @@ fn tamed(text: &str) -> String {
     quoted(text)
 }
 
-fn tamed_once(text: &str) -> String {
+fn sanitize_once(text: &str) -> String {
     let mut changes: Vec<(Range<usize>, &str)> = Vec::new();
     for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
         let here = &text[range.clone()];
@@ -170,7 +170,7 @@ fn tamed_once(text: &str) -> String {
             Event::Start(Tag::Image { .. }) if here.starts_with('!') => {
                 changes.push((range.start..range.start, "\\"));
             }
-            Event::Start(Tag::Link { dest_url, .. }) if here.starts_with(['[', '<']) && !leads_to_a_page(&dest_url) => {
+            Event::Start(Tag::Link { dest_url, .. }) if here.starts_with(['[', '<']) && !is_web_link(&dest_url) => {
                 changes.push((range.start..range.start, "\\"));
             }
             Event::Start(Tag::Heading { level, .. }) if level <= HeadingLevel::H3 => {

@@ -31,7 +31,7 @@ pub(crate) fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Ve
         // The task may have ended before its prompt was added to the thread.
         let content = Content::Text(prompt);
         let (message_id, token_count, step_id, timestamp) = (None, None, None, None);
-        maker.message(IncomingMessage {
+        maker.add_message(IncomingMessage {
             message_id,
             role: IncomingRole::User,
             content,
@@ -45,13 +45,13 @@ pub(crate) fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Ve
         if message.role == IncomingRole::System {
             instructions += 1;
         } else {
-            maker.message(message);
+            maker.add_message(message);
         }
     }
     if instructions > 0 {
         said.push("ignored its system message; aye writes its own".to_owned());
     }
-    maker.imported(task.as_ref(), incoming);
+    maker.add_record(task.as_ref(), incoming);
     maker.end(task.as_ref());
     if incoming.session_tokens_used > 0 && !maker.records.is_empty() {
         // The kind of usage is unknown, but it counts towards the limits of a session.
@@ -90,7 +90,7 @@ impl RecordBuilder {
         self.records.push(TimedRecord { time: self.at, record });
     }
 
-    fn message(&mut self, message: IncomingMessage) {
+    fn add_message(&mut self, message: IncomingMessage) {
         let IncomingMessage { message_id, role, content, token_count, task_id, step_id, timestamp } = message;
         let content: Vec<Part> = content.into();
         if content.is_empty() {
@@ -111,7 +111,7 @@ impl RecordBuilder {
                 Some(Open { id: id.clone(), steps: 0, step: None, calls: Vec::new(), results: Vec::new(), answered: false });
             if !is_prompt {
                 // A thread starts with a message of the user.
-                let prompt = self.made(id, Role::User, vec![text("[The start of this conversation is missing.]")]);
+                let prompt = self.new_message(id, Role::User, vec![text("[The start of this conversation is missing.]")]);
                 let max_steps = self.max_steps;
                 self.add(Record::TaskStarted { prompt, max_steps });
             }
@@ -143,7 +143,7 @@ impl RecordBuilder {
             }
             IncomingRole::Tool => {
                 message.role = Role::Tool;
-                self.results(message);
+                self.assign_results(message);
             }
         }
     }
@@ -175,7 +175,7 @@ impl RecordBuilder {
     }
 
     /// Assigns results to the calls that wait for them; other results become text.
-    fn results(&mut self, message: Message) {
+    fn assign_results(&mut self, message: Message) {
         let Some(open) = &mut self.task else { return };
         let (mut results, mut others) = (Vec::new(), Vec::new());
         for part in message.content.iter().cloned() {
@@ -187,7 +187,7 @@ impl RecordBuilder {
                 Part::ToolResult(result) => others.push(format!("[Result of {}]\n{}", result.tool_name, result.output_text)),
                 Part::Text { text } if !open.calls.is_empty() => {
                     let call = open.calls.remove(0);
-                    results.push(crate::protocol::ToolResult::succeeded(call.tool_call_id, call.tool_name, text));
+                    results.push(crate::protocol::ToolResult::success(call.tool_call_id, call.tool_name, text));
                 }
                 Part::Text { text } => others.push(format!("[Result of a tool]\n{text}")),
                 Part::Reasoning { .. } | Part::ToolCall(_) | Part::Image(_) => {}
@@ -211,7 +211,7 @@ impl RecordBuilder {
         }
         for text in others {
             self.close_step();
-            let message = self.made(task_id.clone(), Role::User, vec![Part::Text { text }]);
+            let message = self.new_message(task_id.clone(), Role::User, vec![Part::Text { text }]);
             self.add(Record::Steered { message });
             if let Some(open) = &mut self.task {
                 open.answered = false;
@@ -235,7 +235,7 @@ impl RecordBuilder {
 
     /// Adds a record of the checkpoint's data beyond its thread. Its step count takes precedence over the thread, which
     /// may be shorter.
-    fn imported(&mut self, task: Option<&IncomingTask>, incoming: &mut Incoming<'_>) {
+    fn add_record(&mut self, task: Option<&IncomingTask>, incoming: &mut Incoming<'_>) {
         let kept = |text: &mut Option<String>| text.take().filter(|text| !text.trim().is_empty());
         let (tenant_id, user_id) = (kept(&mut incoming.tenant_id), kept(&mut incoming.user_id));
         let policy_bundle_version = kept(&mut incoming.policy_bundle_version);
@@ -269,7 +269,7 @@ impl RecordBuilder {
         }
     }
 
-    fn made(&mut self, task_id: TaskId, role: Role, content: Vec<Part>) -> Message {
+    fn new_message(&mut self, task_id: TaskId, role: Role, content: Vec<Part>) -> Message {
         let token_count = estimate(&content);
         let message_id = self.id(None);
         Message { message_id, role, content, token_count, task_id, step_id: None, timestamp: self.at }

@@ -1,10 +1,10 @@
 use super::export::{as_json, checkpoint};
-use super::import::ready;
+use super::import::prepare;
 use super::transcript::Transcript;
 use super::*;
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::*;
-use crate::store::{Foreign, NewSession, Parent, SessionSummary, Store, TimedRecord};
+use crate::store::{ImportedSession, NewSession, Parent, SessionSummary, Store, TimedRecord};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ fn call(id: &str, arguments: Value) -> Part {
     })
 }
 
-fn foreign(id: &str, draft: &str, records: Vec<Record>) -> Foreign {
+fn foreign(id: &str, draft: &str, records: Vec<Record>) -> ImportedSession {
     let session = NewSession {
         id: SessionId::new(id),
         workspace_id: crate::workspace::identity::workspace_id(Path::new("/src/greeter")),
@@ -73,7 +73,7 @@ fn foreign(id: &str, draft: &str, records: Vec<Record>) -> Foreign {
         started_by: None,
     };
     let records = (1..).zip(records).map(|(second, record)| TimedRecord { time: at(second), record }).collect();
-    Foreign { session, created: at(0), title: Some("a title".to_owned()), draft: draft.to_owned(), parent: None, records }
+    ImportedSession { session, created: at(0), title: Some("a title".to_owned()), draft: draft.to_owned(), parent: None, records }
 }
 
 fn exported(store: &Store, id: &str) -> String {
@@ -83,7 +83,7 @@ fn exported(store: &Store, id: &str) -> String {
 /// Exports a session, imports it into another store, and exports it again.
 fn there_and_back(json: &str) -> (String, Vec<String>) {
     let (_dir, other) = store();
-    let ready = ready(Path::new("/src/greeter"), json).unwrap();
+    let ready = prepare(Path::new("/src/greeter"), json).unwrap();
     let id = ready.foreign.session.id.to_string();
     assert!(other.import(ready.foreign).unwrap());
     (exported(&other, &id), ready.notices)
@@ -123,7 +123,7 @@ fn any_record() -> impl Strategy<Value = Record> {
             }
         }),
         words().prop_map(|words| Record::Finished {
-            result: ToolResult::succeeded(CallId::new("call_1"), "RunCommand", words),
+            result: ToolResult::success(CallId::new("call_1"), "RunCommand", words),
             latency_ms: 3
         }),
         (2..9_u32, words()).prop_map(|(number, words)| Record::StepCompleted {
@@ -133,16 +133,16 @@ fn any_record() -> impl Strategy<Value = Record> {
             message: message(
                 number,
                 Role::Tool,
-                vec![Part::ToolResult(ToolResult::succeeded(CallId::new("call_1"), "RunCommand", words))]
+                vec![Part::ToolResult(ToolResult::success(CallId::new("call_1"), "RunCommand", words))]
             ),
         }),
         (cost, usage).prop_map(|(cost_usd, usage)| Record::Wasted { usage, cost_usd, estimated: true, model: None }),
-        words().prop_map(|text| Record::Queue { prompts: vec![Waiting { id: 1, text, steer: false }] }),
+        words().prop_map(|text| Record::Queue { prompts: vec![QueuedMessage { id: 1, text, steer: false }] }),
         words().prop_map(|text| Record::PartialAnswer { step_id: StepId::new("step_1"), text }),
         Just(Record::Decided {
             approval_id: ApprovalId::new("a1"),
             tool_call_id: CallId::new("call_1"),
-            decision: Decision::ApprovedAlways { remember: Remember::default() }
+            decision: Decision::ApprovedAlways { remember: GrantChoice::default() }
         }),
         Just(Record::MandateSet { digest: None, actions: Vec::new(), asks: Vec::new() }),
         Just(Record::BudgetSet { limit: BudgetLimit { scope: BudgetScope::Session, unit: BudgetUnit::CostUsd, limit: 1e6 } }),
@@ -177,7 +177,7 @@ proptest! {
         let (exported, totals) = (checkpoint(&store, &store.find(ID).unwrap(), None).unwrap(), state.totals());
         let own = (exported.session_tokens_used, exported.aye.cost_usd, exported.aye.estimated);
         prop_assert_eq!(own, (totals.tokens(), totals.cost_usd, totals.estimated));
-        let sums = transcript_of(&records).sums();
+        let sums = transcript_of(&records).totals_line();
         let tokens = format!("{} tokens in, {} out", totals.usage.input_tokens, totals.usage.output_tokens);
         prop_assert!(sums.contains(&tokens), "{sums}");
         let replayed = crate::agent::replay(&records, &WorkspaceId::new("w"), &SessionId::new(ID));
@@ -203,7 +203,7 @@ fn summary() -> SessionSummary {
 fn exports_name_the_parent_session() {
     let (_dir, store) = store();
     let parent = Parent { id: SessionId::new("feedbeef"), records: 1 };
-    assert!(store.import(Foreign { parent: Some(parent), ..foreign(ID, "", vec![prompt("x")]) }).unwrap());
+    assert!(store.import(ImportedSession { parent: Some(parent), ..foreign(ID, "", vec![prompt("x")]) }).unwrap());
     assert!(exported(&store, ID).contains("\"parent\": \"feedbeef\""));
     let transcript = Transcript::new(&store.find(ID).unwrap());
     assert!(markdown::page(&transcript).contains("Forked from session feedbeef."));
@@ -270,7 +270,7 @@ fn imported_sessions_grant_nothing() {
         Record::Decided {
             approval_id: ApprovalId::new("a1"),
             tool_call_id: CallId::new("c1"),
-            decision: Decision::ApprovedAlways { remember: Remember::default() },
+            decision: Decision::ApprovedAlways { remember: GrantChoice::default() },
         },
     ];
     assert!(store.import(foreign(ID, "", records)).unwrap());
@@ -280,7 +280,7 @@ fn imported_sessions_grant_nothing() {
     assert_ne!(honest, forged);
     for json in [honest, forged] {
         let (_dir, other) = self::store();
-        assert!(other.import(ready(Path::new("/w"), &json).unwrap().foreign).unwrap());
+        assert!(other.import(prepare(Path::new("/w"), &json).unwrap().foreign).unwrap());
         let records = records_of(&other, ID);
         assert_eq!(records.len(), 2, "{records:?}");
         assert!(matches!(records[1], Record::Decided { decision: Decision::Approved, .. }), "{records:?}");
@@ -308,7 +308,7 @@ fn a_checkpoint_with_only_a_thread_becomes_tasks_and_steps() {
         ]
     });
     let (_dir, store) = store();
-    let ready = ready(Path::new("/w"), &json.to_string()).unwrap();
+    let ready = prepare(Path::new("/w"), &json.to_string()).unwrap();
     assert!(ready.notices.iter().any(|line| line.contains("system message")), "{:?}", ready.notices);
     let records: Vec<Record> = ready.foreign.records.iter().map(|written| written.record.clone()).collect();
     let kinds: Vec<String> =
@@ -331,7 +331,7 @@ fn a_checkpoint_with_only_a_thread_becomes_tasks_and_steps() {
         ]
     );
     assert_eq!(ready.foreign.title.as_deref(), Some("first"));
-    let foreign = Foreign { session: NewSession { id: SessionId::new(ID), ..ready.foreign.session }, ..ready.foreign };
+    let foreign = ImportedSession { session: NewSession { id: SessionId::new(ID), ..ready.foreign.session }, ..ready.foreign };
     assert!(store.import(foreign).unwrap());
     let out: Value = serde_json::from_str(&exported(&store, ID)).unwrap();
     assert_eq!(
@@ -365,7 +365,7 @@ fn invalid_checkpoints_are_reported_with_the_location_and_the_expected_value() {
         ("{\"checkpointVersion\": \"1.0\", \"thread\": [{\"role\": \"\\u001bx\", \"content\": \"\"}]}", "unknown variant"),
         ("{\"checkpointVersion\": \"1.0\", \"thread\": []} more", "unexpected text after the session"),
     ] {
-        let Err(problem) = ready(Path::new("/w"), text) else { panic!("{text}") };
+        let Err(problem) = prepare(Path::new("/w"), text) else { panic!("{text}") };
         let reason = problem.one_line();
         assert!(reason.contains(words), "{text}\n{reason}");
         assert!(!reason.contains('\u{1b}'));
@@ -382,7 +382,7 @@ fn unreadable_records_do_not_prevent_export_or_import() {
     assert_eq!(json, again);
     assert!(said.iter().any(|line| line.contains("cannot read 1 record")), "{said:?}");
     let broken = json.replace("\"record\": \"task_started\"", "\"record\": \"task_started\", \"maxSteps\": \"many\", \"x\": 1");
-    let said = ready(Path::new("/w"), &broken).unwrap().notices;
+    let said = prepare(Path::new("/w"), &broken).unwrap().notices;
     assert!(said.iter().any(|line| line.contains("cannot read 3 records") && line.contains("aye.records[0]")), "{said:?}");
 }
 
@@ -409,7 +409,7 @@ fn hostile_text_is_escaped_in_transcript_pages() {
         answer(2, vec![Part::Reasoning { text: HOSTILE.to_owned(), opaque: None }, text(HOSTILE)]),
         intent,
         Record::Refused { tool_call_id: CallId::new("c1"), rule: HOSTILE.to_owned(), reason: HOSTILE.to_owned() },
-        Record::Finished { result: ToolResult::succeeded(CallId::new("c1"), HOSTILE, HOSTILE), latency_ms: 1 },
+        Record::Finished { result: ToolResult::success(CallId::new("c1"), HOSTILE, HOSTILE), latency_ms: 1 },
         Record::PartialAnswer { step_id: StepId::new("step_1"), text: HOSTILE.to_owned() },
     ];
     let page = html_of(&records);
@@ -449,7 +449,7 @@ fn transcript_pages_contain_messages_calls_decisions_and_costs() {
         Record::StepStarted { task_id: TaskId::new("task_1"), step_id: StepId::new("step_1"), step_count: 1 },
         answer(2, vec![text("I **will**."), call("c1", json!({"command": "cargo test"}))]),
         Record::Decided { approval_id: ApprovalId::new("a1"), tool_call_id: CallId::new("c1"), decision: Decision::Approved },
-        Record::Finished { result: ToolResult::succeeded(CallId::new("c1"), "RunCommand", long), latency_ms: 5 },
+        Record::Finished { result: ToolResult::success(CallId::new("c1"), "RunCommand", long), latency_ms: 5 },
         Record::Steered { message: message(4, Role::User, vec![text("faster")]) },
     ];
     for (page, words) in [

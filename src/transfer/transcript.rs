@@ -2,9 +2,9 @@
 
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::{Arguments, CallId, Decision, Message, Part, Proposal, Resolution, ToolCall, ToolResult, ToolStatus};
-use crate::session::{CallChange, Change, ModelChoice, Payer, SessionState, Spent};
+use crate::session::{CallChange, Change, Expense, ModelChoice, Payer, SessionState};
 use crate::store::SessionSummary;
-use crate::transfer::format::{counted, dollars};
+use crate::transfer::format::{dollars, format_count};
 use jiff::Timestamp;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -93,9 +93,14 @@ impl Transcript {
     }
 
     /// Returns `3 prompts, 12 steps, 45000 tokens in, 2100 out, $0.42`.
-    pub(crate) fn sums(&self) -> String {
+    pub(crate) fn totals_line(&self) -> String {
         let (tasks, steps) = (self.state.tally().tasks, self.steps);
-        format!("{}, {}, {}", counted(tasks, "prompt"), counted(steps, "step"), spent(self.state.totals().spent()))
+        format!(
+            "{}, {}, {}",
+            format_count(tasks, "prompt"),
+            format_count(steps, "step"),
+            format_expense(self.state.totals().as_expense())
+        )
     }
 
     pub(crate) fn add(&mut self, record: &Record) {
@@ -108,15 +113,17 @@ impl Transcript {
             Change::Steered { message } => self.push_message("You, during the task", message),
             Change::StepStarted { .. } => self.steps += 1,
             Change::Answered { message, model, spent: cost, .. } => {
-                self.answer(message, &format!("{}{}", named(model), spent(cost)));
+                self.answer(message, &format!("{}{}", model_prefix(model), format_expense(cost)));
             }
             Change::Spent { spent: cost, payer: Payer::FailedRequest } => {
-                self.note(format!("a request without a response: {}", spent(cost)));
+                self.note(format!("a request without a response: {}", format_expense(cost)));
             }
             Change::Spent { spent: cost, payer: Payer::Server(server) } => {
-                self.note(format!("a model request by the MCP server {server}: {}", spent(cost)));
+                self.note(format!("a model request by the MCP server {server}: {}", format_expense(cost)));
             }
-            Change::Spent { spent: cost, payer: Payer::Review } => self.note(format!("a review request: {}", spent(cost))),
+            Change::Spent { spent: cost, payer: Payer::Review } => {
+                self.note(format!("a review request: {}", format_expense(cost)))
+            }
             Change::Compacted { compaction, .. } => {
                 self.pieces.push(TranscriptItem::Summary { text: compaction.summary.clone() });
             }
@@ -139,7 +146,7 @@ impl Transcript {
     fn call(&mut self, id: &CallId, change: CallChange<'_>) {
         match change {
             CallChange::Planned { call, summary, proposal, changes, .. } => {
-                let card = self.card(id, |card| card.called(call));
+                let card = self.card(id, |card| card.on_call(call));
                 summary.clone_into(&mut card.summary);
                 if let (true, Some(proposal)) = (changes, proposal) {
                     card.changes(proposal);
@@ -164,7 +171,7 @@ impl Transcript {
             }
             CallChange::Previewed { proposal: Some(proposal) } => self.card(id, |_| {}).changes(proposal),
             CallChange::Finished { result, latency_ms, .. } => {
-                self.card(id, |card| card.tool.clone_from(&result.tool_name)).finished(result, latency_ms);
+                self.card(id, |card| card.tool.clone_from(&result.tool_name)).on_result(result, latency_ms);
             }
             CallChange::Resolved { resolution } => {
                 let words = match resolution {
@@ -196,7 +203,7 @@ impl Transcript {
             self.pieces.push(TranscriptItem::Broken { text: text.to_owned(), reason: reason.to_owned() });
         }
         if self.unreadable > 0 {
-            let records = counted(self.unreadable, "record");
+            let records = format_count(self.unreadable, "record");
             self.note(format!("this version cannot read {records} of this session; they are omitted"));
         }
         if !draft.trim().is_empty() {
@@ -229,7 +236,7 @@ impl Transcript {
         // An ID may occur twice in a session; the calls of each response are new.
         for call in calls {
             self.cards.remove(&call.tool_call_id);
-            self.card(&call.tool_call_id, |card| card.called(call));
+            self.card(&call.tool_call_id, |card| card.on_call(call));
         }
     }
 
@@ -269,7 +276,7 @@ impl Card {
         if self.summary.is_empty() { &self.tool } else { &self.summary }
     }
 
-    fn called(&mut self, call: &ToolCall) {
+    fn on_call(&mut self, call: &ToolCall) {
         self.tool.clone_from(&call.tool_name);
         self.arguments = match &call.arguments {
             Arguments::Object(map) => serde_json::to_string_pretty(map).unwrap_or_default(),
@@ -283,7 +290,7 @@ impl Card {
         }
     }
 
-    fn finished(&mut self, result: &ToolResult, latency_ms: u64) {
+    fn on_result(&mut self, result: &ToolResult, latency_ms: u64) {
         self.end = match (&result.status, &result.error) {
             (ToolStatus::Succeeded, _) => format!("done in {latency_ms} ms"),
             (_, Some(error)) => error.to_string(),
@@ -299,13 +306,13 @@ impl Card {
 }
 
 /// Returns `anthropic/claude-sonnet-5, `, or nothing if the model is unknown.
-fn named(model: &str) -> String {
+fn model_prefix(model: &str) -> String {
     if model.is_empty() { String::new() } else { format!("{model}, ") }
 }
 
 /// Returns `1200 tokens in, 80 out, $0.01`.
-fn spent(spent: Spent) -> String {
-    let Spent { usage, cost_usd, estimated } = spent;
+fn format_expense(spent: Expense) -> String {
+    let Expense { usage, cost_usd, estimated } = spent;
     let cost = cost_usd.map_or_else(String::new, |cost| format!(", {}", dollars(cost, estimated)));
     format!("{} tokens in, {} out{cost}", usage.input_tokens, usage.output_tokens)
 }
@@ -325,7 +332,7 @@ fn describe_decision(decision: &Decision) -> String {
 }
 
 /// Returns the start of a long text, and a note about the rest.
-pub(crate) fn cut(text: &str) -> (&str, Option<String>) {
+pub(crate) fn truncate(text: &str) -> (&str, Option<String>) {
     let by_lines = text.match_indices('\n').nth(SHOWN_LINES - 1).map_or(text.len(), |(at, _)| at + 1);
     let mut end = by_lines.min(text.len());
     if end > SHOWN_BYTES {

@@ -1,6 +1,6 @@
 //! Agents of the session: their state, their calls and their prompts.
 
-use super::format::{counted, dollars};
+use super::format::{dollars, format_count};
 use crate::protocol::{AgentState, SessionId};
 use crate::text;
 use std::fmt::Write;
@@ -108,9 +108,9 @@ impl AgentEntry {
     /// Returns the agent in one line: `explore  working, 12 calls: Find the parser`.
     fn summary(&self) -> String {
         let mut summary =
-            format!("{}  {}, {}", text::clean_line(&self.agent), self.state_name(), counted(self.calls as usize, "call"));
+            format!("{}  {}, {}", text::clean_line(&self.agent), self.state_name(), format_count(self.calls as usize, "call"));
         if self.tokens > 0 {
-            let _ = write!(summary, ", {}", counted(usize::try_from(self.tokens).unwrap_or(usize::MAX), "token"));
+            let _ = write!(summary, ", {}", format_count(usize::try_from(self.tokens).unwrap_or(usize::MAX), "token"));
         }
         if let Some(cost) = self.cost_usd {
             let _ = write!(summary, ", {}", dollars(cost));
@@ -123,7 +123,7 @@ impl AgentEntry {
         let mut details = format!(
             "{}, {} of at most {} steps\nsession {}\n\nPrompt\n\n{}\n\nCalls\n\n",
             self.state_name(),
-            counted(self.calls as usize, "call"),
+            format_count(self.calls as usize, "call"),
             self.max_steps,
             self.id,
             self.prompt

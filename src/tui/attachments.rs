@@ -33,7 +33,7 @@ impl Attachments {
     }
 
     /// Remembers a long paste, so that the prompt that contains it shows the user's own words first.
-    pub(crate) fn pasted(&mut self, pasted: &str) {
+    pub(crate) fn remember_paste(&mut self, pasted: &str) {
         let pasted = pasted.trim();
         if pasted.lines().count() > LONG_PASTE {
             self.pastes.truncate(MAX_PASTES - 1);
@@ -48,7 +48,7 @@ impl Attachments {
     }
 
     /// Records the approximate token count of a file named in the draft.
-    pub(crate) fn weigh(&mut self, named: String, count: u64) {
+    pub(crate) fn set_tokens(&mut self, named: String, count: u64) {
         self.sizes.retain(|(known, _)| *known != named);
         self.sizes.truncate(SIZES - 1);
         self.sizes.push_front((named, count));
@@ -81,7 +81,7 @@ impl Attachments {
     }
 
     /// Returns the first image named in the text.
-    pub(crate) fn in_text<'t>(&self, text: &'t str) -> Option<&'t str> {
+    pub(crate) fn find_image<'t>(&self, text: &'t str) -> Option<&'t str> {
         let named = text.split('@').skip(1).map(|rest| match rest.strip_prefix('"') {
             Some(quoted) => quoted.split('"').next().unwrap_or_default(),
             None => rest.split(|one: char| one.is_whitespace() || "\"'`<>()[]{}|,;".contains(one)).next().unwrap_or_default(),
@@ -102,7 +102,7 @@ mod tests {
         let sizes_in = |attached: &Attachments, draft: &str, room| attached.sizes_in(|| draft.to_owned(), room);
         let mut attached = Attachments::default();
         for (named, count) in [("@Cargo.toml", 300), ("@src/main.rs", 1200), ("@src/main.rs.bak", 9000), ("@Cargo.toml", 310)] {
-            attached.weigh(named.to_owned(), count);
+            attached.set_tokens(named.to_owned(), count);
         }
         let draft = "look at @src/main.rs, and @Cargo.toml";
         assert_eq!(sizes_in(&attached, draft, 60).as_deref(), Some("@src/main.rs ~1.2k, @Cargo.toml ~310 tokens"));
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(sizes_in(&attached, "@src/main.rs", 14).as_deref(), Some("~1.2k tokens"));
         assert_eq!(sizes_in(&attached, "@src/main.rsx @src/mai @src/main.rs:10-20", 60), None);
         for number in 0..200 {
-            attached.weigh(format!("@{number}"), 1);
+            attached.set_tokens(format!("@{number}"), 1);
         }
         assert_eq!((attached.sizes.len(), sizes_in(&attached, draft, 60)), (SIZES, None));
     }
@@ -126,7 +126,7 @@ mod tests {
             ("@artifact:0123456789ab?", Some("artifact:0123456789ab")),
             ("@artifact:ffff a.png me@example.org @src/main.rs", None),
         ] {
-            assert_eq!(attached.in_text(text), expected, "{text}");
+            assert_eq!(attached.find_image(text), expected, "{text}");
         }
     }
 }

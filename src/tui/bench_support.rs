@@ -18,7 +18,7 @@ pub struct Screen {
 
 impl Screen {
     pub fn new(width: u16, height: u16) -> Self {
-        let options = Options { colours: Colours::True, ..Options::usual() };
+        let options = Options { colours: Colours::True, ..Options::default_options() };
         let size = Size::new(width, height);
         Self { model: Model::new(options, None, size), display: Display::new(io::sink(), size), now: 0 }
     }
@@ -81,7 +81,7 @@ impl Screen {
     }
 
     pub fn to_end(&mut self) {
-        self.model.transcript.follow();
+        self.model.transcript.follow_end();
     }
 
     pub fn scroll(&mut self, rows: isize) {

@@ -24,7 +24,7 @@ impl Browse {
 }
 
 /// Leaves browse mode: clears the selection, and the hints show the usual keys again.
-pub(crate) fn leave(browse: &mut Option<Browse>, transcript: &mut Transcript) {
+pub(crate) fn leave_browse(browse: &mut Option<Browse>, transcript: &mut Transcript) {
     if browse.take().is_some() {
         transcript.forget_layout();
     }

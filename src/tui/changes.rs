@@ -1,7 +1,7 @@
 //! Full-screen view of the changed files of the session, with the diff of one of them.
 
 use super::diff::Diff;
-use super::format::counted;
+use super::format::format_count;
 use super::glyphs::Glyphs;
 use super::metrics::GUTTER;
 use super::theme::{Theme, Token};
@@ -37,7 +37,7 @@ impl Changes {
     }
 
     /// Updates the list; the open file stays open.
-    pub(crate) fn renewed(self, changed: ChangedFiles) -> Self {
+    pub(crate) fn with_files(self, changed: ChangedFiles) -> Self {
         let open = self.changed.files.get(self.at).map(|file| file.path.clone());
         let at = changed.files.iter().position(|file| Some(&file.path) == open.as_ref());
         let mut renewed = Self::new(changed);
@@ -109,7 +109,7 @@ impl Changes {
     /// Draws the title, with the position of the open file if the list is truncated.
     fn head(&self, theme: &Theme, glyphs: &Glyphs, width: u16, is_cut: bool) -> Line<'static> {
         let since = if self.changed.since_task.is_some() { "this task" } else { "this session" };
-        let counts = self.changed.counts().map_or_else(String::new, |counts| format!(" {} {counts}", glyphs.dot));
+        let counts = self.changed.summary().map_or_else(String::new, |counts| format!(" {} {counts}", glyphs.dot));
         let place = format!(" {} {} of {}", glyphs.dot, self.at + 1, self.changed.files.len());
         let counts = if is_cut { counts + &place } else { counts };
         let long = format!("Changed in {since}{counts}");
@@ -121,7 +121,7 @@ impl Changes {
     fn notes(&self, width: u16) -> Vec<String> {
         let more = match self.changed.more_files {
             0 => None,
-            more => Some(format!("{} more not listed", counted(usize::try_from(more).unwrap_or(usize::MAX), "file"))),
+            more => Some(format!("{} more not listed", format_count(usize::try_from(more).unwrap_or(usize::MAX), "file"))),
         };
         let notes = more.iter().chain(&self.changed.notes).map(|note| line(note));
         let rows = notes.flat_map(|note| {
@@ -143,7 +143,7 @@ impl Changes {
         };
         let by = format!("  {}", by.join(", "));
         let sign = if open { glyphs.user } else { "" };
-        let lead = format!("{sign:<2}{} ", file.status.letter());
+        let lead = format!("{sign:<2}{} ", file.status.status_char());
         let room = usize::from(width).saturating_sub(text::width(&lead) + text::width(&counts));
         let name = line(&file.path);
         let by = if text::width(&name).max(NAME) + text::width(&by) <= room { by } else { String::new() };
@@ -182,7 +182,7 @@ impl Changes {
         }
         if counts {
             let left = self.rows - self.top - self.shown.min(self.rows - self.top);
-            let words = format!("{} {} below {} pgdn", glyphs.down, counted(left, "line"), glyphs.dot);
+            let words = format!("{} {} below {} pgdn", glyphs.down, format_count(left, "line"), glyphs.dot);
             let line = Line::styled(words, theme.style(Token::Warn));
             buffer.set_line(area.x - GUTTER, area.bottom() - 1, &line, area.width + GUTTER);
         }

@@ -11,7 +11,7 @@ const SCREEN_BYTES: usize = 240;
 
 /// Terminal multiplexer between aye and the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Between {
+pub(crate) enum OuterMultiplexer {
     #[default]
     Nothing,
     Tmux,
@@ -21,14 +21,14 @@ pub(crate) enum Between {
 /// Hands text to a clipboard program; returns its name or an error, or `None` if there is no such program.
 pub(crate) type Offer = Arc<dyn Fn(&str) -> Option<Result<String, String>> + Send + Sync>;
 /// Saves text to a file; returns its displayed path.
-pub(crate) type Keep = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
+pub(crate) type SaveFn = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
 
 /// All available ways to the clipboard.
 #[derive(Clone)]
 pub(crate) struct Clipboard {
-    pub between: Between,
+    pub between: OuterMultiplexer,
     pub offer: Offer,
-    pub keep: Keep,
+    pub keep: SaveFn,
 }
 
 impl fmt::Debug for Clipboard {
@@ -40,7 +40,7 @@ impl fmt::Debug for Clipboard {
 impl Default for Clipboard {
     fn default() -> Self {
         Self {
-            between: Between::Nothing,
+            between: OuterMultiplexer::Nothing,
             offer: Arc::new(|_| None),
             keep: Arc::new(|_| Err("no directory to save it in".to_owned())),
         }
@@ -58,30 +58,30 @@ impl Clip {
     pub(crate) fn from_text(text: String) -> Self {
         let lines = text.lines().count();
         let what = match lines {
-            0 | 1 => super::format::counted(text.trim_end_matches('\n').chars().count(), "character"),
-            lines => super::format::counted(lines, "line"),
+            0 | 1 => super::format::format_count(text.trim_end_matches('\n').chars().count(), "character"),
+            lines => super::format::format_count(lines, "line"),
         };
         Self { text, what }
     }
 
     /// Creates a clip with a name in its description.
-    pub(crate) fn named(text: String, name: &str) -> Self {
+    pub(crate) fn with_name(text: String, name: &str) -> Self {
         let Self { text, what } = Self::from_text(text);
         Self { text, what: format!("{name}, {what}") }
     }
 }
 
 /// Returns the terminal sequence that copies text; `None` if the text is too long.
-pub(crate) fn sequence(text: &str, between: Between) -> Option<Vec<u8>> {
+pub(crate) fn sequence(text: &str, between: OuterMultiplexer) -> Option<Vec<u8>> {
     if text.len() > MAX {
         return None;
     }
     let plain = format!("\x1b]52;c;{}\x1b\\", base64::engine::general_purpose::STANDARD.encode(text));
     Some(match between {
-        Between::Nothing => plain.into_bytes(),
+        OuterMultiplexer::Nothing => plain.into_bytes(),
         // tmux handles the plain sequence with `set-clipboard` on, and passes the wrapped one through with `allow-passthrough`.
-        Between::Tmux => format!("{plain}\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes(),
-        Between::Screen => {
+        OuterMultiplexer::Tmux => format!("{plain}\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes(),
+        OuterMultiplexer::Screen => {
             let mut out = Vec::with_capacity(plain.len() + plain.len() / 32);
             // The inner string must not contain the outer terminator, so BEL ends it.
             let inner = plain.replace("\x1b\\", "\x07");
@@ -96,7 +96,7 @@ pub(crate) fn sequence(text: &str, between: Between) -> Option<Vec<u8>> {
 }
 
 /// Copies a clip with a program; returns a message about the result. `sent_to_terminal` says whether the terminal already received it.
-pub(crate) fn hand_on(clip: &Clip, sent_to_terminal: bool, clipboard: &Clipboard) -> String {
+pub(crate) fn copy_with_program(clip: &Clip, sent_to_terminal: bool, clipboard: &Clipboard) -> String {
     let Clip { text, what } = clip;
     let offered = (clipboard.offer)(text);
     let mut ways: Vec<String> = Vec::new();
@@ -139,20 +139,20 @@ mod tests {
 
     #[test]
     fn osc_52_carries_the_exact_text() {
-        assert_eq!(sequence("a\nb", Between::Nothing).unwrap(), b"\x1b]52;c;YQpi\x1b\\");
-        assert_eq!(payload(&sequence("你好", Between::Tmux).unwrap()), "你好".as_bytes());
+        assert_eq!(sequence("a\nb", OuterMultiplexer::Nothing).unwrap(), b"\x1b]52;c;YQpi\x1b\\");
+        assert_eq!(payload(&sequence("你好", OuterMultiplexer::Tmux).unwrap()), "你好".as_bytes());
     }
 
     #[test]
     fn tmux_gets_the_plain_sequence_and_a_passthrough_with_doubled_escapes() {
-        let bytes = sequence("a", Between::Tmux).unwrap();
+        let bytes = sequence("a", OuterMultiplexer::Tmux).unwrap();
         assert_eq!(bytes, b"\x1b]52;c;YQ==\x1b\\\x1bPtmux;\x1b\x1b]52;c;YQ==\x1b\x1b\\\x1b\\");
     }
 
     #[test]
     fn gnu_screen_gets_the_sequence_in_short_passthrough_chunks() {
         let text = "x".repeat(2000);
-        let bytes = sequence(&text, Between::Screen).unwrap();
+        let bytes = sequence(&text, OuterMultiplexer::Screen).unwrap();
         let string = String::from_utf8(bytes).unwrap();
         let pieces: Vec<&str> = string.split("\x1b\\").filter(|piece| !piece.is_empty()).collect();
         assert!(pieces.len() > 8 && pieces.iter().all(|piece| piece.starts_with("\x1bP") && piece.len() < 256));
@@ -163,27 +163,30 @@ mod tests {
     #[test]
     fn text_too_long_for_the_terminal_is_saved_to_a_file_that_is_reported() {
         let long = "line of text\n".repeat(10_000);
-        assert!(sequence(&long, Between::Nothing).is_none());
+        assert!(sequence(&long, OuterMultiplexer::Nothing).is_none());
         let clip = Clip::from_text(long);
-        let keep: Keep = Arc::new(|_| Ok("~/kept.txt".to_owned()));
+        let keep: SaveFn = Arc::new(|_| Ok("~/kept.txt".to_owned()));
         let clipboard = Clipboard { keep, ..Clipboard::default() };
-        let words = hand_on(&clip, false, &clipboard);
+        let words = copy_with_program(&clip, false, &clipboard);
         assert!(words.contains("10000 lines") && words.contains("~/kept.txt") && words.contains("74 KB"), "{words}");
         // A short text was not handed over for another reason.
-        let words = hand_on(&Clip::from_text("a".to_owned()), false, &clipboard);
+        let words = copy_with_program(&Clip::from_text("a".to_owned()), false, &clipboard);
         assert!(words.contains("~/kept.txt") && words.contains("line mode") && !words.contains("KB"), "{words}");
         let offer: Offer = Arc::new(|_| Some(Ok("wl-copy".to_owned())));
-        let words = hand_on(&clip, false, &Clipboard { offer, ..clipboard });
+        let words = copy_with_program(&clip, false, &Clipboard { offer, ..clipboard });
         assert!(words.starts_with("copied 10000 lines · wl-copy ("), "{words}");
     }
 
     #[test]
     fn the_copy_message_names_the_method_used() {
         let clip = Clip::from_text("one\ntwo".to_owned());
-        assert_eq!(hand_on(&clip, true, &Clipboard::default()), "copied 2 lines · OSC 52");
+        assert_eq!(copy_with_program(&clip, true, &Clipboard::default()), "copied 2 lines · OSC 52");
         let offer: Offer = Arc::new(|_| Some(Ok("xclip".to_owned())));
         let clipboard = Clipboard { offer, ..Clipboard::default() };
-        assert_eq!(hand_on(&clip, true, &clipboard), "copied 2 lines · xclip, OSC 52");
-        assert_eq!(hand_on(&Clip::from_text("你好".to_owned()), true, &Clipboard::default()), "copied 2 characters · OSC 52");
+        assert_eq!(copy_with_program(&clip, true, &clipboard), "copied 2 lines · xclip, OSC 52");
+        assert_eq!(
+            copy_with_program(&Clip::from_text("你好".to_owned()), true, &Clipboard::default()),
+            "copied 2 characters · OSC 52"
+        );
     }
 }

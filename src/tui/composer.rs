@@ -34,7 +34,7 @@ impl Composer {
     pub(crate) fn new(history: Option<PathBuf>, kept_as: HistoryRedactor, vim: bool) -> Self {
         Self {
             area: TextArea::new(Vec::new()),
-            history: History::new(history).kept_as(kept_as),
+            history: History::new(history).with_redactor(kept_as),
             place: Cell::default(),
             top: Cell::new(0),
             vim: vim.then(Vim::default),
@@ -66,18 +66,18 @@ impl Composer {
         match (vim.key(&mut self.area, key), key.code) {
             (KeyOutcome::Moved, _) => Some(false),
             (KeyOutcome::Changed, _) => {
-                self.history.leave();
+                self.history.adopt_shown();
                 Some(true)
             }
             (KeyOutcome::Nothing, KeyCode::Char('j')) if was == Mode::Normal => Some(self.down()),
             (KeyOutcome::Nothing, KeyCode::Char('k')) if was == Mode::Normal => Some(self.up()),
             (KeyOutcome::Nothing, KeyCode::Char(_)) if was == Mode::Normal && is_letter => {
-                vim.begin_anew();
+                vim.reset();
                 None
             }
             (KeyOutcome::Nothing, _) => {
                 if was == Mode::Insert {
-                    vim.was_typed(key);
+                    vim.record_typed(key);
                 }
                 None
             }
@@ -97,7 +97,7 @@ impl Composer {
         self.area.move_cursor(CursorMove::Bottom);
         self.area.move_cursor(CursorMove::End);
         if let Some(vim) = &mut self.vim {
-            vim.begins_elsewhere();
+            vim.reset_pending();
         }
     }
 
@@ -106,14 +106,14 @@ impl Composer {
         let text = self.text();
         self.set("");
         if let Some(vim) = &mut self.vim {
-            vim.begin_anew();
+            vim.reset();
         }
         let kept = self.history.add(&text);
         (text, kept)
     }
 
     pub(crate) fn insert(&mut self, text: &str) {
-        self.history.leave();
+        self.history.adopt_shown();
         self.area.insert_str(text);
     }
 
@@ -126,7 +126,7 @@ impl Composer {
     /// Replaces the text between `from` and the cursor with a completion, including a closing quote after the cursor; moves the
     /// cursor back by `back` characters.
     pub(crate) fn complete(&mut self, from: usize, words: &str, back: usize) {
-        self.history.leave();
+        self.history.adopt_shown();
         let column = self.area.cursor().1;
         for _ in from..column {
             self.area.delete_char();
@@ -144,7 +144,7 @@ impl Composer {
 
     /// Replaces pasted text if it is still unchanged; returns whether it was. Text typed after the paste stays after the
     /// replacement.
-    pub(crate) fn put_in_place(&mut self, pasted: &str, words: impl FnOnce(&str) -> String) -> bool {
+    pub(crate) fn replace_paste(&mut self, pasted: &str, words: impl FnOnce(&str) -> String) -> bool {
         let text = self.text();
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         let line_start: usize = text.split_inclusive('\n').take(row).map(str::len).sum();
@@ -156,11 +156,11 @@ impl Composer {
         let before = before.strip_suffix('@').unwrap_or(before);
         let behind = cursor - start - pasted.len();
         let to = format!("{before}{words}{}", &after[..behind]);
-        self.history.leave();
+        self.history.adopt_shown();
         self.set(&format!("{to}{}", &after[behind..]));
         let (row, column) =
             to.rsplit_once('\n').map_or((0, to.as_str()), |(above, line)| (above.matches('\n').count() + 1, line));
-        vim::go(&mut self.area, vim::Place { row, column: column.chars().count() });
+        vim::move_cursor(&mut self.area, vim::Place { row, column: column.chars().count() });
         true
     }
 
@@ -170,12 +170,12 @@ impl Composer {
     }
 
     /// Returns the earlier prompts that start with `start`, newest first, without duplicates.
-    pub(crate) fn sent_with(&mut self, start: &str) -> Vec<String> {
-        self.history.with(start)
+    pub(crate) fn prompts_starting_with(&mut self, start: &str) -> Vec<String> {
+        self.history.starting_with(start)
     }
 
     pub(crate) fn new_line(&mut self) {
-        self.history.leave();
+        self.history.adopt_shown();
         self.area.insert_newline();
     }
 
@@ -184,7 +184,7 @@ impl Composer {
     }
 
     /// Removes a `\` before the cursor, which turns Enter into a line break; returns whether there was one.
-    pub(crate) fn takes_backslash(&mut self) -> bool {
+    pub(crate) fn take_backslash(&mut self) -> bool {
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         let ends_in_one = column > 0 && self.area.lines()[row].chars().nth(column - 1) == Some('\\');
         if ends_in_one {
@@ -197,7 +197,7 @@ impl Composer {
     pub(crate) fn key(&mut self, key: KeyEvent) -> bool {
         let changed = self.area.input(key);
         if changed {
-            self.history.leave();
+            self.history.adopt_shown();
         }
         changed
     }
@@ -208,7 +208,7 @@ impl Composer {
             self.area.move_cursor(CursorMove::Up);
             return false;
         }
-        let older = self.history.older(&self.text());
+        let older = self.history.previous(&self.text());
         older.is_some_and(|text| {
             self.set(&text);
             true
@@ -220,15 +220,15 @@ impl Composer {
             self.area.move_cursor(CursorMove::Down);
             return false;
         }
-        self.history.newer().is_some_and(|text| {
+        self.history.following().is_some_and(|text| {
             self.set(&text);
             true
         })
     }
 
     /// Returns the nth newest earlier prompt that contains these words.
-    pub(crate) fn sent_before(&mut self, words: &str, nth: usize) -> Option<String> {
-        self.history.leave();
+    pub(crate) fn find_prompt(&mut self, words: &str, nth: usize) -> Option<String> {
+        self.history.adopt_shown();
         self.history.find(words, nth)
     }
 
@@ -259,7 +259,7 @@ impl Composer {
             }
             at += grapheme.chars().count();
         }
-        vim::go(&mut self.area, vim::Place { row: line, column: at });
+        vim::move_cursor(&mut self.area, vim::Place { row: line, column: at });
     }
 
     /// Draws the draft; returns the cursor position.

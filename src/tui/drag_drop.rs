@@ -7,14 +7,14 @@ const MAX_FILES: usize = 20;
 
 /// Returns the possible interpretations of text as paths, likeliest first; empty if it can only be prose. The caller checks
 /// whether the files exist.
-pub(crate) fn readings(pasted: &str) -> Vec<Vec<String>> {
+pub(crate) fn interpretations(pasted: &str) -> Vec<Vec<String>> {
     let text = pasted.trim();
     if text.is_empty() || text.len() > MAX_BYTES || text.contains(|one: char| one.is_control() && one != '\n' && one != '\r') {
         return Vec::new();
     }
     // Some terminals paste paths with spaces unquoted.
     let lines: Option<Vec<String>> =
-        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| path(bare(line))).collect();
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| path(strip_quotes(line))).collect();
     let words: Option<Vec<String>> = split_words(text).and_then(|words| words.iter().map(|word| path(word)).collect());
     let mut readings: Vec<Vec<String>> = [words, lines].into_iter().flatten().filter(|paths| paths.len() <= MAX_FILES).collect();
     readings.dedup();
@@ -22,7 +22,7 @@ pub(crate) fn readings(pasted: &str) -> Vec<Vec<String>> {
 }
 
 /// Strips quotes around the whole line.
-fn bare(line: &str) -> &str {
+fn strip_quotes(line: &str) -> &str {
     let within = |quote: char| line.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
     within('\'').or_else(|| within('"')).unwrap_or(line)
 }
@@ -70,16 +70,17 @@ fn split_words(text: &str) -> Option<Vec<String>> {
 /// Parses a word as an absolute path; `None` if it is not one.
 fn path(word: &str) -> Option<String> {
     let path = match word.strip_prefix("file:") {
-        Some(address) => of_address(address)?,
+        Some(address) => decode_file_url(address)?,
         None => word.to_owned(),
     };
-    let rest = path.strip_prefix("~/").or_else(|| path.strip_prefix('/')).map(str::to_owned).or_else(|| of_windows(&path))?;
+    let rest =
+        path.strip_prefix("~/").or_else(|| path.strip_prefix('/')).map(str::to_owned).or_else(|| convert_windows_path(&path))?;
     let is_path = !rest.trim_matches('/').is_empty() && !path.contains(|one: char| one.is_control());
-    is_path.then(|| of_windows(&path).unwrap_or(path))
+    is_path.then(|| convert_windows_path(&path).unwrap_or(path))
 }
 
 /// Decodes the rest of a `file:` URL: `///home/me/a%20b`, `//host/home`, `/home`.
-fn of_address(address: &str) -> Option<String> {
+fn decode_file_url(address: &str) -> Option<String> {
     let path = match address.strip_prefix("//") {
         Some(rest) => &rest[rest.find('/')?..],
         None => address,
@@ -102,7 +103,7 @@ fn of_address(address: &str) -> Option<String> {
 }
 
 /// Converts `C:\Users\me` to its path inside WSL.
-fn of_windows(path: &str) -> Option<String> {
+fn convert_windows_path(path: &str) -> Option<String> {
     let mut letters = path.chars();
     let drive = letters.next().filter(char::is_ascii_alphabetic)?;
     (letters.next() == Some(':') && letters.next() == Some('\\'))
@@ -127,7 +128,7 @@ mod tests {
             "file:/home/me/my%20notes.md\n",
             "/home/me/'my notes'.md",
         ] {
-            assert!(readings(pasted).contains(&vec![plain.to_owned()]), "{pasted}: {:?}", readings(pasted));
+            assert!(interpretations(pasted).contains(&vec![plain.to_owned()]), "{pasted}: {:?}", interpretations(pasted));
         }
         for (pasted, expected) in [
             ("'/a b' '/c'", vec!["/a b", "/c"]),
@@ -139,7 +140,7 @@ mod tests {
             ("~/a", vec!["~/a"]),
         ] {
             let expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
-            assert!(readings(pasted).contains(&expected), "{pasted}: {:?}", readings(pasted));
+            assert!(interpretations(pasted).contains(&expected), "{pasted}: {:?}", interpretations(pasted));
         }
     }
 
@@ -160,16 +161,16 @@ mod tests {
             "~",
             "\u{1b}/a",
         ] {
-            assert_eq!(readings(pasted), Vec::<Vec<String>>::new(), "{pasted:?}");
+            assert_eq!(interpretations(pasted), Vec::<Vec<String>>::new(), "{pasted:?}");
         }
-        assert_eq!(readings(&"/a ".repeat(21)).len(), 1, "as one path with blanks, and never as many files");
-        assert!(readings(&format!("/{}", "x".repeat(20_000))).is_empty());
+        assert_eq!(interpretations(&"/a ".repeat(21)).len(), 1, "as one path with blanks, and never as many files");
+        assert!(interpretations(&format!("/{}", "x".repeat(20_000))).is_empty());
     }
 
     proptest::proptest! {
         #[test]
         fn paths_parsed_from_any_pasted_text_are_absolute(text in "[/a 'b\"\\\\%0é\nfile:~C]{0,60}") {
-            for paths in readings(&text) {
+            for paths in interpretations(&text) {
                 proptest::prop_assert!(!paths.is_empty() && paths.iter().all(|path| path.starts_with(['/', '~'])));
             }
         }

@@ -14,7 +14,7 @@ use std::path::Path;
 /// Number of rows of the heading.
 const HEAD_ROWS: u16 = 2;
 /// Minimum number of rows of the explanation.
-const LEAST_ROWS: u16 = 2;
+const MIN_ROWS: u16 = 2;
 
 pub(crate) struct FindingView {
     finding: Finding,
@@ -46,8 +46,8 @@ impl FindingView {
     }
 
     /// Returns the location of the finding on one line.
-    pub(crate) fn place(&self) -> String {
-        text::reveal_line(&self.finding.place())
+    pub(crate) fn location(&self) -> String {
+        text::reveal_line(&self.finding.location())
     }
 
     pub(crate) fn scroll_by(&mut self, rows: isize) {
@@ -61,7 +61,7 @@ impl FindingView {
 
     pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {
         let inner = Rect { x: area.x + GUTTER, width: area.width.saturating_sub(GUTTER), ..area };
-        let most = (area.height / 2).saturating_sub(HEAD_ROWS).max(LEAST_ROWS);
+        let most = (area.height / 2).saturating_sub(HEAD_ROWS).max(MIN_ROWS);
         let mut rows = self.head(inner.width, theme, glyphs);
         rows.extend(self.explanation(inner.width, most.into(), theme));
         for (row, y) in rows.iter().zip(area.y..area.bottom()) {
@@ -86,7 +86,7 @@ impl FindingView {
             Span::styled(severity.as_str(), theme.style(token(*severity))),
             Span::styled(text::truncate(&rest, room).into_owned(), theme.style(Token::Muted)),
         ]);
-        let place = text::truncate_middle(&self.place(), width.into()).into_owned();
+        let place = text::truncate_middle(&self.location(), width.into()).into_owned();
         vec![first, Line::styled(place, theme.style(Token::Heading))]
     }
 
@@ -121,7 +121,7 @@ impl FindingView {
         }
         if let Some(row) = place.and_then(|place| place.checked_sub(first)).filter(|row| *row < room) {
             let y = area.y + row as u16;
-            buffer.set_stringn(area.x - GUTTER, y, glyphs.user, GUTTER.into(), theme.sign(Token::Accent));
+            buffer.set_stringn(area.x - GUTTER, y, glyphs.user, GUTTER.into(), theme.symbol(Token::Accent));
         }
         if first < last && room > 0 {
             buffer.set_stringn(area.x - GUTTER, area.bottom() - 1, glyphs.down, 1, theme.style(Token::Warn));

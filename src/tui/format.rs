@@ -18,7 +18,7 @@ pub(crate) fn dollars(amount: f64) -> String {
 }
 
 /// Formats an amount; an estimate is marked: `~$0.42`.
-pub(crate) fn about(amount: f64, is_estimated: bool) -> String {
+pub(crate) fn format_estimate(amount: f64, is_estimated: bool) -> String {
     let about = if is_estimated { "~" } else { "" };
     format!("{about}{}", dollars(amount))
 }
@@ -32,22 +32,22 @@ pub(crate) fn seconds(count: u64) -> String {
 pub(crate) fn amount(unit: BudgetUnit, amount: f64) -> String {
     match unit {
         BudgetUnit::CostUsd => dollars(amount),
-        BudgetUnit::Tokens => format!("{} tokens", tokens(whole(amount))),
-        BudgetUnit::Steps => format!("{} steps", whole(amount)),
+        BudgetUnit::Tokens => format!("{} tokens", tokens(round_to_integer(amount))),
+        BudgetUnit::Steps => format!("{} steps", round_to_integer(amount)),
     }
 }
 
 /// Formats token usage: `12.1k tokens in, 640 out`.
-pub(crate) fn used(usage: &Usage) -> String {
+pub(crate) fn format_usage(usage: &Usage) -> String {
     format!("{} tokens in, {} out", tokens(usage.input_tokens), tokens(usage.output_tokens))
 }
 
-fn whole(amount: f64) -> u64 {
+fn round_to_integer(amount: f64) -> u64 {
     amount.max(0.0).round() as u64
 }
 
 /// Returns a count with its noun in the singular or plural.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn format_count(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 

@@ -27,17 +27,17 @@ impl FrameTimer {
     }
 
     /// Records a key press, which makes the next frame due sooner.
-    pub(crate) fn typed(&mut self) {
+    pub(crate) fn on_key(&mut self) {
         self.has_keys = true;
     }
 
     /// Records that the model was updated with the current time.
-    pub(crate) fn model_updated(&mut self, at: Instant) {
+    pub(crate) fn on_model_update(&mut self, at: Instant) {
         self.told = self.since_start(at);
     }
 
     /// Records a frame; it shows the model as of the start of drawing.
-    pub(crate) fn drawn(&mut self, begun: Instant) {
+    pub(crate) fn on_frame(&mut self, begun: Instant) {
         self.last_frame = Some(begun);
         self.told = self.told.max(self.since_start(begun));
         self.has_keys = false;
@@ -79,10 +79,10 @@ mod tests {
     fn a_deadline_that_passes_while_drawing_wakes_immediately() {
         let began = Instant::now();
         let mut pace = FrameTimer::new(began);
-        pace.drawn(began + ms(499));
+        pace.on_frame(began + ms(499));
         let after = began + ms(540);
         assert_eq!(pace.wake_at(after, false, choices), Some(began + ms(500)), "it is in the past: it wakes at once");
-        pace.model_updated(after);
+        pace.on_model_update(after);
         assert_eq!(pace.wake_at(after, false, choices), None, "told once, it wakes nobody again");
     }
 
@@ -90,7 +90,7 @@ mod tests {
     fn a_deadline_already_drawn_causes_no_wakeup() {
         let began = Instant::now();
         let mut pace = FrameTimer::new(began);
-        pace.drawn(began + ms(500));
+        pace.on_frame(began + ms(500));
         assert_eq!(pace.wake_at(began + ms(510), false, choices), None);
     }
 
@@ -98,8 +98,8 @@ mod tests {
     fn a_frame_started_earlier_does_not_move_the_model_time_back() {
         let began = Instant::now();
         let mut pace = FrameTimer::new(began);
-        pace.model_updated(began + ms(600));
-        pace.drawn(began + ms(400));
+        pace.on_model_update(began + ms(600));
+        pace.on_frame(began + ms(400));
         assert_eq!(pace.wake_at(began + ms(610), false, choices), None);
     }
 
@@ -108,12 +108,12 @@ mod tests {
         let began = Instant::now();
         let mut pace = FrameTimer::new(began);
         assert!(pace.is_frame_due(began), "the first frame waits for nothing");
-        pace.drawn(began);
+        pace.on_frame(began);
         assert_eq!(pace.wake_at(began + ms(1), true, |_| None), Some(began + STREAM_FRAME));
-        pace.typed();
+        pace.on_key();
         assert_eq!(pace.wake_at(began + ms(1), true, |_| None), Some(began + KEY_FRAME));
         assert!(!pace.is_frame_due(began + ms(3)) && pace.is_frame_due(began + ms(4)));
-        pace.drawn(began + ms(4));
+        pace.on_frame(began + ms(4));
         assert!(!pace.is_frame_due(began + ms(36)) && pace.is_frame_due(began + ms(37)));
     }
 
@@ -121,7 +121,7 @@ mod tests {
     fn there_is_no_wakeup_without_changes_or_deadlines() {
         let began = Instant::now();
         let mut pace = FrameTimer::new(began);
-        pace.drawn(began);
+        pace.on_frame(began);
         assert_eq!(pace.wake_at(began + ms(1), false, |_| None), None);
     }
 }

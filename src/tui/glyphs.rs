@@ -76,7 +76,7 @@ pub(crate) struct Glyphs {
 
 impl Glyphs {
     /// Returns the progress symbol after this many confirmation steps.
-    pub(crate) fn filling(&self, step: u64) -> &'static str {
+    pub(crate) fn progress_symbol(&self, step: u64) -> &'static str {
         self.filling[usize::try_from(step).unwrap_or(usize::MAX).min(self.filling.len() - 1)]
     }
 }

@@ -28,7 +28,7 @@ impl Help {
     }
 
     /// Changes the search words and scrolls to the first row.
-    pub(crate) fn look_for(&mut self, change: impl FnOnce(&mut String)) {
+    pub(crate) fn search(&mut self, change: impl FnOnce(&mut String)) {
         change(&mut self.words);
         self.top = 0;
     }
@@ -108,7 +108,7 @@ pub(crate) fn sheet(keymap: &Keymap) -> Vec<Section> {
 }
 
 /// Returns the keys of a part of the screen.
-pub(crate) fn keys_of(keymap: &Keymap, focus: Focus) -> Section {
+pub(crate) fn keys_section(keymap: &Keymap, focus: Focus) -> Section {
     let rows = keymap.rows().iter().filter(|row| row.focus == focus);
     Section { head: head(focus), entries: rows.map(|row| (row.keys.clone(), row.does.clone())).collect() }
 }
@@ -116,7 +116,7 @@ pub(crate) fn keys_of(keymap: &Keymap, focus: Focus) -> Section {
 /// Returns the sections, current ones first, with the entries that match all words in their row or heading.
 pub(crate) fn sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place: &str, words: &str) -> Vec<Section> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-    let keys = |focus: Focus| keys_of(keymap, focus);
+    let keys = |focus: Focus| keys_section(keymap, focus);
     let all = commands.iter().map(|(name, does)| ((*name).to_owned(), (*does).to_owned()));
     let own = vec![("keymap.toml".to_owned(), format!("{place}; see /keys and docs/SCREEN.md. Changes apply at once"))];
     let mut sections: Vec<Section> = about.layers().iter().map(|focus| keys(*focus)).collect();

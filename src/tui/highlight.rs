@@ -23,22 +23,22 @@ type Run = (u16, Option<Syntax>);
 /// Block of source code, highlighted from its first line up to the last requested one.
 ///
 /// The owner requests lines and gets the colours when they are ready; until then, lines are plain.
-pub(crate) struct Track {
-    shared: Arc<Shared>,
+pub(crate) struct HighlightedBlock {
+    shared: Arc<SharedLines>,
     /// Number of lines already requested.
     asked: usize,
 }
 
-struct Shared {
+struct SharedLines {
     language: String,
     lines: Mutex<Vec<Box<[Run]>>>,
     parser: Mutex<Option<worker::Parser>>,
 }
 
-impl Track {
+impl HighlightedBlock {
     /// Creates a track; `language` is the info string of a code fence (`rust`, `py`), a file name or its extension.
     pub(crate) fn new(language: &str) -> Self {
-        let shared = Shared { language: language.to_owned(), lines: Mutex::default(), parser: Mutex::default() };
+        let shared = SharedLines { language: language.to_owned(), lines: Mutex::default(), parser: Mutex::default() };
         Self { shared: Arc::new(shared), asked: 0 }
     }
 
@@ -59,13 +59,13 @@ impl Track {
     }
 
     /// Returns the number of highlighted lines.
-    pub(crate) fn coloured(&self) -> usize {
-        locked(&self.shared.lines).len()
+    pub(crate) fn highlighted_lines(&self) -> usize {
+        lock_ignoring_poison(&self.shared.lines).len()
     }
 
     /// Returns one line with colours, or plain if they are not known yet.
     pub(crate) fn ink(&self, index: usize, line: &str, ground: Token) -> StyledText {
-        let lines = locked(&self.shared.lines);
+        let lines = lock_ignoring_poison(&self.shared.lines);
         let mut inked = StyledText::default();
         let mut at = 0;
         for (end, syntax) in lines.get(index).map(Box::as_ref).unwrap_or_default() {
@@ -80,12 +80,12 @@ impl Track {
 }
 
 /// Locks a mutex even after a panic, because the data is only colours.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
-pub(crate) use worker::settle;
+pub(crate) use worker::wait_until_idle;
 
 #[cfg(test)]
 mod tests;

@@ -37,7 +37,7 @@ impl History {
     }
 
     /// Sets the function that redacts prompts before they are saved.
-    pub(crate) fn kept_as(self, kept_as: HistoryRedactor) -> Self {
+    pub(crate) fn with_redactor(self, kept_as: HistoryRedactor) -> Self {
         Self { kept_as: Some(kept_as), ..self }
     }
 
@@ -63,7 +63,7 @@ impl History {
     }
 
     /// Returns the entry before the shown one and remembers `draft`.
-    pub(crate) fn older(&mut self, draft: &str) -> Option<String> {
+    pub(crate) fn previous(&mut self, draft: &str) -> Option<String> {
         let next = self.browsing.as_ref().map_or(0, |(at, _)| at + 1);
         let found = self.nth_newest(next)?;
         let draft = self.browsing.take().map_or_else(|| draft.to_owned(), |(_, draft)| draft);
@@ -72,7 +72,7 @@ impl History {
     }
 
     /// Returns the entry after the shown one, and finally the draft.
-    pub(crate) fn newer(&mut self) -> Option<String> {
+    pub(crate) fn following(&mut self) -> Option<String> {
         let (at, draft) = self.browsing.take()?;
         if at == 0 {
             return Some(draft);
@@ -83,7 +83,7 @@ impl History {
     }
 
     /// Turns the shown entry into a draft because it was edited.
-    pub(crate) fn leave(&mut self) {
+    pub(crate) fn adopt_shown(&mut self) {
         self.browsing = None;
     }
 
@@ -92,7 +92,7 @@ impl History {
     }
 
     /// Returns the entries that begin with this text, newest first and without duplicates.
-    pub(crate) fn with(&mut self, start: &str) -> Vec<String> {
+    pub(crate) fn starting_with(&mut self, start: &str) -> Vec<String> {
         let mut seen = HashSet::new();
         let entries = self.entries().iter().rev().filter(|entry| entry.starts_with(start));
         entries.filter(|entry| seen.insert(entry.as_str())).cloned().collect()

@@ -10,7 +10,7 @@ use super::interface::{Editor, ExitReason, Start, StartupQuestion, TuiHandles, T
 use super::model::{EditFile, Effect, Model};
 use super::status;
 use super::terminal::{self, RawModeGuard, TerminalMode, TerminalWriter};
-use super::update::{Msg, begin, update};
+use super::update::{Msg, initial_effects, update};
 use super::view;
 use crate::protocol::{Query, SessionCommand};
 use crate::text;
@@ -42,7 +42,7 @@ pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let Host { model, modes, reader, inputs, .. } = host;
     drop(reader);
     drop(modes);
-    let typed = format!("{}{}", model.unkept(), unread(inputs));
+    let typed = format!("{}{}", model.unkept(), unread_text(inputs));
     let resume_hint = model.info.session.as_ref().map(|id| format!("aye --resume {id}"));
     let mode = model.info.model_access.as_ref().map(|_| model.info.header.mode);
     let (session, name) = (model.info.session, model.info.header.model);
@@ -51,7 +51,7 @@ pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
 }
 
 /// Returns the text in unprocessed input.
-fn unread(mut inputs: mpsc::UnboundedReceiver<(Instant, Input)>) -> String {
+fn unread_text(mut inputs: mpsc::UnboundedReceiver<(Instant, Input)>) -> String {
     let mut words = String::new();
     while let Ok((_, input)) = inputs.try_recv() {
         match input {
@@ -152,7 +152,7 @@ impl Host {
 
     async fn run(&mut self) -> io::Result<ExitReason> {
         self.query_terminal()?;
-        let effects = begin(&mut self.model);
+        let effects = initial_effects(&mut self.model);
         self.perform(effects).await?;
         self.frame(Instant::now())?;
         self.mouse(self.model.screen.pointer.is_captured)?;
@@ -168,7 +168,7 @@ impl Host {
                     (at, vec![Msg::Resize(size)])
                 }
                 HostEvent::Input(at, input) => {
-                    self.pace.typed();
+                    self.pace.on_key();
                     (at, vec![Msg::Input(input)])
                 }
                 HostEvent::Events => {
@@ -192,7 +192,7 @@ impl Host {
                 HostEvent::SessionGone => (Instant::now(), vec![Msg::SessionGone]),
                 HostEvent::Time => {
                     let now = Instant::now();
-                    self.pace.model_updated(now);
+                    self.pace.on_model_update(now);
                     (now, vec![Msg::Time])
                 }
                 HostEvent::Colours => {
@@ -227,7 +227,7 @@ impl Host {
     /// Reads pending terminal replies, which a shell would otherwise take as input.
     async fn drain_replies(&mut self) {
         let is_over = self.asked.is_none_or(|asked| asked.elapsed() > ANSWERED_BY);
-        if is_over || self.model.screen.terminal.has_answered || !terminal::is_ours() {
+        if is_over || self.model.screen.terminal.has_answered || !terminal::owns_terminal() {
             return;
         }
         let last = async {
@@ -256,7 +256,7 @@ impl Host {
                 let (at, input) = some.unwrap_or_else(|| (Instant::now(), Input::Closed));
                 HostEvent::Input(at, input)
             }
-            () = terminal::panicked() => HostEvent::Panicked,
+            () = terminal::wait_for_panic_restore() => HostEvent::Panicked,
             _ = self.signals.interrupt.recv() => HostEvent::Signal(nix::libc::SIGINT),
             _ = self.signals.terminate.recv() => HostEvent::Signal(nix::libc::SIGTERM),
             _ = self.signals.hang_up.recv() => HostEvent::Signal(nix::libc::SIGHUP),
@@ -314,7 +314,7 @@ impl Host {
     }
 
     fn frame(&mut self, now: Instant) -> io::Result<()> {
-        if !terminal::is_ours() {
+        if !terminal::owns_terminal() {
             return Err(io::Error::other("aye panicked and released the terminal; the session is saved up to that point"));
         }
         let at = self.pace.since_start(now);
@@ -329,7 +329,7 @@ impl Host {
             self.title = title;
         }
         self.model.screen.dirty = false;
-        self.pace.drawn(now);
+        self.pace.on_frame(now);
         Ok(())
     }
 
@@ -361,7 +361,7 @@ impl Host {
         let left = tokio::task::spawn_blocking(editor).await;
         let (reader, inputs) = Reader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
         self.reader = Some(reader);
-        let typed = unread(std::mem::replace(&mut self.inputs, inputs));
+        let typed = unread_text(std::mem::replace(&mut self.inputs, inputs));
         // Ignore a ctrl+c that was meant for the editor.
         self.signals.interrupt = signal(SignalKind::interrupt())?;
         self.resume_terminal()?;
@@ -390,7 +390,7 @@ impl Host {
         }
         let (told, is_told) = (self.told.0.clone(), sequence.is_some());
         tokio::task::spawn_blocking(move || {
-            let _ = told.send(Msg::Done(clipboard::hand_on(&clip, is_told, &clipboard)));
+            let _ = told.send(Msg::Done(clipboard::copy_with_program(&clip, is_told, &clipboard)));
         });
         Ok(())
     }
@@ -401,7 +401,7 @@ impl Host {
 
     /// Restores the terminal and remembers the active modes.
     fn release_terminal(&mut self) {
-        self.pushed.extend(terminal::pushed().filter(|what| what.is_of_terminal()));
+        self.pushed.extend(terminal::enabled_modes().filter(|what| what.is_of_terminal()));
         self.modes = None;
     }
 

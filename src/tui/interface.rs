@@ -120,7 +120,7 @@ impl Options {
 #[cfg(any(test, feature = "fuzzing"))]
 impl Options {
     /// Returns default options that save nothing.
-    pub(crate) fn usual() -> Self {
+    pub(crate) fn default_options() -> Self {
         Self {
             theme: ThemeChoice::Auto,
             ground: Background::Dark,
@@ -165,7 +165,7 @@ pub(crate) enum Background {
 
 impl Background {
     /// Parses `COLORFGBG`, such as `15;0` or `0;default;15`; the last value is the background.
-    pub(crate) fn of_variable(value: &str) -> Self {
+    pub(crate) fn from_colorfgbg(value: &str) -> Self {
         match value.rsplit(';').next().and_then(|last| last.trim().parse::<u8>().ok()) {
             Some(7 | 9..=15) => Self::Light,
             Some(_) | None => Self::Dark,

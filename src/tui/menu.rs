@@ -86,22 +86,22 @@ impl Menu {
     }
 
     /// Returns the highlighted row.
-    pub(crate) fn at(&self) -> Option<&Item> {
+    pub(crate) fn highlighted(&self) -> Option<&Item> {
         self.items().get(self.at)
     }
 
     /// Returns the highlighted row if it was on the screen long enough to be an intended choice.
-    pub(crate) fn seen(&self, now: u64) -> Option<&Item> {
+    pub(crate) fn highlighted_if_seen(&self, now: u64) -> Option<&Item> {
         let (text, since) = self.drawn.as_ref()?;
-        self.at().filter(|item| item.text == *text && now.saturating_sub(*since) >= SEEN_MS)
+        self.highlighted().filter(|item| item.text == *text && now.saturating_sub(*since) >= SEEN_MS)
     }
 
-    pub(crate) fn moved(&self) -> bool {
+    pub(crate) fn is_moved(&self) -> bool {
         self.moved
     }
 
     /// Records the text at the cursor; completions follow with `set`.
-    pub(crate) fn typed(&mut self, typing: Option<Typing>) {
+    pub(crate) fn set_typing(&mut self, typing: Option<Typing>) {
         let same_word = match (&self.typing, &typing) {
             (Some(Typing::Command(_)), Some(Typing::Command(_))) => true,
             (Some(Typing::File { start: before, .. }), Some(Typing::File { start, .. })) => before == start,
@@ -147,12 +147,12 @@ impl Menu {
     }
 
     /// Chooses the first row when the running search returns, unless something else is typed first.
-    pub(crate) fn complete_when_found(&mut self) {
+    pub(crate) fn complete_on_results(&mut self) {
         self.completes_when_found = true;
     }
 
     /// Returns whether Tab waited for the results that just arrived, and clears that state.
-    pub(crate) fn takes_what_was_found(&mut self) -> bool {
+    pub(crate) fn take_pending_completion(&mut self) -> bool {
         std::mem::take(&mut self.completes_when_found)
     }
 
@@ -174,7 +174,7 @@ impl Menu {
         self.top..self.top + rows
     }
 
-    pub(crate) fn place(&self) -> usize {
+    pub(crate) fn selected_index(&self) -> usize {
         self.at
     }
 
@@ -193,9 +193,9 @@ impl Menu {
     }
 
     /// Records that the highlighted row is on the screen.
-    pub(crate) fn note_drawn(&mut self, rows: (u16, u16), now: u64) {
+    pub(crate) fn on_drawn(&mut self, rows: (u16, u16), now: u64) {
         self.shown = Some(rows);
-        let text = self.at().map(|item| item.text.clone());
+        let text = self.highlighted().map(|item| item.text.clone());
         match (&self.drawn, text) {
             (_, None) => self.drawn = None,
             (Some((before, _)), Some(text)) if *before == text => {}
@@ -204,7 +204,7 @@ impl Menu {
     }
 
     /// Records that the menu is not on the screen.
-    pub(crate) fn note_hidden(&mut self) {
+    pub(crate) fn on_hidden(&mut self) {
         self.drawn = None;
         self.shown = None;
     }
@@ -255,7 +255,7 @@ pub(crate) fn is_symbol(words: &str, quoted: bool) -> bool {
 /// Returns the reference to a range of lines, as written in a prompt.
 pub(crate) fn lines(path: &str, first: u32, last: u32) -> Option<String> {
     let range = if first == last { first.to_string() } else { format!("{first}-{last}") };
-    named(path).map(|name| format!("{name}:{range}"))
+    path_reference(path).map(|name| format!("{name}:{range}"))
 }
 
 fn is_range(text: &str) -> bool {
@@ -263,7 +263,7 @@ fn is_range(text: &str) -> bool {
 }
 
 /// Returns the reference to a path, as written in a prompt, or `None` if it cannot be written.
-pub(crate) fn named(path: &str) -> Option<String> {
+pub(crate) fn path_reference(path: &str) -> Option<String> {
     let plain = !path.contains(|one: char| one.is_whitespace() || "\"'`<>()[]{}|,;#".contains(one))
         && !path.ends_with(['.', ':', '!', '?'])
         && !path.rsplit_once(':').is_some_and(|(_, range)| is_range(range));
@@ -321,7 +321,7 @@ mod tests {
             ("what?", Some("@\"what?\"")),
             ("a\"b", None),
         ] {
-            assert_eq!(named(path).as_deref(), expected, "{path}");
+            assert_eq!(path_reference(path).as_deref(), expected, "{path}");
         }
     }
 
@@ -335,24 +335,24 @@ mod tests {
             then: EnterAction::Run,
         };
         let mut menu = Menu::default();
-        menu.typed(Some(Typing::Command("/mo".to_owned())));
+        menu.set_typing(Some(Typing::Command("/mo".to_owned())));
         menu.set(vec![item("/mode"), item("/model")]);
-        assert!(menu.is_open() && menu.seen(1000).is_none());
-        menu.note_drawn((0, 2), 1000);
-        assert!(menu.seen(1010).is_none());
-        assert_eq!(menu.seen(1100), Some(&item("/mode")));
+        assert!(menu.is_open() && menu.highlighted_if_seen(1000).is_none());
+        menu.on_drawn((0, 2), 1000);
+        assert!(menu.highlighted_if_seen(1010).is_none());
+        assert_eq!(menu.highlighted_if_seen(1100), Some(&item("/mode")));
         menu.step(true);
-        assert!(menu.seen(1200).is_none());
-        menu.note_drawn((0, 1), 1200);
-        menu.typed(Some(Typing::Command("/mod".to_owned())));
+        assert!(menu.highlighted_if_seen(1200).is_none());
+        menu.on_drawn((0, 1), 1200);
+        menu.set_typing(Some(Typing::Command("/mod".to_owned())));
         menu.set(vec![item("/mode"), item("/model")]);
-        assert!(menu.seen(9000).is_none(), "another word has another list");
+        assert!(menu.highlighted_if_seen(9000).is_none(), "another word has another list");
         menu.close();
         assert!(!menu.is_open());
-        menu.typed(Some(Typing::Command("/mode".to_owned())));
+        menu.set_typing(Some(Typing::Command("/mode".to_owned())));
         assert!(!menu.is_open(), "it stays closed while the word goes on");
-        menu.typed(None);
-        menu.typed(Some(Typing::Command("/".to_owned())));
+        menu.set_typing(None);
+        menu.set_typing(Some(Typing::Command("/".to_owned())));
         assert!(menu.is_open());
     }
 }

@@ -65,13 +65,13 @@ mod view;
 mod vim;
 mod worktree;
 
-pub(crate) use clipboard::{Between, Clipboard};
+pub(crate) use clipboard::{Clipboard, OuterMultiplexer};
 pub(crate) use format::tokens;
 pub(crate) use highlight::on_let_go;
 pub(crate) use history::HistoryRedactor;
 pub(crate) use host::run;
 #[cfg(feature = "fuzzing")]
-pub use input::inputs_in;
+pub use input::decode_inputs;
 pub(crate) use interface::{
     Background, Editor, EditorTarget, ExitReason, Header, KeyFile, LockAnswer, LockQuestion, ModelAccess, Notices, OpenInEditor,
     Options, ProjectFile, SessionTarget, Start, StartupQuestion, ThemeChoice, TrustAnswer, TrustQuestion, TuiHandles, TuiOutcome,
@@ -80,6 +80,6 @@ pub(crate) use keymap::problems as key_problems;
 pub(crate) use onboarding::provider_of_key;
 pub(crate) use plain::run as run_plain;
 pub(crate) use slash::{COMMANDS, is_built_in as is_built_in_command};
-pub(crate) use terminal::{Emulator, columns, give_back_at_once, spare_contained};
+pub(crate) use terminal::{Emulator, columns, restore_from_signal, set_contained_check};
 pub(crate) use theme::Colours;
 pub(crate) use typeahead_guard::GuardTiming;

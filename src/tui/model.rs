@@ -100,7 +100,7 @@ pub(crate) struct Model {
     pub reviews: Reviews,
     /// Whether the UI runs in line mode, without the keys of the full screen.
     pub in_lines: bool,
-    pub keys: Keys,
+    pub keys: KeyboardState,
     /// File to open in an editor.
     pub to_edit: Option<EditFile>,
     /// Time at which the draft is saved, in milliseconds.
@@ -116,7 +116,7 @@ pub(crate) struct Model {
 
 /// State of the keyboard.
 #[derive(Debug, Default)]
-pub(crate) struct Keys {
+pub(crate) struct KeyboardState {
     /// Time of the last key or paste that did not go to a dialog.
     pub last_key: Option<u64>,
     /// Time of the last such key or paste that was text.
@@ -143,9 +143,9 @@ pub(crate) struct Keys {
     pub kitty: bool,
 }
 
-impl Keys {
+impl KeyboardState {
     /// Records an answer: the last key was not text, and the next dialog takes the focus at once.
-    pub(crate) fn answer_given(&mut self, now: u64) {
+    pub(crate) fn on_answer(&mut self, now: u64) {
         self.answered = Some(now);
         self.last_text = None;
     }
@@ -163,7 +163,7 @@ impl Model {
             key_problems,
             composer: Composer::new(options.history.clone(), options.kept_as.clone(), options.vim),
             transcript: Transcript::default(),
-            dialogs: DialogStack::paced(options.pace),
+            dialogs: DialogStack::with_timing(options.pace),
             task: Task::default(),
             servers: Servers::default(),
             agents: Agents::default(),
@@ -173,7 +173,7 @@ impl Model {
             rewind: Rewind::default(),
             reviews: Reviews::default(),
             in_lines: false,
-            keys: Keys::default(),
+            keys: KeyboardState::default(),
             to_edit: None,
             save_draft_at: None,
             info: SessionInfo::default(),
@@ -221,7 +221,7 @@ impl Model {
     }
 
     /// Returns whether the task is waiting for the user, so its timer is paused.
-    pub(crate) fn waits_for_person(&self) -> bool {
+    pub(crate) fn is_waiting_for_user(&self) -> bool {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.dialogs.approvals() > 0,
             Activity::Idle
@@ -252,7 +252,7 @@ impl Model {
     /// Shows a notice for some seconds.
     pub(crate) fn show_toast(&mut self, words: impl Into<String>, now: u64) {
         let words = words.into();
-        let named = self.keymap.sentence(Focus::Composer, &words).into_owned();
+        let named = self.keymap.translate_keys(Focus::Composer, &words).into_owned();
         self.toast = Some((named, now + TOAST_MS));
         self.screen.dirty = true;
     }
@@ -311,7 +311,7 @@ impl Model {
     /// Returns the transcript and the context for drawing its rows.
     pub(crate) fn transcript_look(&mut self, now: u64) -> (&mut Transcript, RenderContext<'_>) {
         let whole_rows = self.options.reduce_motion;
-        let unfolds = self.keymap.called(Focus::Composer, "ctrl+o");
+        let unfolds = self.keymap.current_name(Focus::Composer, "ctrl+o");
         let look = RenderContext {
             unfolds,
             whole_rows,
@@ -325,7 +325,7 @@ impl Model {
     pub(crate) fn deadline(&self, now: u64) -> Option<u64> {
         let guard = self.dialogs.deadline(now);
         let said = self.toast.as_ref().map(|(_, until)| *until);
-        let elapsed = (self.is_running() && !self.waits_for_person()).then(|| self.next_second(now)).flatten();
+        let elapsed = (self.is_running() && !self.is_waiting_for_user()).then(|| self.next_second(now)).flatten();
         let focus = (self.dialogs.waits_for_idle() && self.has_room_for_question())
             .then(|| self.keys.last_key.map_or(now, |at| at + typeahead_guard::IDLE_MS));
         let saving = self.keys.saving_at.map(|(_, at)| at);

@@ -3,7 +3,7 @@
 use super::format::{dollars, tokens};
 use super::onboarding::provider_of_key;
 use super::picker::{Column, Picker, PickerResult, Row};
-use crate::protocol::{Effort, KeyText, ListedModel, ModelFacts};
+use crate::protocol::{Effort, ListedModel, ModelFacts, SecretString};
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -34,7 +34,7 @@ pub(crate) struct ModelPicker {
 struct Key {
     /// Model for which the key is entered.
     name: String,
-    typed: KeyText,
+    typed: SecretString,
 }
 
 /// Maximum length of a key, in bytes; longer text is probably a file pasted by mistake.
@@ -50,7 +50,7 @@ pub(crate) enum Choice {
     /// An API key for the provider of this model, which is then selected.
     Key {
         name: String,
-        key: KeyText,
+        key: SecretString,
     },
     Model {
         name: String,
@@ -77,7 +77,7 @@ impl ModelPicker {
     }
 
     /// Merges a list: known models are updated, new ones are added at the end.
-    pub(crate) fn listed(&mut self, models: Vec<ListedModel>, notices: &[String]) {
+    pub(crate) fn add_models(&mut self, models: Vec<ListedModel>, notices: &[String]) {
         let first = self.listed.is_empty();
         self.due = self.due.saturating_sub(1);
         for model in models {
@@ -111,7 +111,7 @@ impl ModelPicker {
             _ => 0,
         };
         if turn != 0 {
-            if self.at().is_some_and(|model| model.facts.reasoning) {
+            if self.highlighted().is_some_and(|model| model.facts.reasoning) {
                 self.turn_effort(turn);
             }
             return Choice::Nothing;
@@ -125,7 +125,7 @@ impl ModelPicker {
             PickerResult::Refused(why) => self.ask_for_key(why),
             PickerResult::Other => Choice::Other,
             PickerResult::Chosen(name) => {
-                let takes = self.at().is_some_and(|model| model.facts.reasoning);
+                let takes = self.highlighted().is_some_and(|model| model.facts.reasoning);
                 Choice::Model { name, effort: self.effort.filter(|_| takes && self.effort != self.before) }
             }
         }
@@ -141,7 +141,7 @@ impl ModelPicker {
                 return;
             };
             self.picker.highlight(&name);
-            self.ask_for_key_of(&name);
+            self.ask_for_model_key(&name);
         }
         match &mut self.key {
             Some(key) => {
@@ -157,26 +157,26 @@ impl ModelPicker {
     fn model_for(&self, key: &str) -> Option<String> {
         let provider = provider_of_key(key)?;
         let is_of = |model: &&ListedModel| model.facts.name.split('/').next() == Some(provider);
-        self.at().filter(is_of).or_else(|| self.listed.iter().find(is_of)).map(|model| model.facts.name.clone())
+        self.highlighted().filter(is_of).or_else(|| self.listed.iter().find(is_of)).map(|model| model.facts.name.clone())
     }
 
     /// Asks for the API key of this model, listed or not.
-    pub(crate) fn ask_for_key_of(&mut self, name: &str) {
-        self.key = Some(Key { name: name.to_owned(), typed: KeyText::default() });
+    pub(crate) fn ask_for_model_key(&mut self, name: &str) {
+        self.key = Some(Key { name: name.to_owned(), typed: SecretString::default() });
         self.show_key();
     }
 
     /// Returns whether an API key is being typed.
-    pub(crate) fn takes_key(&self) -> bool {
+    pub(crate) fn is_typing_key(&self) -> bool {
         self.key.is_some()
     }
 
     /// Asks for an API key if the highlighted model needs nothing else; does nothing otherwise.
     fn ask_for_key(&mut self, why: String) -> Choice {
-        let Some(name) = self.at().filter(|model| model.key_of.is_some()).map(|model| model.facts.name.clone()) else {
+        let Some(name) = self.highlighted().filter(|model| model.key_of.is_some()).map(|model| model.facts.name.clone()) else {
             return Choice::Refused(why);
         };
-        self.key = Some(Key { name, typed: KeyText::default() });
+        self.key = Some(Key { name, typed: SecretString::default() });
         self.show_key();
         Choice::Nothing
     }
@@ -214,14 +214,14 @@ impl ModelPicker {
         self.update_hint();
     }
 
-    fn at(&self) -> Option<&ListedModel> {
-        let key = &self.picker.at()?.key;
+    fn highlighted(&self) -> Option<&ListedModel> {
+        let key = &self.picker.highlighted()?.key;
         self.listed.iter().find(|model| model.facts.name == *key)
     }
 
     /// Changes the effort by a step, within its range.
     fn turn_effort(&mut self, by: isize) {
-        let Some(facts) = self.at().map(|model| &model.facts) else { return };
+        let Some(facts) = self.highlighted().map(|model| &model.facts) else { return };
         let efforts = facts.supported_efforts();
         let at = self.effort.and_then(|effort| facts.nearest_effort(effort));
         let at = at.and_then(|effort| efforts.iter().position(|one| *one == effort));
@@ -245,11 +245,11 @@ impl ModelPicker {
             "enter save key · esc back".clone_into(&mut self.picker.aside);
             return;
         }
-        if self.at().is_some_and(|model| model.key_of.is_some()) {
+        if self.highlighted().is_some_and(|model| model.key_of.is_some()) {
             "enter add its API key".clone_into(&mut self.picker.aside);
             return;
         }
-        let facts = self.at().map(|model| &model.facts).filter(|facts| !facts.supported_efforts().is_empty());
+        let facts = self.highlighted().map(|model| &model.facts).filter(|facts| !facts.supported_efforts().is_empty());
         // What the model would use, which may not be what is set.
         let effort = facts.map(|facts| match self.effort.and_then(|effort| facts.nearest_effort(effort)) {
             Some(effort) => format!("effort {} · left right change", effort.as_str()),

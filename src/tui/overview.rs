@@ -137,7 +137,7 @@ pub(crate) struct Overview {
 
 impl Overview {
     pub(crate) fn new(topic: Topic) -> Self {
-        Self { picker: Picker::new(topic.title(), topic.columns()).cutting_last(), topic }
+        Self { picker: Picker::new(topic.title(), topic.columns()).with_last_truncated(), topic }
     }
 
     /// Sets the rows and the notices below them, and keeps the highlight.
@@ -148,7 +148,7 @@ impl Overview {
 
     /// Returns what `enter` does with the highlighted row.
     pub(crate) fn action(&self) -> Option<RowAction> {
-        let key = self.picker.at()?.key.as_str();
+        let key = self.picker.highlighted()?.key.as_str();
         let run = |command: &str| RowAction::Run(command.to_owned());
         Some(match (&self.topic, key) {
             (Topic::Status(_), "model") => run("/model"),
@@ -168,7 +168,7 @@ impl Overview {
 
     /// Returns the command that stops or removes the highlighted row.
     pub(crate) fn removal(&self) -> Option<String> {
-        let key = &self.picker.at()?.key;
+        let key = &self.picker.highlighted()?.key;
         match self.topic {
             Topic::Background => Some(format!("/stop {key}")),
             Topic::Queue => Some(format!("/queue drop {key}")),
@@ -180,6 +180,6 @@ impl Overview {
 
     /// Returns the index of the highlighted finding.
     pub(crate) fn finding(&self) -> Option<usize> {
-        self.picker.at().filter(|_| self.topic == Topic::Findings)?.key.parse().ok()
+        self.picker.highlighted().filter(|_| self.topic == Topic::Findings)?.key.parse().ok()
     }
 }

@@ -133,12 +133,12 @@ impl Picker {
     }
 
     /// Truncates the last column before a column is dropped.
-    pub(crate) fn cutting_last(self) -> Self {
+    pub(crate) fn with_last_truncated(self) -> Self {
         Self { cuts_last: true, ..self }
     }
 
     /// Switches to filtering by the caller.
-    pub(crate) fn filtered_elsewhere(self) -> Self {
+    pub(crate) fn with_external_filter(self) -> Self {
         Self { filtering: Filtering::Elsewhere, ..self }
     }
 
@@ -150,7 +150,7 @@ impl Picker {
     /// Sets the rows and keeps the highlight.
     pub(crate) fn set_rows(&mut self, rows: Vec<Row>) {
         self.rows = rows;
-        self.settle();
+        self.keep_highlight_valid();
     }
 
     pub(crate) fn set_notices(&mut self, notices: Vec<String>) {
@@ -159,22 +159,22 @@ impl Picker {
 
     pub(crate) fn highlight(&mut self, key: &str) {
         self.at = Some(key.to_owned());
-        self.settle();
+        self.keep_highlight_valid();
     }
 
     /// Returns the highlighted row.
-    pub(crate) fn at(&self) -> Option<&Row> {
+    pub(crate) fn highlighted(&self) -> Option<&Row> {
         self.rows.iter().find(|row| Some(&row.key) == self.at.as_ref())
     }
 
     /// Adds pasted text to the filter.
     pub(crate) fn insert(&mut self, words: &str) {
         self.filter.extend(words.chars().filter(|letter| !letter.is_control()));
-        self.settle_anew();
+        self.highlight_first();
     }
 
     pub(crate) fn scroll_by(&mut self, rows: isize) {
-        let found = self.found();
+        let found = self.matching_rows();
         let at = found.iter().position(|row| Some(&row.key) == self.at.as_ref()).unwrap_or(0);
         let to = at.saturating_add_signed(rows).min(found.len().saturating_sub(1));
         self.at = found.get(to).map(|row| row.key.clone());
@@ -207,7 +207,7 @@ impl Picker {
             KeyCode::Char('p') if ctrl => self.scroll_by(-1),
             KeyCode::Char('u') if ctrl => {
                 self.filter.clear();
-                self.settle_anew();
+                self.highlight_first();
             }
             KeyCode::Enter if key.modifiers.is_empty() => return self.choose(),
             KeyCode::Up => self.scroll_by(-1),
@@ -218,11 +218,11 @@ impl Picker {
             KeyCode::End => self.scroll_by(isize::MAX),
             KeyCode::Backspace => {
                 self.filter.pop();
-                self.settle_anew();
+                self.highlight_first();
             }
             KeyCode::Char(letter) if !ctrl && !alt => {
                 self.filter.push(letter);
-                self.settle_anew();
+                self.highlight_first();
             }
             _ => return PickerResult::Other,
         }
@@ -231,7 +231,7 @@ impl Picker {
 
     /// Returns the item that was highlighted on the screen; the user can only have meant that one.
     fn choose(&self) -> PickerResult {
-        match self.at().filter(|row| Some(&row.key) == self.drawn.as_ref()) {
+        match self.highlighted().filter(|row| Some(&row.key) == self.drawn.as_ref()) {
             None => PickerResult::Nothing,
             Some(Row { lacks: Some(why), .. }) => PickerResult::Refused(why.clone()),
             Some(row) => PickerResult::Chosen(row.key.clone()),
@@ -239,7 +239,7 @@ impl Picker {
     }
 
     /// Returns the rows that contain all words of the filter.
-    fn found(&self) -> Vec<&Row> {
+    fn matching_rows(&self) -> Vec<&Row> {
         match self.filtering {
             Filtering::Elsewhere => return self.rows.iter().collect(),
             Filtering::Fuzzy if !self.filter.trim().is_empty() => return self.nearest(),
@@ -269,8 +269,8 @@ impl Picker {
         found.into_iter().map(|(_, row)| row).collect()
     }
 
-    fn settle(&mut self) {
-        let found = self.found();
+    fn keep_highlight_valid(&mut self) {
+        let found = self.matching_rows();
         if found.iter().any(|row| Some(&row.key) == self.at.as_ref()) {
             return;
         }
@@ -279,10 +279,10 @@ impl Picker {
     }
 
     /// Highlights the first match, because the filter has changed.
-    fn settle_anew(&mut self) {
+    fn highlight_first(&mut self) {
         self.at = None;
         self.top = 0;
-        self.settle();
+        self.keep_highlight_valid();
     }
 
     /// Draws the list, with the details of the highlighted row as a preview: at the right on a wide screen if there are several
@@ -337,7 +337,7 @@ impl Picker {
         let roomy = area.height >= ROOMY;
         let cursor = self.draw_head(inner, buffer, theme, glyphs);
         let mut y = area.y + 2;
-        let found = self.found();
+        let found = self.matching_rows();
         let below = if roomy { below } else { Vec::new() };
         let has_heads = roomy && self.columns.iter().any(|column| !column.head.is_empty());
         let room = area.bottom().saturating_sub(y + u16::from(has_heads) + below.len() as u16).max(1);
@@ -353,7 +353,7 @@ impl Picker {
         for (row, y) in found.iter().skip(top).take(room.into()).zip(y..area.bottom()) {
             let is_at = Some(&row.key) == self.at.as_ref();
             if is_at {
-                buffer.set_stringn(area.x, y, glyphs.user, GUTTER.into(), theme.sign(Token::Accent));
+                buffer.set_stringn(area.x, y, glyphs.user, GUTTER.into(), theme.symbol(Token::Accent));
             }
             buffer.set_line(inner.x, y, &layout.row(row, is_at, width, theme), inner.width);
         }
@@ -379,7 +379,7 @@ impl Picker {
     /// Draws the title and the filter, and returns the cursor position.
     fn draw_head(&self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
         let width = usize::from(area.width);
-        let found = self.found().len();
+        let found = self.matching_rows().len();
         let count = if found == self.rows.len() { found.to_string() } else { format!("{found} of {}", self.rows.len()) };
         let aside = if self.aside.is_empty() { String::new() } else { format!(" {} {}", glyphs.dot, self.aside) };
         let title = format!("{} {} {count}{aside}", self.title, glyphs.dot);
@@ -396,7 +396,7 @@ impl Picker {
 
     /// Returns the details of the highlighted row, unless a list of this width already shows them.
     fn details(&self, width: usize, list: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let Some(row) = self.at() else { return Vec::new() };
+        let Some(row) = self.highlighted() else { return Vec::new() };
         let used: usize = row.cells.iter().map(|cell| text::width(cell).max(NAME) + 2).sum();
         let is_shown = row.cells.last() == Some(&row.detail) && used <= list;
         let detail = row.detail.lines().filter(|_| !is_shown).map(|line| (line, Token::Muted));

@@ -1,6 +1,6 @@
 //! List of prompts that the session can be rewound to.
 
-use super::format::counted;
+use super::format::format_count;
 use super::picker::{Column, Picker, Row};
 use crate::protocol::{RewindPoint, TaskId};
 use crate::text;
@@ -45,7 +45,7 @@ impl RewindList {
     }
 
     /// Sets the points, newest first.
-    pub(crate) fn listed(&mut self, points: Vec<RewindPoint>, can_redo: bool) {
+    pub(crate) fn set_points(&mut self, points: Vec<RewindPoint>, can_redo: bool) {
         self.points = points;
         let redo = if can_redo { "/redo undoes the last rewind" } else { "" };
         redo.clone_into(&mut self.picker.aside);
@@ -76,8 +76,8 @@ fn row(point: &RewindPoint) -> Row {
         (Some(first), 0) => first,
         (Some(first), others) => format!("{first} +{others}"),
     };
-    let steps = counted(point.steps as usize, "step");
-    let ran = if commands.is_empty() { String::new() } else { format!(", {} ran", counted(commands.len(), "command")) };
+    let steps = format_count(point.steps as usize, "step");
+    let ran = if commands.is_empty() { String::new() } else { format!(", {} ran", format_count(commands.len(), "command")) };
     Row {
         key: point.task_id.to_string(),
         cells: vec![format!("#{} {}", point.number, text::reveal_line(&point.prompt)), files, lines, command],

@@ -1,6 +1,6 @@
 //! MCP servers of the session: their state, and what to do about it.
 
-use super::format::counted;
+use super::format::format_count;
 use super::picker::{Column, Picker, Row};
 use crate::protocol::{CustomCommand, ServerPrompt, ServerResource, ServerState, ServerStatus};
 use crate::text;
@@ -31,7 +31,7 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    pub(crate) fn of_name(&self, name: &str) -> Option<&ServerStatus> {
+    pub(crate) fn find_by_name(&self, name: &str) -> Option<&ServerStatus> {
         self.statuses.iter().find(|status| status.name == name)
     }
 
@@ -41,14 +41,14 @@ impl Servers {
     }
 
     /// Returns whether the words after an `@` begin with a server name: `github:`.
-    pub(crate) fn are_named_in(&self, words: &str) -> bool {
-        words.split_once(':').is_some_and(|(name, _)| self.of_name(name).is_some())
+    pub(crate) fn is_named_in(&self, words: &str) -> bool {
+        words.split_once(':').is_some_and(|(name, _)| self.find_by_name(name).is_some())
     }
 
     /// Returns whether searching for resources is useful: a server is connected, or an inactive one is named, which
     /// starts it.
     pub(crate) fn may_offer(&self, words: &str) -> bool {
-        let named = words.split_once(':').and_then(|(name, _)| self.of_name(name));
+        let named = words.split_once(':').and_then(|(name, _)| self.find_by_name(name));
         self.any_answers() || named.is_some_and(|named| matches!(named.state, ServerState::Asleep | ServerState::Starting))
     }
 
@@ -79,7 +79,7 @@ impl Servers {
     }
 
     /// Returns the text of the status row while a server needs attention.
-    pub(crate) fn trouble(&self) -> Option<String> {
+    pub(crate) fn problem_text(&self) -> Option<String> {
         let mut troubled = self.statuses.iter().filter_map(|status| match status.state {
             ServerState::NeedsLogin => Some((status, "sign-in required")),
             ServerState::Unreachable { .. } => Some((status, "unreachable")),
@@ -155,7 +155,7 @@ fn more(status: &ServerStatus) -> Vec<String> {
     let offered = match status.offered {
         0 => "tools not known yet".to_owned(),
         offered => {
-            let tools = counted(usize::try_from(offered).unwrap_or(usize::MAX), "tool");
+            let tools = format_count(usize::try_from(offered).unwrap_or(usize::MAX), "tool");
             format!("{tools} offered, {} of them allowed by the policy", status.tools)
         }
     };

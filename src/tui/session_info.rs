@@ -47,7 +47,7 @@ impl SessionTotals {
     }
 
     /// Returns the remaining budget of the session and the total budget, in US dollars.
-    pub(crate) fn money_left(&self) -> Option<(f64, f64)> {
+    pub(crate) fn remaining_budget(&self) -> Option<(f64, f64)> {
         let of_session = |budget: &&Budget| budget.scope == BudgetScope::Session && budget.unit == BudgetUnit::CostUsd;
         let budget = self.budgets.iter().find(of_session)?;
         let used = self.cost_usd.unwrap_or(0.0).max(budget.used);
@@ -75,8 +75,8 @@ const ENDS_SOON_MS: i64 = 10 * 60 * 1000;
 
 impl Policy {
     /// Returns the expiry, if it is near or past.
-    pub(crate) fn end(&self, now: u64) -> Option<(jiff::Timestamp, ExpiryStage)> {
-        let (end, left, came) = self.left()?;
+    pub(crate) fn upcoming_expiry(&self, now: u64) -> Option<(jiff::Timestamp, ExpiryStage)> {
+        let (end, left, came) = self.time_left()?;
         let passed = i64::try_from(now.saturating_sub(came)).unwrap_or(i64::MAX);
         let left = left.saturating_sub(passed);
         let all = [(0, ExpiryStage::Over), (ENDS_SOON_MS, ExpiryStage::Soon), (ENDS_NEAR_MS, ExpiryStage::Near)];
@@ -84,7 +84,7 @@ impl Policy {
     }
 
     /// Returns the expiry, the milliseconds left at the last event, and when that arrived.
-    fn left(&self) -> Option<(jiff::Timestamp, i64, u64)> {
+    fn time_left(&self) -> Option<(jiff::Timestamp, i64, u64)> {
         let (time, came) = self.clock?;
         let end = self.layers.iter().filter_map(|layer| layer.expires_at).min()?;
         Some((end, end.as_millisecond().saturating_sub(time.as_millisecond()), came))
@@ -92,7 +92,7 @@ impl Policy {
 
     /// Returns when the stage of the expiry changes next.
     pub(crate) fn next_change(&self, now: u64) -> Option<u64> {
-        let (_, left, came) = self.left()?;
+        let (_, left, came) = self.time_left()?;
         let at = |before: i64| Some(came.saturating_add(u64::try_from(left.saturating_sub(before)).ok()?));
         [ENDS_NEAR_MS, ENDS_SOON_MS, 0].into_iter().filter_map(at).find(|at| *at > now)
     }

@@ -1,9 +1,9 @@
 //! List of sessions to resume, with a preview of the highlighted one and the actions on it.
 
-use super::format::about;
+use super::format::format_estimate;
 use super::glyphs::Glyphs;
 use super::picker::{Column, Picker, PickerResult, Row};
-use crate::protocol::{ListedSession, ListedState, SessionId, SessionLook};
+use crate::protocol::{ListedSession, ListedState, SessionId, SessionPreview};
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -70,7 +70,7 @@ pub(crate) struct Sessions {
     counts: (u64, u64),
     looks_on: bool,
     /// Preview of the last messages of a session.
-    pub look: Option<SessionLook>,
+    pub look: Option<SessionPreview>,
     /// Whether other code changed the filter, so that the list must be requested again.
     pub is_stale: bool,
     /// Session whose preview was requested last.
@@ -88,7 +88,7 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn new(current: Option<SessionId>, signs: &Glyphs) -> Self {
         let mut sessions = Self {
-            picker: Picker::new("Resume", COLUMNS).filtered_elsewhere(),
+            picker: Picker::new("Resume", COLUMNS).with_external_filter(),
             sessions: Vec::new(),
             all: false,
             archived: false,
@@ -109,7 +109,7 @@ impl Sessions {
     }
 
     /// Sets the sessions that match the filter, unless it has changed since.
-    pub(crate) fn listed(
+    pub(crate) fn set_sessions(
         &mut self,
         words: &str,
         which: (bool, bool),
@@ -171,7 +171,7 @@ impl Sessions {
         };
         let title = session.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), text::reveal_line);
         let branch = session.branch.as_deref().map(text::reveal_line).unwrap_or_default();
-        let cost = session.cost_usd.map(|cost| about(cost, session.estimated)).unwrap_or_default();
+        let cost = session.cost_usd.map(|cost| format_estimate(cost, session.estimated)).unwrap_or_default();
         let id: String = session.session_id.as_str().chars().take(8).collect();
         let mut detail = vec![text::reveal_line(&id), text::reveal_line(&session.model)];
         detail.extend(session.elsewhere.as_deref().map(text::reveal_line));
@@ -209,14 +209,14 @@ impl Sessions {
     }
 
     /// Returns the highlighted session.
-    pub(crate) fn at(&self) -> Option<&ListedSession> {
-        let key = &self.picker.at()?.key;
+    pub(crate) fn highlighted(&self) -> Option<&ListedSession> {
+        let key = &self.picker.highlighted()?.key;
         self.sessions.iter().find(|session| session.session_id.as_str() == *key)
     }
 
     /// Returns the preview of the highlighted session, once loaded.
-    pub(crate) fn shown(&self) -> Option<&SessionLook> {
-        let at = self.at()?;
+    pub(crate) fn highlighted_preview(&self) -> Option<&SessionPreview> {
+        let at = self.highlighted()?;
         self.look.as_ref().filter(|look| look.session_id == at.session_id)
     }
 
@@ -228,7 +228,7 @@ impl Sessions {
         self.renaming.is_some()
     }
 
-    pub(crate) fn renamed(&mut self, id: &SessionId, title: &str) {
+    pub(crate) fn rename(&mut self, id: &SessionId, title: &str) {
         for session in self.sessions.iter_mut().filter(|session| session.session_id == *id) {
             session.title = Some(title.to_owned());
         }
@@ -236,7 +236,7 @@ impl Sessions {
     }
 
     /// Removes a session that was deleted, archived or unarchived.
-    pub(crate) fn gone(&mut self, id: &SessionId) {
+    pub(crate) fn remove(&mut self, id: &SessionId) {
         let is_it = |session: &ListedSession| session.session_id == *id;
         let Some(at) = self.sessions.iter().position(is_it) else { return };
         let was_here = self.sessions.remove(at).elsewhere.is_none();
@@ -272,7 +272,7 @@ impl Sessions {
                 return self.ask();
             }
             KeyCode::Char('a') if ctrl => {
-                let Some(at) = self.at() else { return Choice::Nothing };
+                let Some(at) = self.highlighted() else { return Choice::Nothing };
                 if self.is_current(&at.session_id) {
                     return Choice::Refused("this session is open here; leave it with /new before you archive it".to_owned());
                 }
@@ -284,13 +284,14 @@ impl Sessions {
                 self.refresh();
             }
             KeyCode::Char('r') if ctrl => {
-                let title =
-                    self.at().map(|at| (at.session_id.clone(), at.title.as_deref().map(text::reveal_line).unwrap_or_default()));
+                let title = self
+                    .highlighted()
+                    .map(|at| (at.session_id.clone(), at.title.as_deref().map(text::reveal_line).unwrap_or_default()));
                 self.renaming = title;
                 self.update_hint();
             }
             KeyCode::Char('x') if ctrl => {
-                let Some(at) = self.at() else { return Choice::Nothing };
+                let Some(at) = self.highlighted() else { return Choice::Nothing };
                 if self.is_current(&at.session_id) {
                     return Choice::Refused("this session is open here; leave it with /new before you delete it".to_owned());
                 }
@@ -298,10 +299,10 @@ impl Sessions {
                 return Choice::Delete(at.session_id.clone(), title);
             }
             KeyCode::Char('t') if ctrl => {
-                return self.at().map_or(Choice::Nothing, |at| Choice::Transcript(at.session_id.clone()));
+                return self.highlighted().map_or(Choice::Nothing, |at| Choice::Transcript(at.session_id.clone()));
             }
             KeyCode::Char('f') if ctrl => {
-                return self.at().map_or(Choice::Nothing, |at| Choice::Fork(at.session_id.clone()));
+                return self.highlighted().map_or(Choice::Nothing, |at| Choice::Fork(at.session_id.clone()));
             }
             KeyCode::Esc if self.shows_look && !wide => self.shows_look = false,
             _ => {

@@ -136,7 +136,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
 const TAKE_TEXT: [&str; 5] = ["steer", "plan", "compact", "summarize", "compress"];
 
 /// Returns the command in a draft, without its slash; a path, or other text of several lines, is not a command.
-pub(crate) fn typed(draft: &str) -> Option<&str> {
+pub(crate) fn typed_command(draft: &str) -> Option<&str> {
     let typed = draft.trim().strip_prefix('/')?;
     let word = typed.split_whitespace().next().unwrap_or_default();
     let is_text = typed.contains('\n') && !TAKE_TEXT.contains(&word);
@@ -164,7 +164,7 @@ pub(crate) fn candidates(
             return names.map(|name| item(format!("{command}{name}"), "", EnterAction::Run)).collect();
         }
     }
-    let then = |name: &str| if wants_words(name, own) { EnterAction::Complete } else { EnterAction::Run };
+    let then = |name: &str| if needs_argument(name, own) { EnterAction::Complete } else { EnterAction::Run };
     let built_in = COMMANDS.iter().map(|(name, words)| item((*name).to_owned(), words, then(name)));
     let own_ones = own.iter().map(|command| {
         let name = format!("/{}", command.name);
@@ -210,7 +210,7 @@ fn arguments(command: &str, efforts: &[Effort]) -> Vec<String> {
 
 /// Returns whether the first word is a complete command.
 pub(crate) fn is_command(draft: &str, own: &[CustomCommand]) -> bool {
-    let word = typed(draft).and_then(|typed| typed.split_whitespace().next()).unwrap_or_default();
+    let word = typed_command(draft).and_then(|typed| typed.split_whitespace().next()).unwrap_or_default();
     is_built_in(word) || own.iter().any(|command| command.name == word)
 }
 
@@ -221,9 +221,9 @@ pub(crate) fn is_built_in(name: &str) -> bool {
 }
 
 /// Returns whether the command needs an argument.
-pub(crate) fn wants_words(name: &str, own: &[CustomCommand]) -> bool {
+pub(crate) fn needs_argument(name: &str, own: &[CustomCommand]) -> bool {
     let is_own = |command: &&CustomCommand| name.strip_prefix('/') == Some(command.name.as_str());
-    WANT_WORDS.contains(&name) || own.iter().find(is_own).is_some_and(CustomCommand::wants_arguments)
+    WANT_WORDS.contains(&name) || own.iter().find(is_own).is_some_and(CustomCommand::needs_arguments)
 }
 
 /// Returns the list entry of a typed command: `/policy undo`, or `/model` for `/model x`.
@@ -244,7 +244,7 @@ pub(crate) fn resolve_alias(word: &str) -> &str {
 }
 
 /// Returns the error about an unknown command, or an argument that a command does not take.
-pub(crate) fn unknown(own: &[CustomCommand], word: &str, typed: &str) -> String {
+pub(crate) fn unknown_command(own: &[CustomCommand], word: &str, typed: &str) -> String {
     let shown = text::clean_line(typed);
     let shown = text::truncate(&shown, 24);
     if is_built_in(word) {

@@ -1,7 +1,7 @@
 //! The two rows at the bottom: status and key hints.
 
 use super::approval;
-use super::format::{about, counted, dollars, tokens};
+use super::format::{dollars, format_count, format_estimate, tokens};
 use super::interface::ModelAccess;
 use super::keymap::Focus;
 use super::menu::Typing;
@@ -151,7 +151,7 @@ fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
         (if model.info.policy.broken.is_some() { broken.to_owned() } else { String::new() }, Token::Warn),
         ending(model, left, now),
         // Also announced when it began; repeated here if there is room.
-        (model.servers.trouble().filter(|_| left < DropOrder::Effort).unwrap_or_default(), Token::Warn),
+        (model.servers.problem_text().filter(|_| left < DropOrder::Effort).unwrap_or_default(), Token::Warn),
     ]
 }
 
@@ -173,13 +173,13 @@ fn cost(model: &Model, left: DropOrder) -> Item {
     let is_free = matches!(price, Some(Some(price)) if price.input == 0.0 && price.output == 0.0);
     let is_here = ["local/", "demo/"].iter().any(|provider| model.info.header.model.starts_with(provider));
     let words = match (model.info.tally.cost_usd, price) {
-        (Some(cost), _) if cost > 0.0 || !is_free => about(cost, model.info.tally.is_estimated),
+        (Some(cost), _) if cost > 0.0 || !is_free => format_estimate(cost, model.info.tally.is_estimated),
         (Some(_), _) => String::new(),
         (None, Some(Some(_))) if !is_free => dollars(0.0),
         (None, Some(None)) if !is_here && model.info.tally.usage != Usage::default() => "$?".to_owned(),
         (None, _) => String::new(),
     };
-    let budget = model.info.tally.money_left();
+    let budget = model.info.tally.remaining_budget();
     let near = budget.is_some_and(|(left, limit)| left <= limit * 0.2);
     let token = if near { Token::Warn } else { Token::Muted };
     match (words, budget) {
@@ -196,7 +196,7 @@ fn ending(model: &Model, left: DropOrder, now: u64) -> Item {
         let form = if left < DropOrder::Long { "policy ends %H:%M UTC" } else { "ends %H:%M" };
         end.strftime(form).to_string()
     };
-    match model.info.policy.end(now) {
+    match model.info.policy.upcoming_expiry(now) {
         Some((end, ExpiryStage::Near)) => (words(end), Token::Muted),
         Some((end, ExpiryStage::Soon)) => (words(end), Token::Warn),
         Some((_, ExpiryStage::Over)) => ("policy expired".to_owned(), Token::Danger),
@@ -241,7 +241,7 @@ pub(crate) fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u6
     let hints = hints(model, now).into_iter().map(|hint| (hint.starts_with("esc"), model.keymap.hint(at, hint)));
     let mut hints: Vec<_> = hints.filter_map(|(leads_back, hint)| Some((leads_back, hint?))).collect();
     let style = model.screen.theme.style(Token::Faint);
-    let keys = model.keymap.called(Focus::Composer, "f1");
+    let keys = model.keymap.current_name(Focus::Composer, "f1");
     let right: Cow<'_, str> = match (
         model.dialogs.is_open()
             || model.overlays.help.is_some()
@@ -354,7 +354,7 @@ fn list_hints(model: &Model) -> Option<Vec<&'static str>> {
         overview.topic.hints()
     } else if model.servers.list.is_some() {
         vec!["enter details", "ctrl+r reconnect", "esc close", "up down move", "type to filter"]
-    } else if model.overlays.picker.as_ref().is_some_and(ModelPicker::takes_key) {
+    } else if model.overlays.picker.as_ref().is_some_and(ModelPicker::is_typing_key) {
         vec!["enter save key", "esc back"]
     } else if model.has_list() {
         vec!["enter select", "esc close", "up down move", "type to filter"]
@@ -376,18 +376,18 @@ fn composer_hints(model: &Model, now: u64) -> Vec<&'static str> {
     }
     match (running, model.composer.is_empty()) {
         (true, _) if model.task.activity == Activity::Stopping => vec!["enter queue", "ctrl+o fold", "pgup scroll"],
-        (true, true) if commands::runs_command(model) || commands::runs_long_in_layer(model, now) => {
+        (true, true) if commands::is_running_command(model) || commands::is_running_long_in_layer(model, now) => {
             vec!["esc stop", "ctrl+b background", "ctrl+o fold", "pgup scroll"]
         }
         (true, true) => vec!["esc stop", "ctrl+o fold", "pgup scroll"],
         (true, false) => vec!["enter queue", "esc stop", new_line],
-        (false, true) => vec![enter(model), new_line, "/ commands", "@ files", "ctrl+p palette"],
-        (false, false) => vec![enter(model), new_line, "ctrl+c clear"],
+        (false, true) => vec![enter_hint(model), new_line, "/ commands", "@ files", "ctrl+p palette"],
+        (false, false) => vec![enter_hint(model), new_line, "ctrl+c clear"],
     }
 }
 
 /// Returns the hint for Enter, even if a row above already shows it.
-fn enter(model: &Model) -> &'static str {
+fn enter_hint(model: &Model) -> &'static str {
     let replaces = model.composer.is_empty() && model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if replaces {
         "enter replace key"
@@ -402,7 +402,7 @@ fn enter(model: &Model) -> &'static str {
 pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'static [&'static str])> {
     let g = &model.screen.glyphs;
     // The question shows this itself, open or not.
-    if model.waits_for_person() {
+    if model.is_waiting_for_user() {
         return None;
     }
     let elsewhere = (model.reads_diff() || model.has_list()) && !model.dialogs.is_open();
@@ -413,7 +413,7 @@ pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String,
         Activity::Thinking if model.transcript.is_thinking() => vec!["Thinking".to_owned()],
         Activity::Thinking => vec!["Waiting for the model".to_owned()],
         Activity::Answering => vec!["Responding".to_owned()],
-        Activity::Calling { tool, bytes } => vec![calling(tool), counted(*bytes as usize, "byte")],
+        Activity::Calling { tool, bytes } => vec![calling(tool), format_count(*bytes as usize, "byte")],
         Activity::Running { calls } => running(calls),
         Activity::Retrying(waits) => {
             let right: &[_] = if model.composer.is_empty() {
@@ -427,7 +427,7 @@ pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String,
             let right = &["esc stop, keep all", "esc stop"];
             let what = compaction::messages(*messages);
             let long = format!("Compacting {what} into a summary {} {elapsed}", g.dot);
-            let full = format!("{}. {long}", compaction::filled(model));
+            let full = format!("{}. {long}", compaction::window_usage(model));
             let few = format!("Compacting {what}");
             let short = format!("{few} {} {elapsed}", g.dot);
             // The fill level is dropped first, so that the Escape hint is never cut.

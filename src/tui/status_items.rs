@@ -25,7 +25,7 @@ const FIELDS: [(&str, Field); 8] = [
     ("command", Field::Command),
 ];
 
-fn of_name(name: &str) -> Option<Field> {
+fn field_from_name(name: &str) -> Option<Field> {
     FIELDS.iter().find(|(known, _)| *known == name).map(|(_, field)| *field)
 }
 
@@ -33,7 +33,7 @@ fn of_name(name: &str) -> Option<Field> {
 pub(crate) fn fields(names: &[String]) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::new();
     let usual = FIELDS.iter().map(|(_, field)| *field);
-    let wanted = names.iter().filter_map(|name| of_name(name));
+    let wanted = names.iter().filter_map(|name| field_from_name(name));
     let always = [Field::Mode, Field::Sandbox];
     for field in if names.is_empty() { usual.collect() } else { wanted.chain(always).collect::<Vec<_>>() } {
         if !fields.contains(&field) {
@@ -45,7 +45,7 @@ pub(crate) fn fields(names: &[String]) -> Vec<Field> {
 
 /// Reports whether an item is configured, not just shown because it is mandatory.
 pub(crate) fn is_wanted(names: &[String], field: Field) -> bool {
-    names.is_empty() || names.iter().any(|name| of_name(name) == Some(field))
+    names.is_empty() || names.iter().any(|name| field_from_name(name) == Some(field))
 }
 
 /// Reports whether any item needs a lookup in the workspace.
@@ -54,9 +54,12 @@ pub(crate) fn shows_worktree(names: &[String]) -> bool {
 }
 
 /// Returns a warning about unknown item names.
-pub(crate) fn unknown(names: &[String]) -> Option<String> {
-    let unknown: Vec<String> =
-        names.iter().filter(|name| of_name(name).is_none()).map(|name| format!("`{}`", crate::text::reveal(name))).collect();
+pub(crate) fn unknown_fields_warning(names: &[String]) -> Option<String> {
+    let unknown: Vec<String> = names
+        .iter()
+        .filter(|name| field_from_name(name).is_none())
+        .map(|name| format!("`{}`", crate::text::reveal(name)))
+        .collect();
     let all = FIELDS.map(|(name, _)| name).join(", ");
     let items = if unknown.len() == 1 { "item" } else { "items" };
     (!unknown.is_empty()).then(|| format!("[status] items: unknown {items} {}, ignored; valid items: {all}", unknown.join(", ")))
@@ -85,8 +88,8 @@ mod tests {
 
     #[test]
     fn unknown_status_items_are_reported() {
-        assert_eq!(unknown(&names(&["model"])), None);
-        let words = unknown(&names(&["clock", "cwd", "model"])).unwrap();
+        assert_eq!(unknown_fields_warning(&names(&["model"])), None);
+        let words = unknown_fields_warning(&names(&["clock", "cwd", "model"])).unwrap();
         assert!(words.starts_with("[status] items: unknown items `clock`, `cwd`, ignored"), "{words}");
     }
 }

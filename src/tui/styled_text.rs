@@ -48,7 +48,7 @@ pub(crate) enum Join {
 
 impl Join {
     /// Derives the relation from the text between two pieces.
-    pub(crate) fn over(between: &str) -> Self {
+    pub(crate) fn from_separator(between: &str) -> Self {
         match between {
             "" => Self::Nothing,
             words if words.contains('\n') => Self::Line,
@@ -70,7 +70,7 @@ pub(crate) enum Frame {
 
 impl Frame {
     /// Applies `to` to the positions of all bars.
-    fn moved(self, to: impl Fn(usize) -> usize) -> Self {
+    fn map_positions(self, to: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::Bars { at, line } => Self::Bars { at: at.into_iter().map(to).collect(), line },
             other => other,
@@ -96,13 +96,13 @@ impl Row {
     }
 
     /// Prepends cells that are not part of the text.
-    pub(crate) fn behind(self, lead: Span<'static>) -> Self {
+    pub(crate) fn with_prefix(self, lead: Span<'static>) -> Self {
         let by = lead.width();
         let skip = self.skip + by as u16;
         let style = self.line.style;
         let mut spans = vec![lead];
         spans.extend(self.line.spans.into_iter().map(|span| span.patch_style(style)));
-        Self { line: Line::from(spans), skip, join: self.join, frame: self.frame.moved(|at| at + by) }
+        Self { line: Line::from(spans), skip, join: self.join, frame: self.frame.map_positions(|at| at + by) }
     }
 
     /// Returns the characters of all cells as text.
@@ -162,7 +162,7 @@ impl StyledText {
     }
 
     /// Returns the style of the byte at `at`.
-    pub(crate) fn ink_at(&self, at: usize) -> SpanStyle {
+    pub(crate) fn style_at(&self, at: usize) -> SpanStyle {
         let run = self.runs.partition_point(|(end, _)| *end <= at);
         self.runs.get(run).map_or(SpanStyle::from_token(Token::Text), |(_, ink)| *ink)
     }
@@ -184,7 +184,7 @@ impl StyledText {
     pub(crate) fn wrap_keeping(&self, width: usize, whole: &[Range<usize>]) -> Vec<Self> {
         let mut before: Option<usize> = None;
         let row = |range: Range<usize>| {
-            let join = before.map_or(Join::Line, |end| Join::over(self.text.get(end..range.start).unwrap_or_default()));
+            let join = before.map_or(Join::Line, |end| Join::from_separator(self.text.get(end..range.start).unwrap_or_default()));
             before = Some(range.end);
             Self { join, ..self.slice(range) }
         };
@@ -192,13 +192,13 @@ impl StyledText {
     }
 
     /// Returns the text with this decoration.
-    pub(crate) fn framed(self, frame: Frame) -> Self {
+    pub(crate) fn with_frame(self, frame: Frame) -> Self {
         Self { frame, ..self }
     }
 
     /// Returns the text with the decoration of `row`, which starts at byte `begin`.
-    pub(crate) fn framed_as(self, row: &Self, begin: usize) -> Self {
-        Self { frame: row.frame.clone().moved(|at| at + begin), ..self }
+    pub(crate) fn with_frame_of(self, row: &Self, begin: usize) -> Self {
+        Self { frame: row.frame.clone().map_positions(|at| at + begin), ..self }
     }
 
     /// Returns the text with this relation to the row above.
@@ -213,7 +213,7 @@ impl StyledText {
     }
 
     /// Adds emphasis to the whole text.
-    pub(crate) fn stressed(mut self, stress: Modifier) -> Self {
+    pub(crate) fn with_modifier(mut self, stress: Modifier) -> Self {
         for (_, ink) in &mut self.runs {
             ink.stress |= stress;
         }
@@ -221,12 +221,12 @@ impl StyledText {
     }
 
     /// Adds emphasis to some ranges.
-    pub(crate) fn stressed_at(&self, places: &[Range<usize>], stress: Modifier) -> Self {
+    pub(crate) fn with_modifier_at(&self, places: &[Range<usize>], stress: Modifier) -> Self {
         let mut out = Self::default();
         let mut at = 0;
         for place in places {
             out.append_range(self, at..place.start);
-            out.append(&self.slice(place.clone()).stressed(stress));
+            out.append(&self.slice(place.clone()).with_modifier(stress));
             at = place.end;
         }
         out.append_range(self, at..self.text.len());
@@ -247,15 +247,15 @@ impl StyledText {
         Line::from(spans)
     }
 
-    /// Returns a row, cut like [`StyledText::fitted_line`].
-    pub(crate) fn fitted_row(&self, width: usize, theme: &Theme) -> Row {
+    /// Returns a row, cut like [`StyledText::fit_line`].
+    pub(crate) fn fit_row(&self, width: usize, theme: &Theme) -> Row {
         let cells = |bytes: usize| text::width(self.text.get(..bytes).unwrap_or_default());
-        let (skip, frame) = (cells(self.skip) as u16, self.frame.clone().moved(cells));
-        Row { line: self.fitted_line(width, theme), skip, join: self.join, frame }
+        let (skip, frame) = (cells(self.skip) as u16, self.frame.clone().map_positions(cells));
+        Row { line: self.fit_line(width, theme), skip, join: self.join, frame }
     }
 
     /// Returns a line cut to `width` cells, so that nothing overflows a very narrow screen.
-    pub(crate) fn fitted_line(&self, width: usize, theme: &Theme) -> Line<'static> {
+    pub(crate) fn fit_line(&self, width: usize, theme: &Theme) -> Line<'static> {
         if self.width() <= width {
             return self.line(theme);
         }

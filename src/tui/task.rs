@@ -1,6 +1,6 @@
 //! State of the task on the screen: activity, cost and queued messages.
 
-use crate::protocol::{CallId, FailureKind, PlannedStep, Usage, Waiting};
+use crate::protocol::{CallId, FailureKind, PlannedStep, QueuedMessage, Usage};
 
 /// Time in milliseconds after an interrupt from which Escape kills everything that is still running.
 pub(crate) const KILL_MS: u64 = 3000;
@@ -51,13 +51,13 @@ pub(crate) struct Retry {
 
 impl Retry {
     /// Returns the seconds left, rounded up.
-    pub(crate) fn left(&self, now: u64) -> u64 {
+    pub(crate) fn seconds_left(&self, now: u64) -> u64 {
         self.at.saturating_sub(now).div_ceil(1000)
     }
 
     /// Returns when the displayed number of seconds changes, or `None` once the retry is due.
     pub(crate) fn next_second(&self, now: u64) -> Option<u64> {
-        let left = self.left(now);
+        let left = self.seconds_left(now);
         (left > 0).then(|| self.at.saturating_sub((left - 1) * 1000))
     }
 }
@@ -86,7 +86,7 @@ pub(crate) enum RetractState {
 
 /// Reason why an earlier task is paused, and how to continue it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Paused {
+pub(crate) struct PauseNotice {
     /// Descriptions of the pause, longest first; the last ones only say what to do.
     pub ways: Vec<String>,
     /// Whether the provider rejected the API key, so that Enter in the empty draft replaces it.
@@ -95,7 +95,7 @@ pub(crate) struct Paused {
     pub wants_price: bool,
 }
 
-impl Paused {
+impl PauseNotice {
     pub(crate) fn new(words: impl Into<String>) -> Self {
         Self { ways: vec![words.into()], wants_key: false, wants_price: false }
     }
@@ -118,13 +118,13 @@ pub(crate) struct Task {
     /// Whether the provider did not report part of the usage.
     pub is_estimated: bool,
     /// Messages queued for the next step and for after the task.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<QueuedMessage>,
     /// Messages removed from the queue at its last change.
     pub left_queue: Vec<String>,
     /// Messages moved back to the draft.
     pub taken_back: Vec<RetractedMessage>,
     /// Earlier task that continues only when the user says so.
-    pub paused: Option<Paused>,
+    pub paused: Option<PauseNotice>,
     /// Messages that were sent and that the session has not received yet.
     pub sent: Vec<String>,
     /// Steps that the model planned, without control characters.
@@ -159,5 +159,5 @@ pub(crate) struct UserCommand {
     /// Label on its card.
     pub whose: &'static str,
     /// Message of the paused task behind it.
-    pub paused: Option<Paused>,
+    pub paused: Option<PauseNotice>,
 }

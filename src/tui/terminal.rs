@@ -66,7 +66,7 @@ impl TerminalMode {
         1 << self as u8
     }
 
-    const fn on(self) -> &'static [u8] {
+    const fn enable_sequence(self) -> &'static [u8] {
         match self {
             Self::Title => b"\x1b[22;2t",
             Self::Kitty => b"\x1b[>1u",
@@ -79,7 +79,7 @@ impl TerminalMode {
         }
     }
 
-    const fn off(self) -> &'static [u8] {
+    const fn disable_sequence(self) -> &'static [u8] {
         match self {
             // Clear the title first, for terminals that do not save it.
             Self::Title => b"\x1b]2;\x1b\\\x1b[23;2t",
@@ -101,7 +101,7 @@ static PANICKED: Notify = Notify::const_new();
 static CONTAINED: OnceLock<fn() -> bool> = OnceLock::new();
 
 /// Sets the check for contained panics, which leave the screen unchanged.
-pub(crate) fn spare_contained(contained: fn() -> bool) {
+pub(crate) fn set_contained_check(contained: fn() -> bool) {
     // The first check stays; a process needs only one.
     let _ = CONTAINED.set(contained);
 }
@@ -138,7 +138,7 @@ impl Write for TerminalWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Hold the lock during check and write; `restore` waits for it.
         let mut output = io::stdout().lock();
-        if is_ours() { output.write(bytes) } else { Ok(bytes.len()) }
+        if owns_terminal() { output.write(bytes) } else { Ok(bytes.len()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -149,22 +149,22 @@ impl Write for TerminalWriter {
 /// Returns the sequence that enables a mode, and records it for restoration.
 pub(crate) fn push(what: TerminalMode) -> &'static [u8] {
     PUSHED.fetch_or(what.bit(), Ordering::SeqCst);
-    what.on()
+    what.enable_sequence()
 }
 
 /// Returns the modes that are enabled.
-pub(crate) fn pushed() -> impl Iterator<Item = TerminalMode> {
+pub(crate) fn enabled_modes() -> impl Iterator<Item = TerminalMode> {
     let bits = PUSHED.load(Ordering::SeqCst);
     TerminalMode::ALL.into_iter().filter(move |what| bits & what.bit() != 0)
 }
 
 /// Reports whether the terminal is still in aye's modes; a panic restores it.
-pub(crate) fn is_ours() -> bool {
+pub(crate) fn owns_terminal() -> bool {
     ENTERED.load(Ordering::SeqCst)
 }
 
 /// Waits until a panic has restored the terminal.
-pub(crate) async fn panicked() {
+pub(crate) async fn wait_for_panic_restore() {
     PANICKED.notified().await;
 }
 
@@ -174,19 +174,19 @@ pub(crate) fn columns() -> Option<u16> {
 }
 
 /// Returns the sequences that disable all modes, in order.
-fn off() -> impl Iterator<Item = &'static [u8]> {
+fn disable_sequences() -> impl Iterator<Item = &'static [u8]> {
     let bits = PUSHED.swap(0, Ordering::SeqCst);
     let pushed = TerminalMode::ALL.into_iter().rev().filter(move |what| bits & what.bit() != 0);
-    pushed.map(TerminalMode::off).chain(std::iter::once(LEAVE))
+    pushed.map(TerminalMode::disable_sequence).chain(std::iter::once(LEAVE))
 }
 
 /// Restores the terminal from a handler of a fatal signal, without locks or memory allocation. The caller restores the line
 /// settings.
-pub(crate) fn give_back_at_once() {
+pub(crate) fn restore_from_signal() {
     if !ENTERED.swap(false, Ordering::SeqCst) {
         return;
     }
-    for bytes in off() {
+    for bytes in disable_sequences() {
         // The process ends, regardless of the result.
         let _ = nix::unistd::write(io::stdout(), bytes);
     }
@@ -196,9 +196,9 @@ pub(crate) fn give_back_at_once() {
 /// after.
 fn restore(then: impl FnOnce()) {
     // If it was never taken, do not wait for a writer.
-    let output = is_ours().then(|| io::stdout().lock());
-    let Some(mut output) = output.filter(|_| is_ours()) else { return then() };
-    let bytes: Vec<u8> = off().flatten().copied().collect();
+    let output = owns_terminal().then(|| io::stdout().lock());
+    let Some(mut output) = output.filter(|_| owns_terminal()) else { return then() };
+    let bytes: Vec<u8> = disable_sequences().flatten().copied().collect();
     // A terminal that is gone cannot be restored.
     let _ = output.write_all(&bytes);
     let _ = output.flush();

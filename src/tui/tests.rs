@@ -158,7 +158,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<SessionCommand>, event
                         panic!("this is a test");
                     }
                     "contained panic" => {
-                        super::spare_contained(|| IS_CONTAINED.get());
+                        super::set_contained_check(|| IS_CONTAINED.get());
                         IS_CONTAINED.set(true);
                         let caught = std::panic::catch_unwind(|| panic!("this is a test"));
                         IS_CONTAINED.set(false);

@@ -22,7 +22,7 @@ impl TextViewer {
     }
 
     /// Creates a viewer for a text with a title.
-    pub(crate) fn titled(title: &str, content: &str) -> Self {
+    pub(crate) fn with_title(title: &str, content: &str) -> Self {
         Self::from_text(text::reveal_line(title), content)
     }
 
@@ -37,7 +37,7 @@ impl TextViewer {
     /// Returns the visible rows; moves `top` back if it is past the end.
     pub(crate) fn view(&mut self, width: u16, height: usize) -> impl Iterator<Item = &str> {
         if self.rows.0 != width {
-            self.rows = (width, laid_out(&self.text, width.max(1).into()));
+            self.rows = (width, wrap_rows(&self.text, width.max(1).into()));
         }
         let rows = &self.rows.1;
         self.top = self.top.min(rows.len().saturating_sub(height));
@@ -50,7 +50,7 @@ impl TextViewer {
     }
 }
 
-fn laid_out(content: &str, width: usize) -> Vec<Range<usize>> {
+fn wrap_rows(content: &str, width: usize) -> Vec<Range<usize>> {
     let mut rows = Vec::new();
     let mut start = 0;
     for line in content.split_inclusive('\n') {

@@ -105,7 +105,7 @@ impl Theme {
     }
 
     /// Parses a user theme; missing values come from the built-in theme for the same background.
-    pub(crate) fn of_person(name: &str, text: &str) -> Result<Self, ThemeError> {
+    pub(crate) fn parse_user_theme(name: &str, text: &str) -> Result<Self, ThemeError> {
         let palette = Palette::parse_over(text, &Self::dark().palette, &Self::light().palette)?;
         Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: Colours::True })
     }
@@ -137,7 +137,7 @@ impl Theme {
     }
 
     /// Returns the style of a symbol, without the underline that would blur it.
-    pub(crate) fn sign(&self, token: Token) -> Style {
+    pub(crate) fn symbol(&self, token: Token) -> Style {
         self.style(token).remove_modifier(Modifier::UNDERLINED)
     }
 

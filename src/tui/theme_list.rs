@@ -42,7 +42,7 @@ impl ThemeList {
 
     /// Returns the highlighted choice, if that theme can be used.
     pub(crate) fn choice(&self) -> Option<ThemeChoice> {
-        let row = self.picker.at().filter(|row| row.lacks.is_none())?;
+        let row = self.picker.highlighted().filter(|row| row.lacks.is_none())?;
         Some(if row.key == AUTO { ThemeChoice::Auto } else { ThemeChoice::Named(row.key.clone()) })
     }
 }

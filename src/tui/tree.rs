@@ -1,6 +1,6 @@
 //! Branches of a session: forks, and parts that were undone.
 
-use super::format::counted;
+use super::format::format_count;
 use super::glyphs::Glyphs;
 use super::picker::{Column, Picker, Row};
 use crate::protocol::{Branch, SessionId};
@@ -41,7 +41,7 @@ impl Tree {
         &self.branches
     }
 
-    pub(crate) fn of_key(&self, chosen: &str) -> Option<&Branch> {
+    pub(crate) fn find_branch(&self, chosen: &str) -> Option<&Branch> {
         self.branches.iter().find(|branch| key(branch) == chosen)
     }
 }
@@ -66,7 +66,7 @@ fn row(branch: &Branch, here: Option<&SessionId>, signs: &Glyphs) -> Row {
     };
     let prompts = usize::try_from(branch.prompts).unwrap_or(usize::MAX);
     let detail = if undone {
-        format!("{} undone in {}; press enter to fork from there", counted(prompts, "prompt"), text::reveal_line(&id))
+        format!("{} undone in {}; press enter to fork from there", format_count(prompts, "prompt"), text::reveal_line(&id))
     } else {
         text::reveal_line(&id)
     };

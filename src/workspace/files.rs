@@ -32,14 +32,14 @@ pub(crate) struct Entry {
 }
 
 /// The files at the time of the listing.
-pub(crate) struct Listed {
+pub(crate) struct FileListing {
     pub entries: Vec<Entry>,
     at: Instant,
 }
 
 pub(crate) struct Files {
     workspace: PathBuf,
-    listed: Mutex<Option<Arc<Listed>>>,
+    listed: Mutex<Option<Arc<FileListing>>>,
     /// The last search text, and the number of searches.
     wanted: Mutex<(u64, String)>,
     /// True while a listing is running.
@@ -58,17 +58,17 @@ impl Files {
         wanted.0
     }
 
-    fn wanted(&self) -> (u64, String) {
+    fn current_query(&self) -> (u64, String) {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns all files; the list is at most some seconds old.
-    pub(crate) fn all(&self) -> Arc<Listed> {
+    pub(crate) fn list_all(&self) -> Arc<FileListing> {
         let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(listed) = kept.filter(|listed| listed.at.elapsed() < CACHE_TTL) {
             return listed;
         }
-        let listed = Arc::new(Listed { entries: walk(&self.workspace), at: Instant::now() });
+        let listed = Arc::new(FileListing { entries: walk(&self.workspace), at: Instant::now() });
         *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&listed));
         listed
     }
@@ -85,11 +85,11 @@ impl Files {
         if kept.is_some_and(|listed| listed.at.elapsed() < CACHE_TTL) || self.walking.swap(true, Ordering::AcqRel) {
             return;
         }
-        let listed = Arc::new(Listed { entries: walk(&self.workspace), at: Instant::now() });
+        let listed = Arc::new(FileListing { entries: walk(&self.workspace), at: Instant::now() });
         *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&listed));
         self.walking.store(false, Ordering::Release);
         // During the listing, the search text may have changed, and that search found no list.
-        let (last, wanted) = self.wanted();
+        let (last, wanted) = self.current_query();
         let found = self.best(&listed, &wanted, last);
         if let Some(found) = found.filter(|found| last != number || before.as_ref() != Some(found)) {
             tell(&wanted, found);
@@ -97,7 +97,7 @@ impl Files {
     }
 
     /// Returns the best results, or `None` if there is a newer search.
-    fn best(&self, listed: &Listed, words: &str, number: u64) -> Option<Vec<FoundFile>> {
+    fn best(&self, listed: &FileListing, words: &str, number: u64) -> Option<Vec<FoundFile>> {
         let found: Vec<&Entry> = if words.is_empty() {
             let mut files: Vec<&Entry> = listed.entries.iter().filter(|entry| !entry.path.ends_with('/')).collect();
             let last = files.len().min(FOUND);
@@ -111,7 +111,7 @@ impl Files {
             let mut fuzzy = Fuzzy::paths(words);
             let mut scored: Vec<(u32, &Entry)> = Vec::new();
             for entries in listed.entries.chunks(STRETCH) {
-                if self.wanted().0 != number {
+                if self.current_query().0 != number {
                     return None;
                 }
                 scored.extend(entries.iter().filter_map(|entry| Some((fuzzy.score(&entry.path)?, entry))));
@@ -124,10 +124,10 @@ impl Files {
             scored.sort_by(|one, two| order(one).cmp(&order(two)).then_with(|| one.1.path.cmp(&two.1.path)));
             scored.into_iter().map(|(_, entry)| entry).collect()
         };
-        Some(found.into_iter().map(|entry| self.found(entry)).collect())
+        Some(found.into_iter().map(|entry| self.to_found_file(entry)).collect())
     }
 
-    fn found(&self, entry: &Entry) -> FoundFile {
+    fn to_found_file(&self, entry: &Entry) -> FoundFile {
         let metadata = if entry.path.ends_with('/') { None } else { self.workspace.join(&entry.path).symlink_metadata().ok() };
         let bytes = metadata.filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
         let tokens = bytes.filter(|bytes| *bytes <= MAX_BYTES).map(|bytes| bytes.div_ceil(TOKEN_BYTES));
@@ -147,7 +147,7 @@ fn walk(workspace: &Path) -> Vec<Entry> {
         let count = &count;
         Box::new(move |entry| {
             // Unreadable entries are not listed.
-            let Some(entry) = entry.ok().and_then(|entry| named(workspace, &entry)) else { return WalkState::Continue };
+            let Some(entry) = entry.ok().and_then(|entry| to_entry(workspace, &entry)) else { return WalkState::Continue };
             if count.fetch_add(1, Ordering::Relaxed) >= MAX_PATHS {
                 return WalkState::Quit;
             }
@@ -171,7 +171,7 @@ impl Drop for Batch<'_> {
 }
 
 /// Returns the path relative to the workspace, if it can be written in a prompt.
-fn named(workspace: &Path, entry: &DirEntry) -> Option<Entry> {
+fn to_entry(workspace: &Path, entry: &DirEntry) -> Option<Entry> {
     let path = entry.path().strip_prefix(workspace).ok()?.to_str()?;
     if path.is_empty() || path.contains(|letter: char| letter.is_control() || letter == '"') {
         return None;

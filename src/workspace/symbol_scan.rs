@@ -108,7 +108,7 @@ fn ending(path: &str) -> Option<&str> {
     path.rsplit('/').next()?.rsplit_once('.').map(|(_, ending)| ending)
 }
 
-pub(crate) fn declared(path: &str, text: &str) -> Vec<Symbol> {
+pub(crate) fn scan_symbols(path: &str, text: &str) -> Vec<Symbol> {
     let Some(ending) = ending(path) else { return Vec::new() };
     let Some((_, patterns)) = COMPILED.iter().find(|(language, _)| language.endings.contains(&ending)) else {
         return Vec::new();
@@ -124,7 +124,7 @@ pub(crate) fn declared(path: &str, text: &str) -> Vec<Symbol> {
         let is_name = |name: &&str| kind.is_some() || !NO_NAMES.contains(name);
         let Some(name) = captures.name("name").map(|name| name.as_str()).filter(is_name) else { continue };
         let kind = kind.unwrap_or(FUNCTION);
-        let last = end(&lines, at);
+        let last = declaration_end(&lines, at);
         let bytes = lines[at..=last].iter().map(|line| line.len() as u64 + 1).sum();
         let number = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
         found.push(Symbol { name: name.to_owned(), kind: kind.to_owned(), first: number(at), last: number(last), bytes });
@@ -137,7 +137,7 @@ pub(crate) fn declared(path: &str, text: &str) -> Vec<Symbol> {
 
 /// Returns the last line of a declaration: the one that closes it at the same indentation, or the last one that is
 /// indented further.
-fn end(lines: &[&str], at: usize) -> usize {
+fn declaration_end(lines: &[&str], at: usize) -> usize {
     let depth = |line: &str| line.len() - line.trim_start().len();
     let from = depth(lines[at]);
     if lines[at].trim_end().ends_with(';') {
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     fn named(path: &str, text: &str) -> Vec<String> {
-        declared(path, text).iter().map(|one| format!("{} {} {}-{}", one.kind, one.name, one.first, one.last)).collect()
+        scan_symbols(path, text).iter().map(|one| format!("{} {} {}-{}", one.kind, one.name, one.first, one.last)).collect()
     }
 
     #[test]
@@ -199,15 +199,15 @@ mod tests {
 
     #[test]
     fn generated_lines_and_keywords_are_skipped() {
-        assert!(declared("a.js", &format!("function a() {{{}}}", "x".repeat(1000))).is_empty());
-        assert!(declared("a.js", "  if (a) {\n  }\n  while (b) {\n  }\n").is_empty());
+        assert!(scan_symbols("a.js", &format!("function a() {{{}}}", "x".repeat(1000))).is_empty());
+        assert!(scan_symbols("a.js", "  if (a) {\n  }\n  while (b) {\n  }\n").is_empty());
     }
 
     proptest::proptest! {
         #[test]
         fn declaration_ranges_are_within_the_file(text in "(fn a|class B|\\{|\\}|\\(|\n|\t|end|é| ){0,80}") {
             let lines = text.lines().count() as u32;
-            for one in ["a.rs", "a.py", "a.ts", "a.rb"].iter().flat_map(|path| declared(path, &text)) {
+            for one in ["a.rs", "a.py", "a.ts", "a.rb"].iter().flat_map(|path| scan_symbols(path, &text)) {
                 proptest::prop_assert!(one.first >= 1 && one.first <= one.last && one.last <= lines);
             }
         }

@@ -1,7 +1,7 @@
 //! Symbol search in a workspace by parts of the name. Files are read in the background, each once until it changes.
 
 use super::files::{Entry, Files, TOKEN_BYTES};
-use super::symbol_scan::{Symbol, declared, is_known};
+use super::symbol_scan::{Symbol, is_known, scan_symbols};
 use crate::protocol::FoundSymbol;
 use crate::text::Fuzzy;
 use std::collections::HashMap;
@@ -55,7 +55,7 @@ impl Symbols {
     /// while more files are read.
     pub(crate) fn find(&self, words: &str, number: u64, files: &Files, tell: &dyn Fn(Vec<FoundSymbol>)) {
         let (within, name) = words.rsplit_once('#').unwrap_or(("", words));
-        let listed = files.all();
+        let listed = files.list_all();
         let is_meant = |entry: &&Entry| is_known(&entry.path) && (within.is_empty() || entry.path.starts_with(within));
         let mut entries: Vec<&Entry> = listed.entries.iter().filter(is_meant).collect();
         if entries.len() > MAX_FILES {
@@ -82,11 +82,11 @@ impl Symbols {
             }
             if told.elapsed() >= EVERY {
                 told = Instant::now();
-                tell(best.found());
+                tell(best.take_symbols());
             }
         }
         if self.is_wanted(number) {
-            tell(best.found());
+            tell(best.take_symbols());
         }
     }
 
@@ -102,7 +102,7 @@ impl Symbols {
         if let Some(known) = known.filter(|known| known.stamp == stamp) {
             return known.declared;
         }
-        let declared: Arc<[Symbol]> = text(&full).map(|text| declared(path, &text)).unwrap_or_default().into();
+        let declared: Arc<[Symbol]> = text(&full).map(|text| scan_symbols(path, &text)).unwrap_or_default().into();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_FILES {
             known.clear();
@@ -125,7 +125,7 @@ struct Best(Vec<(u32, FoundSymbol)>);
 impl Best {
     fn add(&mut self, score: u32, path: &str, one: &Symbol) {
         if self.0.len() >= 2 * FOUND {
-            self.cut();
+            self.keep_best();
             if self.0.last().is_some_and(|(least, _)| score < *least) {
                 return;
             }
@@ -141,7 +141,7 @@ impl Best {
         self.0.push((score, symbol));
     }
 
-    fn cut(&mut self) {
+    fn keep_best(&mut self) {
         let order = |(score, one): &(u32, FoundSymbol)| (std::cmp::Reverse(*score), one.name.chars().count());
         self.0.sort_by(|one, two| {
             let place = || (&one.1.path, one.1.first).cmp(&(&two.1.path, two.1.first));
@@ -150,8 +150,8 @@ impl Best {
         self.0.truncate(FOUND);
     }
 
-    fn found(&mut self) -> Vec<FoundSymbol> {
-        self.cut();
+    fn take_symbols(&mut self) -> Vec<FoundSymbol> {
+        self.keep_best();
         self.0.iter().map(|(_, symbol)| symbol.clone()).collect()
     }
 }

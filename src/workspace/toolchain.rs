@@ -1,7 +1,7 @@
 //! Toolchain detection: the programs that build and check a project, and which of them are installed, so that the model
 //! need not guess or try.
 
-use crate::sys::programs::present;
+use crate::sys::programs::find_present;
 use std::path::Path;
 
 /// Programs, with the files in the top directory that require them.
@@ -58,7 +58,7 @@ pub(crate) struct Toolchain {
 
 /// Detects the toolchain by file names, without running anything. `path`: the `PATH` of commands.
 pub(crate) fn detect(workspace: &Path, path: &str) -> Toolchain {
-    let programs = present(PROGRAMS.iter().map(|(name, _)| *name), path);
+    let programs = find_present(PROGRAMS.iter().map(|(name, _)| *name), path);
     let missing = PROGRAMS.iter().filter(|(name, _)| !programs.contains(name)).filter_map(|(name, files)| {
         let asks = files.iter().find(|file| workspace.join(file).symlink_metadata().is_ok())?;
         Some((*name, *asks))

@@ -43,37 +43,37 @@ impl Worktree {
 
     /// Requests an update. Updates run one at a time, with a pause between them, however often this is called.
     pub(crate) fn request_update(self: &Arc<Self>, tell: impl Fn(HostResponse) + Send + 'static) {
-        if !self.begins() {
+        if !self.try_begin() {
             return;
         }
         let own = Arc::clone(self);
         tokio::spawn(async move {
             loop {
-                let told = own.found().await;
+                let told = own.collect_state().await;
                 tell(told);
                 tokio::time::sleep(REST).await;
-                if !own.goes_on() {
+                if !own.finish_or_repeat() {
                     return;
                 }
             }
         });
     }
 
-    fn begins(&self) -> bool {
+    fn try_begin(&self) -> bool {
         let mut looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         let is_free = *looking == Looking::Nobody;
         *looking = if is_free { Looking::Somebody } else { Looking::Again };
         is_free
     }
 
-    fn goes_on(&self) -> bool {
+    fn finish_or_repeat(&self) -> bool {
         let mut looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         let again = *looking == Looking::Again;
         *looking = if again { Looking::Somebody } else { Looking::Nobody };
         again
     }
 
-    async fn found(&self) -> HostResponse {
+    async fn collect_state(&self) -> HostResponse {
         let workspace = self.workspace.clone();
         let of_git = tokio::task::spawn_blocking(move || {
             let repository = Repository::find(&workspace);
@@ -139,10 +139,10 @@ mod tests {
     #[test]
     fn requests_during_a_scan_cause_exactly_one_more_scan() {
         let worktree = worktree("true");
-        assert!(worktree.begins());
-        assert!(!worktree.begins() && !worktree.begins());
-        assert!(worktree.goes_on());
-        assert!(!worktree.goes_on());
-        assert!(worktree.begins());
+        assert!(worktree.try_begin());
+        assert!(!worktree.try_begin() && !worktree.try_begin());
+        assert!(worktree.finish_or_repeat());
+        assert!(!worktree.finish_or_repeat());
+        assert!(worktree.try_begin());
     }
 }

@@ -2,8 +2,9 @@
 //! does, and uses every tool, resource and prompt that the server offers.
 
 use aye::conformance::{
-    BoxFuture, Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, HttpKind, McpDeps, Reach, Registered, RemoteAsks,
-    RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, ServerState, Servers, SignIn, Spec, Unattended,
+    BoxFuture, Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, HttpKind, McpDeps, Reach, RegisteredClient,
+    RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, ServerState, Servers, SignIn, Spec,
+    UnattendedLogin,
 };
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ async fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").ok();
-    let tokens = Unattended::new(registered(context.as_deref()));
+    let tokens = UnattendedLogin::new(registered(context.as_deref()));
     let wires = McpDeps { asks: Some(Arc::new(Willing)), tokens: Some(Arc::new(tokens)), ..McpDeps::default() };
     let servers = Servers::new(vec![spec(url)], wires);
     let used = use_all(&servers, context.as_deref()).await;
@@ -40,10 +41,10 @@ async fn main() -> ExitCode {
 }
 
 /// Credentials that the suite has arranged with its authorization servers.
-fn registered(context: Option<&str>) -> Registered {
+fn registered(context: Option<&str>) -> RegisteredClient {
     let context: Value = context.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let text = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
-    Registered { client_id: text("client_id"), client_secret: text("client_secret"), document: Some(DOCUMENT.to_owned()) }
+    RegisteredClient { client_id: text("client_id"), client_secret: text("client_secret"), document: Some(DOCUMENT.to_owned()) }
 }
 
 fn spec(url: String) -> Spec {

@@ -3,7 +3,7 @@
 use super::Session;
 use crate::acp::client::Client;
 use crate::acp::diffs::{self, Direction};
-use crate::acp::permission::{self, Answered};
+use crate::acp::permission::{self, PermissionOutcome};
 use crate::acp::{calls, slash};
 use crate::protocol::{
     Approval, ApprovalId, Command, Decision, Elicitation, ElicitationAnswer, HostCommand, QuestionOption, RewindPlan,
@@ -37,13 +37,13 @@ pub(crate) enum Question {
 type Answer = (u64, Option<Result<RequestPermissionResponse, String>>);
 
 #[derive(Default)]
-pub(crate) struct Asking {
+pub(crate) struct PendingQuestions {
     answers: FuturesUnordered<BoxFuture<'static, Answer>>,
     open: HashMap<u64, (Question, CancellationToken)>,
     asked: u64,
 }
 
-impl Asking {
+impl PendingQuestions {
     fn ask(&mut self, client: &Client, question: Question, request: RequestPermissionRequest) {
         self.asked += 1;
         let (number, withdrawn) = (self.asked, CancellationToken::new());
@@ -99,9 +99,9 @@ impl Session {
         let title = calls::title(&(looks.reveal)(&approval.action_summary));
         let fields = ToolCallUpdateFields::new()
             .title(title)
-            .kind(self.mapper.kind_of(&approval.tool_call_id))
+            .kind(self.mapper.tool_kind(&approval.tool_call_id))
             .status(ToolCallStatus::Pending)
-            .locations(calls::changed(&proposal.paths, &proposal.diff, self.mapper.directory()))
+            .locations(calls::change_locations(&proposal.paths, &proposal.diff, self.mapper.directory()))
             .content(content);
         let call = ToolCallUpdate::new(self.mapper.name(&approval.tool_call_id), fields);
         let request = RequestPermissionRequest::new(self.id.to_string(), call, permission::options(approval, looks));
@@ -172,7 +172,7 @@ impl Session {
         self.send(HostCommand::AnswerElicitation { elicitation_id, answer }).await;
     }
 
-    pub(super) async fn answered(&mut self, (number, answer): Answer) {
+    pub(super) async fn on_answer(&mut self, (number, answer): Answer) {
         let (Some((question, _)), Some(answer)) = (self.asking.open.remove(&number), answer) else { return };
         let question = match question {
             Question::Model(id, labels) => return self.model_answered((id, labels), answer).await,
@@ -182,18 +182,18 @@ impl Session {
             Question::Approval(_, partial) => partial.as_slice(),
             Question::Rewind(..) | Question::Model(..) => &[],
         };
-        let answered = permission::answered(answer, partial);
+        let answered = permission::parse_outcome(answer, partial);
         match (question, answered) {
-            (_, Answered::Stopped) => self.cancel().await,
-            (Question::Approval(approval_id, _), Answered::Decided(decision)) => {
+            (_, PermissionOutcome::Stopped) => self.cancel().await,
+            (Question::Approval(approval_id, _), PermissionOutcome::Decided(decision)) => {
                 self.send(Command::Decide { approval_id, decision }).await;
             }
-            (Question::Rewind(target, scope), Answered::Decided(Decision::Approved)) => {
+            (Question::Rewind(target, scope), PermissionOutcome::Decided(Decision::Approved)) => {
                 self.send(Command::Rewind { target, scope, overwrite: Vec::new() }).await;
             }
-            (Question::Rewind(..), Answered::Decided(_)) => self.finish("Nothing was changed.").await,
+            (Question::Rewind(..), PermissionOutcome::Decided(_)) => self.finish("Nothing was changed.").await,
             // Handled above.
-            (Question::Model(..), Answered::Decided(_)) => {}
+            (Question::Model(..), PermissionOutcome::Decided(_)) => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::acp::options::Options;
-use crate::acp::rpc::{Reply, reply, wrong};
+use crate::acp::rpc::{Reply, invalid_params, reply};
 use crate::protocol::{Command, EventKind};
 use agent_client_protocol::v1::schema::{
     SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX: usize = 16;
 
-struct Waiting {
+struct PendingSetting {
     reply: Reply,
     /// True if the change was requested as an option, false if as a mode.
     is_option: bool,
@@ -25,18 +25,18 @@ struct Waiting {
 }
 
 #[derive(Default)]
-pub(crate) struct Setting {
-    waiting: VecDeque<Waiting>,
+pub(crate) struct PendingSettings {
+    waiting: VecDeque<PendingSetting>,
 }
 
-impl Setting {
+impl PendingSettings {
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.waiting.front().map(|waiting| waiting.until)
     }
 
     /// Responds to the pending changes that this event completes. Returns true if the editor knows of the change by
     /// these responses.
-    pub(crate) fn done(&mut self, kind: &EventKind, options: &Options) -> bool {
+    pub(crate) fn complete(&mut self, kind: &EventKind, options: &Options) -> bool {
         let mode = matches!(kind, EventKind::ModeChanged { .. });
         let Some(at) = self.waiting.iter().position(|waiting| waiting.mode == mode) else { return false };
         let Some(waiting) = self.waiting.remove(at) else { return false };
@@ -49,14 +49,14 @@ impl Setting {
     }
 
     /// Reports that the session rejected a change.
-    pub(crate) fn refused(&mut self, message: &str) {
+    pub(crate) fn reject(&mut self, message: &str) {
         if let Some(waiting) = self.waiting.pop_front() {
-            reply::<SetSessionModeResponse>(waiting.reply, Err(wrong(message)));
+            reply::<SetSessionModeResponse>(waiting.reply, Err(invalid_params(message)));
         }
     }
 
     pub(crate) fn give_up(&mut self) {
-        self.refused("the setting did not take effect in time; try again");
+        self.reject("the setting did not take effect in time; try again");
     }
 }
 
@@ -72,7 +72,7 @@ impl Session {
     }
 
     async fn set(&mut self, command: Result<Command, String>, to: Reply, is_option: bool) {
-        let refused = |to, message: String| reply::<SetSessionModeResponse>(to, Err(wrong(message)));
+        let refused = |to, message: String| reply::<SetSessionModeResponse>(to, Err(invalid_params(message)));
         match command {
             Err(message) => refused(to, message),
             Ok(_) if self.setting.waiting.len() >= MAX => {
@@ -81,7 +81,7 @@ impl Session {
             Ok(command) => {
                 let mode = matches!(command, Command::SetMode { .. });
                 let until = Instant::now() + TIMEOUT;
-                self.setting.waiting.push_back(Waiting { reply: to, is_option, mode, until });
+                self.setting.waiting.push_back(PendingSetting { reply: to, is_option, mode, until });
                 self.send(command).await;
             }
         }

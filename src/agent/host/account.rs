@@ -1,7 +1,7 @@
 //! Account of a running session: it pays for agents, and for a review beside the conversation.
 
 use crate::protocol::{AgentEvent, Budget, Effort, Failure};
-use crate::session::Spent;
+use crate::session::Expense;
 use tokio::sync::{mpsc, oneshot};
 
 /// Number of charges waiting for the session.
@@ -9,7 +9,7 @@ const DEPTH: usize = 8;
 
 /// A request to count, if one was sent, an event to emit, and the channel for the state of the account after it.
 pub(super) struct Charge {
-    pub spent: Option<(Spent, ChargedWork)>,
+    pub spent: Option<(Expense, ChargedWork)>,
     /// Event about the work, for the front end.
     pub event: Option<AgentEvent>,
     pub answer: oneshot::Sender<AccountState>,
@@ -49,7 +49,7 @@ impl Account {
     }
 
     /// Returns why no request may be sent; `None` if one may be sent, or if the session has ended.
-    pub(crate) async fn forbids(&self) -> Option<Failure> {
+    pub(crate) async fn spending_failure(&self) -> Option<Failure> {
         self.charge(None, None).await?.failure
     }
 
@@ -58,8 +58,8 @@ impl Account {
         self.charge(None, None).await
     }
 
-    /// Counts a request of an agent, and returns why no further request may be sent, like [`Self::forbids`].
-    pub(crate) async fn count_agent(&self, spent: Spent) -> Option<Failure> {
+    /// Counts a request of an agent, and returns why no further request may be sent, like [`Self::spending_failure`].
+    pub(crate) async fn count_agent(&self, spent: Expense) -> Option<Failure> {
         self.charge(Some((spent, ChargedWork::Agent)), None).await?.failure
     }
 
@@ -68,12 +68,12 @@ impl Account {
         let _ = self.charge(None, Some(event)).await;
     }
 
-    /// Counts a request of a review, and returns why no further request may be sent, like [`Self::forbids`].
-    pub(crate) async fn count(&self, spent: Spent) -> Option<Failure> {
+    /// Counts a request of a review, and returns why no further request may be sent, like [`Self::spending_failure`].
+    pub(crate) async fn count(&self, spent: Expense) -> Option<Failure> {
         self.charge(Some((spent, ChargedWork::Review)), None).await?.failure
     }
 
-    async fn charge(&self, spent: Option<(Spent, ChargedWork)>, event: Option<AgentEvent>) -> Option<AccountState> {
+    async fn charge(&self, spent: Option<(Expense, ChargedWork)>, event: Option<AgentEvent>) -> Option<AccountState> {
         let (answer, answered) = oneshot::channel();
         self.charges.send(Charge { spent, event, answer }).await.ok()?;
         answered.await.ok()

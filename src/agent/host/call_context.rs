@@ -1,7 +1,7 @@
 //! Context of calls: the current tools, the signals that stop calls, and the channel for their outcomes.
 
 use super::backpressure::Backpressure;
-use super::call_timeout::{CallTimeout, in_time};
+use super::call_timeout::{CallTimeout, with_timeout};
 use crate::agent::turn::Input;
 use crate::policy::redact::{Redactor, Stream};
 use crate::ports::{Plan, ToolRouter};
@@ -46,7 +46,7 @@ impl CallContext {
         self.inputs.clone()
     }
 
-    pub(crate) fn room(&self) -> Backpressure {
+    pub(crate) fn backpressure(&self) -> Backpressure {
         self.room.clone()
     }
 
@@ -78,24 +78,24 @@ impl CallContext {
     }
 
     /// Spawns planning. It only reads, so it is abandoned on a timeout, and a panic becomes an ordinary error.
-    pub(crate) fn planned<T>(&self, work: T) -> impl Future<Output = Result<Plan, ToolError>> + use<T>
+    pub(crate) fn spawn_plan<T>(&self, work: T) -> impl Future<Output = Result<Plan, ToolError>> + use<T>
     where
         T: Future<Output = Result<Plan, ToolError>> + Send + 'static,
     {
         let (killed, work) = (self.interrupt.clone(), tokio::spawn(work));
         async move {
-            let planned = in_time(work, CallTimeout::Short, &killed, &CancellationToken::new()).await;
-            planned.map_or_else(|up| Err(up.error()), |done| done.unwrap_or_else(unplanned))
+            let planned = with_timeout(work, CallTimeout::Short, &killed, &CancellationToken::new()).await;
+            planned.map_or_else(|up| Err(up.error()), |done| done.unwrap_or_else(planning_error))
         }
     }
 
     /// Returns the channel for a call's output to the session. `stopped`: cancelled when the result no longer waits for the front end.
     pub(crate) fn output(&self, index: usize, stopped: CancellationToken) -> OutputRelay {
-        OutputRelay { index, stopped, redactor: self.redactor(), room: self.room(), inputs: self.inputs() }
+        OutputRelay { index, stopped, redactor: self.redactor(), room: self.backpressure(), inputs: self.inputs() }
     }
 }
 
-fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
+fn planning_error(error: JoinError) -> Result<Plan, ToolError> {
     tracing::error!(task = %error.id(), "a tool panicked while planning");
     Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it changed anything. Try another way."))
 }

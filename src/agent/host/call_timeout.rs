@@ -39,7 +39,7 @@ pub(crate) enum Abandoned {
 
 impl CallTimeout {
     /// Returns the timeout for a plan.
-    pub(crate) fn with(plan: &Plan) -> Self {
+    pub(crate) fn for_plan(plan: &Plan) -> Self {
         match (plan.changes, plan.timeout_seconds) {
             (false, _) if plan.waits_for_user => Self::User,
             (false, _) => Self::Short,
@@ -98,7 +98,7 @@ impl Abandoned {
 
 /// Waits for a call. A read is abandoned when it times out or is killed. aye tells a change to `stop` when it times out; after that, and
 /// after a kill, it gets only a grace period.
-pub(crate) async fn in_time<T>(
+pub(crate) async fn with_timeout<T>(
     work: impl Future<Output = T>,
     patience: CallTimeout,
     killed: &CancellationToken,
@@ -141,7 +141,7 @@ pub(crate) fn outcome(
     late: bool,
 ) -> ToolResult {
     let error = match done {
-        Ok(Ok(result)) => return if late { timed_out(result, patience) } else { result },
+        Ok(Ok(result)) => return if late { mark_timed_out(result, patience) } else { result },
         Ok(Err(error)) => {
             tracing::error!(task = %error.id(), tool = name, "tool panicked");
             if patience.only_reads() {
@@ -156,11 +156,11 @@ pub(crate) fn outcome(
             up.error()
         }
     };
-    ToolResult::refused(id, name, error)
+    ToolResult::from_error(id, name, error)
 }
 
 /// Marks a result as timed out rather than stopped by the user.
-fn timed_out(mut result: ToolResult, patience: CallTimeout) -> ToolResult {
+fn mark_timed_out(mut result: ToolResult, patience: CallTimeout) -> ToolResult {
     if let (Some(error), Some(seconds)) = (&mut result.error, patience.seconds())
         && error.code == ErrorCode::Cancelled
     {
@@ -174,9 +174,9 @@ fn timed_out(mut result: ToolResult, patience: CallTimeout) -> ToolResult {
 ///
 /// # Errors
 /// The call cannot be planned, or planning times out.
-pub(crate) async fn planned(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan, ToolError> {
+pub(crate) async fn plan_with_timeout(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan, ToolError> {
     let work = tokio::spawn(async move { router.plan(call).await });
-    let done = in_time(work, CallTimeout::Short, &CancellationToken::new(), &CancellationToken::new()).await;
+    let done = with_timeout(work, CallTimeout::Short, &CancellationToken::new(), &CancellationToken::new()).await;
     done.map_err(Abandoned::error)?.unwrap_or_else(|error| {
         tracing::error!(task = %error.id(), "a tool panicked while planning");
         Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it changed anything. Try another way."))
@@ -185,12 +185,12 @@ pub(crate) async fn planned(router: Arc<dyn ToolRouter>, call: ToolCall) -> Resu
 
 /// Runs one call without a session, with the timeout of a session. `context.kill` ends it.
 pub(crate) async fn run(router: Arc<dyn ToolRouter>, plan: Plan, permit: Permit, context: RunContext) -> ToolResult {
-    let (patience, killed) = (CallTimeout::with(&plan), context.kill.clone());
+    let (patience, killed) = (CallTimeout::for_plan(&plan), context.kill.clone());
     let named = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
     let stop = killed.child_token();
     let context = RunContext { kill: stop.clone(), ..context };
     let work = tokio::spawn(async move { router.run(plan, permit, context).await });
-    let done = in_time(work, patience, &killed, &stop).await;
+    let done = with_timeout(work, patience, &killed, &stop).await;
     outcome(done, named, patience, stop.is_cancelled() && !killed.is_cancelled())
 }
 
@@ -202,20 +202,20 @@ mod tests {
     async fn late_reads_are_abandoned_and_late_changes_are_cancelled_and_awaited() {
         let (nobody, stop) = (CancellationToken::new(), CancellationToken::new());
         let slow = || tokio::time::sleep(Duration::from_secs(10 * TREE_SECONDS));
-        assert_eq!(in_time(slow(), CallTimeout::Own, &nobody, &stop).await, Ok(()));
+        assert_eq!(with_timeout(slow(), CallTimeout::Own, &nobody, &stop).await, Ok(()));
         assert!(!stop.is_cancelled());
         let stopped = async {
             stop.cancelled().await;
             2
         };
-        assert_eq!(in_time(stopped, CallTimeout::Change, &nobody, &stop).await, Ok(2));
+        assert_eq!(with_timeout(stopped, CallTimeout::Change, &nobody, &stop).await, Ok(2));
         let hangs = std::future::pending::<()>;
         let late = |seconds| Err(Abandoned::LateChange { seconds });
-        assert_eq!(in_time(hangs(), CallTimeout::Change, &nobody, &stop).await, late(CHANGE_SECONDS));
-        assert_eq!(in_time(hangs(), CallTimeout::Tree, &nobody, &stop).await, late(TREE_SECONDS));
-        assert_eq!(in_time(slow(), CallTimeout::Short, &nobody, &stop).await, Err(Abandoned::Late));
-        assert_eq!(in_time(async { 1 }, CallTimeout::Short, &nobody, &stop).await, Ok(1));
-        assert_eq!(in_time(slow(), CallTimeout::User, &nobody, &stop).await, Ok(()), "a user may take as long as they want");
+        assert_eq!(with_timeout(hangs(), CallTimeout::Change, &nobody, &stop).await, late(CHANGE_SECONDS));
+        assert_eq!(with_timeout(hangs(), CallTimeout::Tree, &nobody, &stop).await, late(TREE_SECONDS));
+        assert_eq!(with_timeout(slow(), CallTimeout::Short, &nobody, &stop).await, Err(Abandoned::Late));
+        assert_eq!(with_timeout(async { 1 }, CallTimeout::Short, &nobody, &stop).await, Ok(1));
+        assert_eq!(with_timeout(slow(), CallTimeout::User, &nobody, &stop).await, Ok(()), "a user may take as long as they want");
     }
 
     #[tokio::test(start_paused = true)]
@@ -225,12 +225,12 @@ mod tests {
         let hangs = std::future::pending::<()>;
         let ends = || tokio::time::sleep(Duration::from_millis(KILL_GRACE_MS - 1));
         for patience in [CallTimeout::Change, CallTimeout::Tree, CallTimeout::Own] {
-            assert_eq!(in_time(ends(), patience, &killed, &stop).await, Ok(()));
-            assert_eq!(in_time(hangs(), patience, &killed, &stop).await, Err(Abandoned::Hangs));
+            assert_eq!(with_timeout(ends(), patience, &killed, &stop).await, Ok(()));
+            assert_eq!(with_timeout(hangs(), patience, &killed, &stop).await, Err(Abandoned::Hangs));
         }
-        assert_eq!(in_time(hangs(), CallTimeout::Short, &killed, &stop).await, Err(Abandoned::Stopped));
-        assert_eq!(in_time(hangs(), CallTimeout::User, &killed, &stop).await, Err(Abandoned::Stopped));
-        assert_eq!(in_time(async { 1 }, CallTimeout::Short, &killed, &stop).await, Ok(1));
+        assert_eq!(with_timeout(hangs(), CallTimeout::Short, &killed, &stop).await, Err(Abandoned::Stopped));
+        assert_eq!(with_timeout(hangs(), CallTimeout::User, &killed, &stop).await, Err(Abandoned::Stopped));
+        assert_eq!(with_timeout(async { 1 }, CallTimeout::Short, &killed, &stop).await, Ok(1));
         assert_eq!(Abandoned::Hangs.error().code, ErrorCode::OutcomeUnknown);
     }
 
@@ -238,7 +238,7 @@ mod tests {
     fn late_calls_that_stop_are_timeouts_and_calls_stopped_by_the_user_are_not() {
         let cancelled = || {
             let error = ToolError::new(ErrorCode::Cancelled, "nothing was changed");
-            Ok(Ok(ToolResult::refused(CallId::new("c"), "WriteFile", error)))
+            Ok(Ok(ToolResult::from_error(CallId::new("c"), "WriteFile", error)))
         };
         let code = |late| {
             let named = (CallId::new("c"), "WriteFile".to_owned());

@@ -22,10 +22,10 @@ impl ChangeTracker {
     pub(crate) fn note(&mut self, router: &dyn ToolRouter, task: &TaskId, step: Option<&StepId>) {
         if self.task.as_ref() != Some(task) {
             self.task = Some(task.clone());
-            router.began(task);
+            router.task_started(task);
         }
         if let Some(step) = step {
-            router.stepped(step.number());
+            router.step_started(step.number());
         }
     }
 }

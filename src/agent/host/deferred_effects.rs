@@ -38,7 +38,7 @@ impl DeferredEffects {
             match effect {
                 Effect::Run { index, plan, permit, most_bytes } => match why(&plan) {
                     Some(error) => {
-                        cancelled.push((index, ToolResult::refused(plan.call.tool_call_id, plan.tool_name, error)));
+                        cancelled.push((index, ToolResult::from_error(plan.call.tool_call_id, plan.tool_name, error)));
                     }
                     None => self.push(Effect::Run { index, plan, permit, most_bytes }),
                 },
@@ -73,6 +73,6 @@ impl DeferredEffects {
 }
 
 /// Returns the result of a call that the user stopped before it could be saved.
-pub(super) fn stopped() -> ToolError {
+pub(super) fn stopped_error() -> ToolError {
     ToolError::new(ErrorCode::Cancelled, "stopped before it ran")
 }

@@ -1,7 +1,7 @@
 //! Effects of the turn machine, performed in order: saved first, and deferred while nothing can be saved.
 
 use super::clock::moment;
-use super::deferred_effects::stopped;
+use super::deferred_effects::stopped_error;
 use super::tool_runs::RunRequest;
 use super::{Host, hooks, mentions, planning, rewind};
 use crate::agent::turn::{Effect, Input};
@@ -31,16 +31,16 @@ impl Host {
                     }
                     commits -= 1;
                     while let Some(told) = untold.pop_front() {
-                        self.act(told).await;
+                        self.execute(told).await;
                     }
                 }
                 Effect::Emit { .. } if commits > 0 => untold.push_back(effect),
-                other => self.act(other).await,
+                other => self.execute(other).await,
             }
         }
     }
 
-    pub(super) async fn act(&mut self, effect: Effect) {
+    pub(super) async fn execute(&mut self, effect: Effect) {
         match effect {
             // Saved by `perform`.
             Effect::Commit(..) => {}
@@ -52,7 +52,7 @@ impl Host {
             Effect::HookCalls(calls) => hooks::before_calls(&self.context, calls),
             Effect::Hook { ticket, occasion } => hooks::on_occasion(&self.context, ticket, occasion),
             Effect::PlanOpened { index, call, opens, amendments } => {
-                planning::plan_opened(&self.context, index, call, opens, amendments);
+                planning::replan_with_access(&self.context, index, call, opens, amendments);
             }
             Effect::Amend { index, plan, amendment } => planning::amend(&self.context, index, plan, amendment),
             Effect::Preview { index, plan, permit, ticket } => self.previews.start(&self.context, index, plan, permit, ticket),
@@ -63,7 +63,7 @@ impl Host {
             Effect::Run { index, plan, permit, most_bytes } => {
                 // Directory access that is saved for the project is saved before the command runs again, so that later commands have it
                 // too.
-                let after = if plan.opens.is_empty() { None } else { Some(self.rules.saved()) };
+                let after = if plan.opens.is_empty() { None } else { Some(self.rules.changes_done()) };
                 self.runs.start(&self.context, RunRequest { index, plan, permit, most_bytes, after });
             }
             Effect::Background { tool_call_id } => self.move_to_background(tool_call_id.as_ref()),
@@ -129,16 +129,16 @@ impl Host {
             }
             EventKind::ToolCompleted { tool_call_id, tool_name, status, latency_ms, .. } => {
                 self.tool_uses.note(tool_name, *status, *latency_ms);
-                router.journaled(Some(tool_call_id));
+                router.outcome_persisted(Some(tool_call_id));
             }
             EventKind::Rewound(_) => {
-                router.journaled(None);
+                router.outcome_persisted(None);
                 self.runs.forget_instructions();
             }
             EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } => self.runs.forget_instructions(),
             EventKind::ModeChanged { mode } => self.policy.set_mode(*mode),
-            EventKind::TaskStarted { prompt, .. } => router.prompted(prompt),
-            EventKind::Steered { text } => router.steered(text),
+            EventKind::TaskStarted { prompt, .. } => router.begin_prompt(prompt),
+            EventKind::Steered { text } => router.add_message(text),
             EventKind::TaskCompleted { .. } | EventKind::TaskFailed { .. } | EventKind::TaskCancelled { .. } => {
                 router.task_ended();
             }
@@ -154,7 +154,7 @@ impl Host {
     pub(super) async fn take_unsaved(&mut self, input: Input) {
         match input {
             Input::Command(Command::Continue) => self.retry().await,
-            Input::Command(Command::SaveDraft { text }) => self.act(Effect::SaveDraft(text)).await,
+            Input::Command(Command::SaveDraft { text }) => self.execute(Effect::SaveDraft(text)).await,
             Input::Command(Command::Quit) => {
                 let effects = self.machine.handle(input, moment());
                 self.defer(effects);
@@ -199,7 +199,7 @@ impl Host {
         let at = moment();
         let machine = &self.machine;
         let denied = |plan: &Plan| {
-            let denial = machine.denied_by_now(plan, at)?;
+            let denial = machine.current_denial(plan, at)?;
             Some(ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule)))
         };
         let cancelled = self.deferred.cancel_runs(denied);
@@ -212,7 +212,7 @@ impl Host {
     }
 
     fn cancel_deferred_runs(&mut self) {
-        let cancelled = self.deferred.cancel_runs(|_| Some(stopped()));
+        let cancelled = self.deferred.cancel_runs(|_| Some(stopped_error()));
         self.finish_cancelled(cancelled);
     }
 

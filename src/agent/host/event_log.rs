@@ -1,7 +1,7 @@
 //! Event log: one line for each event, without message content.
 
 use crate::protocol::{
-    Event, EventKind, FailureKind, PlannedStep, ServerStatus, SessionId, StepId, TaskId, WorkspaceId, cut_before,
+    Event, EventKind, FailureKind, PlannedStep, ServerStatus, SessionId, StepId, TaskId, WorkspaceId, cut_position_before,
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub(super) fn log(event: &Event) {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Logged<'a> {
+struct LogEntry<'a> {
     timestamp: Timestamp,
     level: &'static str,
     target: &'static str,
@@ -43,11 +43,11 @@ struct Logged<'a> {
 /// tool.
 fn line(event: &Event, level: &'static str) -> String {
     let mut head = [0; HEAD_BYTES];
-    let logged = Logged {
+    let logged = LogEntry {
         timestamp: event.timestamp,
         level,
         target: EVENTS,
-        event_type: name_of(&event.kind, &mut head),
+        event_type: event_name(&event.kind, &mut head),
         workspace_id: &event.workspace_id,
         session_id: &event.session_id,
         task_id: event.task_id.as_ref(),
@@ -59,7 +59,7 @@ fn line(event: &Event, level: &'static str) -> String {
 
 /// Returns the name of an event, which is at the start of its JSON. The rest, possibly the whole output of a command, is not
 /// serialized.
-fn name_of<'a>(kind: &EventKind, head: &'a mut [u8; HEAD_BYTES]) -> &'a str {
+fn event_name<'a>(kind: &EventKind, head: &'a mut [u8; HEAD_BYTES]) -> &'a str {
     // Fails when the buffer is full.
     let _ = serde_json::to_writer(&mut head[..], kind);
     let name = head.split(|byte| *byte == b'"').nth(3);
@@ -115,7 +115,7 @@ fn model_payload(kind: &EventKind) -> Option<Value> {
         EventKind::LlmRequestStarted { model, estimated_input_tokens } => {
             json!({"model": model, "estimatedInputTokens": estimated_input_tokens})
         }
-        EventKind::LlmRequestCompleted { .. } | EventKind::BudgetApproaching { .. } => whole(kind),
+        EventKind::LlmRequestCompleted { .. } | EventKind::BudgetApproaching { .. } => full_payload(kind),
         EventKind::LlmRetry {
             attempt,
             max_attempts,
@@ -128,7 +128,7 @@ fn model_payload(kind: &EventKind) -> Option<Value> {
             estimated,
             request_id,
         } => json!({
-            "attempt": attempt, "maxAttempts": max_attempts, "delayMs": delay_ms, "askedMs": asked_ms, "kind": kind, "message": short(message), "usage": usage,
+            "attempt": attempt, "maxAttempts": max_attempts, "delayMs": delay_ms, "askedMs": asked_ms, "kind": kind, "message": shorten(message), "usage": usage,
             "costUsd": cost_usd, "estimated": estimated, "requestId": request_id,
         }),
         EventKind::TextChunk { text }
@@ -205,11 +205,11 @@ fn context_payload(kind: &EventKind) -> Option<Value> {
 fn server_payload(kind: &EventKind) -> Option<Value> {
     let payload = match kind {
         EventKind::ServersChanged { servers } => {
-            let states: Vec<Value> = servers.iter().map(standing).collect();
+            let states: Vec<Value> = servers.iter().map(server_summary).collect();
             json!({"servers": states})
         }
         EventKind::ElicitationRequested(asked) => {
-            json!({"elicitationId": asked.elicitation_id, "server": short(&asked.server)})
+            json!({"elicitationId": asked.elicitation_id, "server": shorten(&asked.server)})
         }
         EventKind::ElicitationEnded { elicitation_id, outcome } => {
             json!({"elicitationId": elicitation_id, "outcome": outcome})
@@ -220,22 +220,22 @@ fn server_payload(kind: &EventKind) -> Option<Value> {
 }
 
 /// Returns the name and state of a server, without its own error text.
-fn standing(server: &ServerStatus) -> Value {
+fn server_summary(server: &ServerStatus) -> Value {
     let state = serde_json::to_value(&server.state).ok().and_then(|mut state| state.get_mut("state").map(Value::take));
-    json!({"name": short(&server.name), "state": state, "tools": server.tools})
+    json!({"name": shorten(&server.name), "state": state, "tools": server.tools})
 }
 
-fn whole(kind: &EventKind) -> Value {
+fn full_payload(kind: &EventKind) -> Value {
     serde_json::to_value(kind).ok().and_then(|mut kind| kind.get_mut("payload").map(Value::take)).unwrap_or_default()
 }
 
 /// Returns the error message, unless the provider may be quoting the request in it.
 fn loggable_message(kind: FailureKind, message: &str) -> Option<&str> {
-    (!matches!(kind, FailureKind::InvalidRequest | FailureKind::GuardrailBlocked)).then(|| short(message))
+    (!matches!(kind, FailureKind::InvalidRequest | FailureKind::GuardrailBlocked)).then(|| shorten(message))
 }
 
-fn short(message: &str) -> &str {
-    &message[..cut_before(message, MESSAGE_BYTES)]
+fn shorten(message: &str) -> &str {
+    &message[..cut_position_before(message, MESSAGE_BYTES)]
 }
 
 #[cfg(test)]

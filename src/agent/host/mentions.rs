@@ -1,7 +1,7 @@
 //! Files and resources mentioned in a prompt, planned and read in the background.
 
 use super::call_context::CallContext;
-use super::call_timeout::{CallTimeout, in_time, outcome};
+use super::call_timeout::{CallTimeout, outcome, with_timeout};
 use crate::agent::limits::CHANNEL_DEPTH;
 use crate::agent::turn::Input;
 use crate::policy::Permit;
@@ -16,7 +16,7 @@ pub(super) fn plan(context: &CallContext, ticket: u64, calls: Vec<ToolCall>) {
     let (inputs, router) = (context.inputs(), context.router());
     let plans = calls.into_iter().map(|call| {
         let router = router.clone();
-        context.planned(async move { router.plan(call).await })
+        context.spawn_plan(async move { router.plan(call).await })
     });
     let plans = join_all(plans.collect::<Vec<_>>());
     tokio::spawn(async move {
@@ -46,7 +46,7 @@ pub(super) fn read(
             let context = RunContext { tool_call_id: None, output, interrupt: kill.child_token(), kill, background, most_bytes };
             let work = tokio::spawn(async move { router.run(plan, permit, context).await });
             let patience = CallTimeout::Short;
-            async move { outcome(in_time(work, patience, &killed, &stop).await, (id, name), patience, false) }
+            async move { outcome(with_timeout(work, patience, &killed, &stop).await, (id, name), patience, false) }
         });
         let (mut results, resources) = tokio::join!(join_all(results), resources);
         results.extend(resources);

@@ -7,7 +7,7 @@ use crate::agent::redaction::{RequestRedactor, hide_in_failure};
 use crate::agent::turn::Input;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, Delta, Model, ModelError, ModelRequest, ModelStream, Models, SearchEngine};
-use crate::protocol::{EventKind, Failure, FailureKind, KeyText, ModelFacts, Remedy};
+use crate::protocol::{EventKind, Failure, FailureKind, ModelFacts, Remedy, SecretString};
 use futures_util::{StreamExt, TryStreamExt};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
@@ -145,7 +145,7 @@ impl ModelClient {
     }
 
     /// Saves the API key, if given, and opens another model. Both may read a keyring, which may ask the user.
-    pub(crate) fn open(&mut self, name: String, key: Option<KeyText>) {
+    pub(crate) fn open(&mut self, name: String, key: Option<SecretString>) {
         let (models, inputs, slot) = (self.all.clone(), self.inputs.clone(), self.opened.clone());
         let sender = self.sender.clone();
         let keep_and_open = move || {

@@ -33,7 +33,7 @@ impl NestedInstructions {
             if !matches!(target.place, Place::File { .. } | Place::Missing) {
                 continue;
             }
-            for Instructions { file, part, text } in guidance.on_the_way_to(&target.real) {
+            for Instructions { file, part, text } in guidance.instructions_for(&target.real) {
                 // A call that reads the instruction file itself has shown it.
                 let own = file == target.real;
                 if self.delivered.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone()) && !own {

@@ -1,7 +1,7 @@
 //! Last output of a running command, saved while it runs. After a crash it is shown when aye asks what to do.
 
 use crate::agent::limits::{TAIL_BEAT_MS, TAIL_BYTES, TAIL_SAVE_MS};
-use crate::protocol::cut_after;
+use crate::protocol::cut_position_after;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -23,7 +23,7 @@ impl OutputTail {
         self.text.push_str(text);
         self.is_changed = true;
         if self.text.len() > 2 * TAIL_BYTES {
-            self.text.drain(..cut_after(&self.text, self.text.len() - TAIL_BYTES));
+            self.text.drain(..cut_position_after(&self.text, self.text.len() - TAIL_BYTES));
         }
     }
 
@@ -35,6 +35,6 @@ impl OutputTail {
     /// Returns the text to save.
     pub(crate) fn take(&mut self, now: Instant) -> String {
         (self.is_changed, self.saved) = (false, now);
-        self.text[cut_after(&self.text, self.text.len().saturating_sub(TAIL_BYTES))..].to_owned()
+        self.text[cut_position_after(&self.text, self.text.len().saturating_sub(TAIL_BYTES))..].to_owned()
     }
 }

@@ -1,10 +1,10 @@
 //! Planning of calls in the background, with the plans as inputs.
 
 use super::call_context::CallContext;
-use super::call_timeout::{CallTimeout, in_time};
+use super::call_timeout::{CallTimeout, with_timeout};
 use crate::agent::turn::{Input, Planned};
 use crate::ports::Plan;
-use crate::protocol::{Amendment, Outside, ToolCall, ToolError};
+use crate::protocol::{Amendment, SandboxAccess, ToolCall, ToolError};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +13,7 @@ pub(super) fn plan(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
     let (inputs, router) = (context.inputs(), context.router());
     let plans = calls.into_iter().map(|(index, call)| {
         let (router, names, same) = (router.clone(), router.clone(), call.clone());
-        let plan = context.planned(async move { router.plan(call).await });
+        let plan = context.spawn_plan(async move { router.plan(call).await });
         let (killed, nobody) = (context.interrupt_token(), CancellationToken::new());
         async move {
             let plan = plan.await;
@@ -22,7 +22,7 @@ pub(super) fn plan(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
                 Vec::new()
             } else {
                 let scope = tokio::spawn(async move { names.scope(same).await });
-                let scope = in_time(scope, CallTimeout::Short, &killed, &nobody).await;
+                let scope = with_timeout(scope, CallTimeout::Short, &killed, &nobody).await;
                 scope.ok().and_then(Result::ok).unwrap_or_default()
             };
             Planned { index, scope, plan }
@@ -35,10 +35,16 @@ pub(super) fn plan(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
 }
 
 /// Plans a call again with more access and with the user's amendments.
-pub(super) fn plan_opened(context: &CallContext, index: usize, call: ToolCall, opens: Vec<Outside>, amendments: Vec<Amendment>) {
+pub(super) fn replan_with_access(
+    context: &CallContext,
+    index: usize,
+    call: ToolCall,
+    opens: Vec<SandboxAccess>,
+    amendments: Vec<Amendment>,
+) {
     let router = context.router();
     plan_one(context, index, async move {
-        let mut plan = if opens.is_empty() { router.plan(call).await? } else { router.plan_opened(call, opens).await? };
+        let mut plan = if opens.is_empty() { router.plan(call).await? } else { router.plan_with_access(call, opens).await? };
         for amendment in amendments {
             plan = router.amend(plan, amendment).await?;
         }
@@ -54,7 +60,7 @@ pub(super) fn amend(context: &CallContext, index: usize, plan: Plan, amendment: 
 
 fn plan_one(context: &CallContext, index: usize, work: impl Future<Output = Result<Plan, ToolError>> + Send + 'static) {
     let inputs = context.inputs();
-    let plan = context.planned(work);
+    let plan = context.spawn_plan(work);
     tokio::spawn(async move {
         let planned = Planned { index, scope: Vec::new(), plan: plan.await };
         let _ = inputs.send(Input::Planned(vec![planned])).await;

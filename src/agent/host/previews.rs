@@ -63,7 +63,7 @@ impl Previews {
         }
     }
 
-    pub(crate) fn ended(&mut self, ticket: u64) {
+    pub(crate) fn on_ended(&mut self, ticket: u64) {
         self.tokens.remove(&ticket);
         while self.work.try_join_next().is_some() {}
     }

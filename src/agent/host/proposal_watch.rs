@@ -2,14 +2,14 @@
 
 use super::call_context::CallContext;
 use crate::agent::turn::Input;
-use crate::ports::Followed;
+use crate::ports::PendingPlans;
 use crate::protocol::ApprovalId;
 use futures_util::StreamExt as _;
 use tokio::sync::watch;
 
 /// Watched proposals; `None` before the first approval.
 #[derive(Default)]
-pub(super) struct ProposalWatch(Option<watch::Sender<Followed>>);
+pub(super) struct ProposalWatch(Option<watch::Sender<PendingPlans>>);
 
 impl ProposalWatch {
     /// Returns whether exactly these proposals are watched.
@@ -21,13 +21,13 @@ impl ProposalWatch {
     }
 
     /// Watches these proposals instead of the earlier ones.
-    pub(crate) fn set(&mut self, context: &CallContext, pending: Followed) {
+    pub(crate) fn set(&mut self, context: &CallContext, pending: PendingPlans) {
         if let Some(list) = &self.0 {
             list.send_replace(pending);
             return;
         }
         let (list, plans) = watch::channel(pending);
-        let (mut differences, inputs) = (context.router().follow(plans), context.inputs());
+        let (mut differences, inputs) = (context.router().watch_plans(plans), context.inputs());
         self.0 = Some(list);
         tokio::spawn(async move {
             while let Some((approval_id, outdated)) = differences.next().await {

@@ -3,7 +3,7 @@
 use super::call_context::CallContext;
 use super::event_sender::EventSender;
 use crate::agent::turn::Input;
-use crate::ports::{FileRewind, FilesPlanned, RewindStart};
+use crate::ports::{FileRewind, FileRewindPlan, RewindStart};
 use crate::protocol::{EventKind, RewindPlan, RewindPoint};
 
 /// Reports the rewind points in the background, because it may wait for a disk.
@@ -25,7 +25,7 @@ pub(super) fn report_plan(context: &CallContext, sender: EventSender, mut plan: 
     tokio::spawn(async move {
         if let Some(since) = since {
             match router.plan_rewind(since).await {
-                Ok(FilesPlanned { files, diff, cannot }) => {
+                Ok(FileRewindPlan { files, diff, cannot }) => {
                     (plan.files, plan.diff) = (files, diff);
                     plan.cannot.extend(cannot);
                 }

@@ -2,7 +2,7 @@
 
 use crate::agent::turn::{Effect, Input, RuleFileResult};
 use crate::ports::Rules;
-use crate::protocol::{EventKind, RuleTold};
+use crate::protocol::{EventKind, RuleInfo};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +28,7 @@ impl RuleFiles {
     }
 
     /// Returns a token that is cancelled once the current changes are done.
-    pub(crate) fn saved(&self) -> CancellationToken {
+    pub(crate) fn changes_done(&self) -> CancellationToken {
         self.saved.clone()
     }
 
@@ -37,10 +37,10 @@ impl RuleFiles {
         match &mut kind {
             EventKind::ApprovalRequested(approval) => {
                 for offer in &mut approval.always.offers {
-                    offer.places = self.port.places(offer);
+                    offer.places = self.port.rule_places(offer);
                 }
             }
-            EventKind::RuleTold { told: RuleTold::Offered { offer, .. }, .. } => offer.places = self.port.places(offer),
+            EventKind::RuleTold { told: RuleInfo::Offered { offer, .. }, .. } => offer.places = self.port.rule_places(offer),
             _ => {}
         }
         kind

@@ -5,7 +5,7 @@ mod request;
 
 use crate::agent::context::estimate;
 use crate::agent::limits::{BYTES_PER_TOKEN, CHANNEL_DEPTH, MAX_ELICITATIONS};
-use crate::agent::turn::Sampled;
+use crate::agent::turn::SamplingUsage;
 use crate::ports::{Completion, Delta, ModelRequest, ModelStream};
 use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, ModelFacts, Part, StopReason, Usage};
 use futures_util::StreamExt;
@@ -32,7 +32,7 @@ pub(super) enum SamplingPhase {
     /// Approved; waits only for the requests before it.
     Approved(ApprovedSampling),
     /// Ended, with its usage, if any.
-    Over(Option<Sampled>),
+    Over(Option<SamplingUsage>),
 }
 
 pub(super) struct ApprovedSampling {
@@ -106,7 +106,7 @@ impl SamplingQueue {
             return Err("the policy requires approval for each request, and no user can approve it".to_owned());
         }
         let conversation = read(request, facts.images)?;
-        let shown = asks.then(|| conversation.shown(server, &facts.name)).transpose()?;
+        let shown = asks.then(|| conversation.to_review_text(server, &facts.name)).transpose()?;
         Ok((conversation, shown))
     }
 
@@ -123,7 +123,7 @@ impl SamplingQueue {
     }
 
     /// Notes that the request that was sent last has ended.
-    pub(super) fn ended(&mut self) {
+    pub(super) fn on_ended(&mut self) {
         self.busy = false;
     }
 
@@ -154,10 +154,10 @@ impl SamplingQueue {
         let stream = stream(request);
         self.busy = true;
         let phases = self.phases.clone();
-        let running = Running { server, model, input_tokens, since: Instant::now() };
+        let running = RunningSampling { server, model, input_tokens, since: Instant::now() };
         tokio::spawn(async move {
             let sampled = tokio::select! {
-                sampled = running.hear(stream, answer) => sampled,
+                sampled = running.read_response(stream, answer) => sampled,
                 () = kill.cancelled() => None,
             };
             let _ = phases.send(SamplingPhase::Over(sampled)).await;
@@ -183,16 +183,20 @@ async fn wait(mut allowed: ApprovedSampling, answered: oneshot::Receiver<Elicita
 }
 
 /// Running sampling request.
-struct Running {
+struct RunningSampling {
     server: String,
     model: ModelFacts,
     input_tokens: u64,
     since: Instant,
 }
 
-impl Running {
+impl RunningSampling {
     /// Reads the response until it is complete or no longer wanted, and returns what it used.
-    async fn hear(self, mut stream: ModelStream, mut answer: oneshot::Sender<Result<Value, String>>) -> Option<Sampled> {
+    async fn read_response(
+        self,
+        mut stream: ModelStream,
+        mut answer: oneshot::Sender<Result<Value, String>>,
+    ) -> Option<SamplingUsage> {
         let mut received_bytes = 0;
         let failed = loop {
             let next = tokio::select! {
@@ -201,7 +205,7 @@ impl Running {
             };
             match next {
                 Some(Ok(Delta::Completed(completion))) => {
-                    let sampled = self.counted(&completion);
+                    let sampled = self.estimate_usage(&completion);
                     let _ = answer.send(sampling_result(completion, &self.model.name));
                     return Some(sampled);
                 }
@@ -219,11 +223,11 @@ impl Running {
             output_tokens: (received_bytes / BYTES_PER_TOKEN) as u64,
             ..Usage::default()
         });
-        Some(self.sampled(told.or(guessed)?, told.is_none(), stop_reason))
+        Some(self.to_sampled(told.or(guessed)?, told.is_none(), stop_reason))
     }
 
     /// Returns the usage, estimated where the provider did not report it.
-    fn counted(&self, completion: &Completion) -> Sampled {
+    fn estimate_usage(&self, completion: &Completion) -> SamplingUsage {
         let mut usage = completion.usage;
         if usage.input_tokens == 0 {
             usage.input_tokens = self.input_tokens;
@@ -231,14 +235,14 @@ impl Running {
         if usage.output_tokens == 0 && !completion.content.is_empty() {
             usage.output_tokens = estimate(&completion.content);
         }
-        self.sampled(usage, usage != completion.usage, completion.stop_reason)
+        self.to_sampled(usage, usage != completion.usage, completion.stop_reason)
     }
 
-    fn sampled(&self, usage: Usage, estimated: bool, stop_reason: StopReason) -> Sampled {
+    fn to_sampled(&self, usage: Usage, estimated: bool, stop_reason: StopReason) -> SamplingUsage {
         let latency_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (server, model) = (self.server.clone(), self.model.clone());
         let label = format!("{server} (MCP)");
-        Sampled { server, label, model, usage, fee_usd: 0.0, estimated, stop_reason, latency_ms }
+        SamplingUsage { server, label, model, usage, fee_usd: 0.0, estimated, stop_reason, latency_ms }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Queries about MCP servers: their resources, cached for a while, and their prompts.
 
-use crate::agent::limits::{MAX_OFFERED, OFFERED_SECONDS, SERVER_PROMPT_BYTES, SERVER_SECONDS};
+use crate::agent::limits::{MAX_OFFERED, RESOURCE_CACHE_SECONDS, SERVER_PROMPT_BYTES, SERVER_SECONDS};
 use crate::ports::{RemoteError, RemoteServers};
 use crate::protocol::{ServerPrompt, ServerResource, ServerState};
 use serde_json::{Map, Value};
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 /// Resources listed last, and the time of the query.
-type Offered = (Instant, Vec<ServerResource>);
+type CachedResources = (Instant, Vec<ServerResource>);
 
 /// Cache of server resources, shared by a session and its queries.
 #[derive(Clone, Default)]
-pub(super) struct Offers(Arc<std::sync::Mutex<Arc<Mutex<Option<Offered>>>>>);
+pub(super) struct ResourceCache(Arc<std::sync::Mutex<Arc<Mutex<Option<CachedResources>>>>>);
 
-impl Offers {
+impl ResourceCache {
     /// Empties the cache. A running query no longer fills it.
     pub(super) fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
     }
 
-    fn current(&self) -> Arc<Mutex<Option<Offered>>> {
+    fn current(&self) -> Arc<Mutex<Option<CachedResources>>> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -31,23 +31,23 @@ impl Offers {
 #[derive(Clone)]
 pub(super) struct ServerQueries {
     remote: Arc<dyn RemoteServers>,
-    offers: Offers,
+    offers: ResourceCache,
 }
 
 impl ServerQueries {
-    pub(super) fn new(remote: Arc<dyn RemoteServers>, offers: Offers) -> Self {
+    pub(super) fn new(remote: Arc<dyn RemoteServers>, offers: ResourceCache) -> Self {
         Self { remote, offers }
     }
 
     pub(super) async fn prompts(&self) -> Vec<ServerPrompt> {
-        in_time(self.remote.prompts()).await.unwrap_or_default()
+        with_timeout(self.remote.prompts()).await.unwrap_or_default()
     }
 
     /// Returns the text of a prompt with these arguments.
     pub(super) async fn prompt(&self, server: &str, name: &str, arguments: BTreeMap<String, String>) -> Result<String, String> {
         let arguments: Map<String, Value> = arguments.into_iter().map(|(name, value)| (name, Value::String(value))).collect();
-        let response: Option<Result<String, RemoteError>> = in_time(self.remote.prompt(server, name, arguments)).await;
-        let text = response.ok_or_else(too_late)?.map_err(|error| error.to_string())?;
+        let response: Option<Result<String, RemoteError>> = with_timeout(self.remote.prompt(server, name, arguments)).await;
+        let text = response.ok_or_else(timeout_message)?.map_err(|error| error.to_string())?;
         if text.len() > SERVER_PROMPT_BYTES {
             return Err(format!("the prompt text is {} bytes, more than the limit of {SERVER_PROMPT_BYTES}", text.len()));
         }
@@ -61,23 +61,23 @@ impl ServerQueries {
             let is_asleep = |state: &ServerState| *state == ServerState::Asleep;
             if self.remote.statuses().iter().any(|status| status.name == name && is_asleep(&status.state)) {
                 // A server called by its name is wanted, so it is started; its resources are listed below with the others.
-                let _ = in_time(self.remote.resources(Some(name))).await;
+                let _ = with_timeout(self.remote.resources(Some(name))).await;
             }
         }
         matching(self.all_resources(&offers).await, words)
     }
 
     /// Lists all resources. The list is cached for a while, because each keystroke asks for it.
-    async fn all_resources(&self, offers: &Mutex<Option<Offered>>) -> Vec<ServerResource> {
+    async fn all_resources(&self, offers: &Mutex<Option<CachedResources>>) -> Vec<ServerResource> {
         // Concurrent callers wait for the same query.
         let mut kept = offers.lock().await;
         if let Some((asked, all)) = &*kept
-            && asked.elapsed() < Duration::from_secs(OFFERED_SECONDS)
+            && asked.elapsed() < Duration::from_secs(RESOURCE_CACHE_SECONDS)
         {
             return all.clone();
         }
         // A failure is cached too, so that a hanging server does not delay each keystroke.
-        let all = in_time(self.remote.resources(None)).await.and_then(Result::ok).unwrap_or_default();
+        let all = with_timeout(self.remote.resources(None)).await.and_then(Result::ok).unwrap_or_default();
         *kept = Some((Instant::now(), all.clone()));
         all
     }
@@ -97,10 +97,10 @@ fn matching(all: Vec<ServerResource>, words: &str) -> Vec<ServerResource> {
     found
 }
 
-pub(super) async fn in_time<T>(asked: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn with_timeout<T>(asked: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(Duration::from_secs(SERVER_SECONDS), asked).await.ok()
 }
 
-pub(super) fn too_late() -> String {
+pub(super) fn timeout_message() -> String {
     format!("the server did not respond within {SERVER_SECONDS} s")
 }

@@ -15,33 +15,33 @@ pub(crate) enum ServerRequest {
 }
 
 /// Selects the servers that are told that sampling is supported.
-pub(crate) type Samples = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+pub(crate) type SamplingFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Servers of a session, and their requests.
-pub(crate) struct Remote {
+pub(crate) struct ServerConnections {
     pub servers: Arc<dyn RemoteServers>,
     pub asked: mpsc::Receiver<ServerRequest>,
 }
 
 /// Creates the handler of server requests, and the receiver of these requests for the session. Without a user, all requests are declined.
 /// `roots`: directories, as `file:` URIs with names.
-pub(crate) fn asks(
+pub(crate) fn request_handler(
     person: bool,
     roots: Vec<(String, String)>,
-    samples: Samples,
+    samples: SamplingFilter,
 ) -> (Arc<dyn RemoteAsks>, mpsc::Receiver<ServerRequest>) {
     let (session, asked) = mpsc::channel(CHANNEL_DEPTH);
-    (Arc::new(Asks { session, person, roots, samples }), asked)
+    (Arc::new(RequestHandler { session, person, roots, samples }), asked)
 }
 
-struct Asks {
+struct RequestHandler {
     session: mpsc::Sender<ServerRequest>,
     person: bool,
     roots: Vec<(String, String)>,
-    samples: Samples,
+    samples: SamplingFilter,
 }
 
-impl RemoteAsks for Asks {
+impl RemoteAsks for RequestHandler {
     fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer> {
         Box::pin(async move {
             if !self.person {
@@ -106,11 +106,11 @@ impl ServerEvents {
     pub(super) async fn next(&mut self) -> ServerEvent {
         tokio::select! {
             () = next_change(&mut self.changed) => ServerEvent::Changed,
-            asked = next_of(&mut self.asked) => ServerEvent::Request(asked),
-            UserQuestion { asked, answer } = next_of(&mut self.questions) => {
+            asked = next_message(&mut self.asked) => ServerEvent::Request(asked),
+            UserQuestion { asked, answer } = next_message(&mut self.questions) => {
                 ServerEvent::Request(ServerRequest::Elicitation(asked, answer))
             }
-            step = next_of(&mut self.steps) => ServerEvent::Sampling(step),
+            step = next_message(&mut self.steps) => ServerEvent::Sampling(step),
         }
     }
 }
@@ -125,7 +125,7 @@ async fn next_change(changed: &mut Option<watch::Receiver<u64>>) {
     std::future::pending::<()>().await;
 }
 
-async fn next_of<T>(channel: &mut Option<mpsc::Receiver<T>>) -> T {
+async fn next_message<T>(channel: &mut Option<mpsc::Receiver<T>>) -> T {
     if let Some(open) = channel
         && let Some(next) = open.recv().await
     {

@@ -1,14 +1,14 @@
 //! MCP servers of a session: their reported states, their open requests to the user, and their resources.
 
 use super::event_sender::EventSender;
-use super::server_queries::{Offers, ServerQueries, in_time, too_late};
+use super::server_queries::{ResourceCache, ServerQueries, timeout_message, with_timeout};
 use crate::agent::limits::{MAX_ELICITATIONS, MAX_FORM_BYTES, MAX_FORM_CHOICES, MAX_FORM_FIELDS, RESOURCE_BYTES};
 use crate::agent::turn::Resource;
 use crate::policy::redact::Redactor;
 use crate::ports::{RemoteContent, RemoteServers};
 use crate::protocol::{
     CallId, Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, ErrorCode, EventKind, FieldKind, ServerStatus,
-    ToolError, ToolResult, cut_before,
+    ToolError, ToolResult, cut_position_before,
 };
 use futures_util::future::join_all;
 use std::collections::HashMap;
@@ -30,13 +30,21 @@ pub(super) struct Servers {
     asked: u64,
     /// Whether the session is ending, so that nothing more is asked.
     has_ended: bool,
-    offers: Offers,
+    offers: ResourceCache,
     sender: EventSender,
 }
 
 impl Servers {
     pub(crate) fn new(remote: Option<Arc<dyn RemoteServers>>, sender: EventSender) -> Self {
-        Self { remote, reported: Vec::new(), open: HashMap::new(), asked: 0, has_ended: false, offers: Offers::default(), sender }
+        Self {
+            remote,
+            reported: Vec::new(),
+            open: HashMap::new(),
+            asked: 0,
+            has_ended: false,
+            offers: ResourceCache::default(),
+            sender,
+        }
     }
 
     /// Tells the servers the context window, so that tools that fit the model are offered.
@@ -71,7 +79,7 @@ impl Servers {
         let refused = if self.open.len() >= MAX_ELICITATIONS {
             Some("input while too many of its requests were already open".to_owned())
         } else {
-            too_much(&elicitation)
+            oversized_part(&elicitation)
         };
         if let Some(what) = refused {
             let _ = answer.send(ElicitationAnswer::Cancel);
@@ -124,8 +132,8 @@ impl Servers {
                         () = kill.cancelled() => Err("the session is ending".to_owned()),
                     };
                     match text {
-                        Ok(text) => ToolResult::succeeded(id, RESOURCE, redactor.redact(&text).text),
-                        Err(why) => ToolResult::refused(id, RESOURCE, ToolError::new(ErrorCode::ToolExecutionFailed, why)),
+                        Ok(text) => ToolResult::success(id, RESOURCE, redactor.redact(&text).text),
+                        Err(why) => ToolResult::from_error(id, RESOURCE, ToolError::new(ErrorCode::ToolExecutionFailed, why)),
                     }
                 }
             });
@@ -180,7 +188,7 @@ async fn wait(
 }
 
 /// Returns why a request is too large for the user to review, if it is.
-fn too_much(elicitation: &Elicitation) -> Option<String> {
+fn oversized_part(elicitation: &Elicitation) -> Option<String> {
     let fields = match &elicitation.wanted {
         ElicitationKind::Form { fields } => fields,
         ElicitationKind::Visit { .. } => {
@@ -220,8 +228,8 @@ async fn resource_text(
     {
         return Err("you did not approve it".to_owned());
     }
-    let read = in_time(remote.read_resource(server, uri)).await;
-    let read = read.ok_or_else(too_late)?.map_err(|error| error.to_string())?;
+    let read = with_timeout(remote.read_resource(server, uri)).await;
+    let read = read.ok_or_else(timeout_message)?.map_err(|error| error.to_string())?;
     let piece = |content: RemoteContent| match content {
         RemoteContent::Text(text) | RemoteContent::Resource { text, .. } => text,
         RemoteContent::Bytes { media_type, bytes, .. } => format!("[{media_type}, {} bytes: not shown]", bytes.len()),
@@ -234,7 +242,7 @@ async fn resource_text(
         }
         text.extend(piece.chars().filter(|one| !one.is_control() || matches!(one, '\n' | '\t')));
         if text.len() > RESOURCE_BYTES {
-            text.truncate(cut_before(&text, RESOURCE_BYTES));
+            text.truncate(cut_position_before(&text, RESOURCE_BYTES));
             text.push_str("\n[truncated]");
             break;
         }

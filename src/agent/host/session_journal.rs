@@ -2,14 +2,14 @@
 
 use super::event_sender::EventSender;
 use crate::agent::limits::UNSAVED_BYTES;
-use crate::ports::{Durability, Journal, JournalError, Record, Tail};
+use crate::ports::{Durability, Journal, JournalError, Record, SavedTail};
 use crate::protocol::{CallId, EventKind, Failure, FailureKind, Remedy, size};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Records that a crash would lose.
 #[derive(Default)]
-struct Unsaved {
+struct UnsavedRecords {
     batches: VecDeque<Batch>,
     bytes: usize,
 }
@@ -19,7 +19,7 @@ struct Batch {
     bytes: usize,
 }
 
-impl Unsaved {
+impl UnsavedRecords {
     fn push(&mut self, records: Vec<Record>) {
         let bytes = records.iter().map(length).sum();
         self.bytes += bytes;
@@ -45,7 +45,7 @@ fn length(record: &Record) -> usize {
 }
 
 /// Returns the pause of a session that cannot be saved; `also` continues its first sentence.
-fn not_saved(error: &JournalError, also: &str) -> Failure {
+fn save_failure(error: &JournalError, also: &str) -> Failure {
     tracing::error!(%error, "cannot write the journal");
     if error.lost {
         let message = format!("Cannot save this session ({}). The session stops here.", error.message);
@@ -62,7 +62,7 @@ fn not_saved(error: &JournalError, also: &str) -> Failure {
 /// Journal of the session, and the buffer used while the user continues unsaved.
 pub(super) struct SessionJournal {
     port: Arc<dyn Journal>,
-    unsaved: Option<Unsaved>,
+    unsaved: Option<UnsavedRecords>,
     /// Whether another process owns the session; then nothing continues here.
     lost: bool,
     sender: EventSender,
@@ -87,7 +87,7 @@ impl SessionJournal {
         }
         let saved = self.port.append(records.to_vec(), durability).await;
         self.lost = saved.as_ref().is_err_and(|error| error.lost);
-        saved.map_err(|error| not_saved(&error, ""))
+        saved.map_err(|error| save_failure(&error, ""))
     }
 
     pub(crate) async fn save_draft(&self, text: String) {
@@ -97,14 +97,14 @@ impl SessionJournal {
     }
 
     /// Saves the last output of a command, without waiting.
-    pub(crate) fn save_tail(&self, id: CallId, tail: Tail) {
+    pub(crate) fn save_tail(&self, id: CallId, tail: SavedTail) {
         // The write is queued before the outcome can be, so nothing waits for it.
         drop(self.port.save_tail(id, tail));
     }
 
     /// Continues without saving: a crash loses everything until it can be saved again. `stalled`: there are records to save.
     /// Returns whether to retry saving them.
-    pub(crate) fn go_on_unsaved(&mut self, stalled: bool) -> bool {
+    pub(crate) fn continue_unsaved(&mut self, stalled: bool) -> bool {
         if self.lost {
             let message = "cannot continue unsaved: another process owns this session now";
             self.emit(EventKind::Notice { message: message.to_owned() });
@@ -119,7 +119,7 @@ impl SessionJournal {
             return false;
         }
         if self.unsaved.is_none() {
-            self.unsaved = Some(Unsaved::default());
+            self.unsaved = Some(UnsavedRecords::default());
             let message =
                 "continuing unsaved: a crash loses everything from here on; aye saves again as soon as it can".to_owned();
             self.emit(EventKind::SavingChanged { saved: false, message });
@@ -141,11 +141,11 @@ impl SessionJournal {
             return Ok(());
         }
         unsaved.drop_last();
-        Err(not_saved(&error, &format!(", and the {} buffered in memory have reached the limit", size(unsaved.bytes as u64))))
+        Err(save_failure(&error, &format!(", and the {} buffered in memory have reached the limit", size(unsaved.bytes as u64))))
     }
 
     /// Retries the save when the user asks for it, and reports the result.
-    pub(crate) async fn save_what_waits_in_memory(&mut self) {
+    pub(crate) async fn retry_save(&mut self) {
         if let Err(error) = self.save_in_order().await {
             let message = format!("{error}; the session is still unsaved, and a crash would lose it");
             self.emit(EventKind::Notice { message });
@@ -154,7 +154,7 @@ impl SessionJournal {
 
     /// Removes and returns the buffered records.
     pub(crate) fn take_unsaved(&mut self) -> Vec<Record> {
-        self.unsaved.take().map(Unsaved::into_records).unwrap_or_default()
+        self.unsaved.take().map(UnsavedRecords::into_records).unwrap_or_default()
     }
 
     async fn save_in_order(&mut self) -> Result<(), JournalError> {

@@ -1,8 +1,8 @@
 //! Setup of a session: its parts, and its connections while it runs.
 
 use super::policy_updates::PolicyUpdates;
-use super::server_requests::Remote;
-use crate::agent::turn::{Options, SandboxStatus, Unfinished};
+use super::server_requests::ServerConnections;
+use crate::agent::turn::{Options, ResumePolicy, SandboxStatus};
 use crate::policy::{Enforcer, redact::Redactor};
 use crate::ports::{
     Artifacts, InstructionSource, Journal, Model, Models, Record, RecoveredCalls, Rules, ToolRouter, UserQuestion,
@@ -42,7 +42,7 @@ pub(crate) struct Setup {
     pub mode: Mode,
     /// Records in the journal; empty for a new session.
     pub records: Vec<Record>,
-    pub unfinished: Unfinished,
+    pub unfinished: ResumePolicy,
     /// Known outcomes of calls that were running when the previous process ended.
     pub settled: Vec<ToolResult>,
     /// Recovery information about other such calls, from the disk and their last output.
@@ -62,7 +62,7 @@ pub(crate) struct Setup {
     /// Whether the front end accepts more streamed data; `None` if it always does.
     pub room: Option<watch::Receiver<bool>>,
     /// MCP servers, if any.
-    pub remote: Option<Remote>,
+    pub remote: Option<ServerConnections>,
     /// Questions of the model; absent if no user can answer them.
     pub questions: Option<mpsc::Receiver<UserQuestion>>,
 }

@@ -71,14 +71,14 @@ impl Sources {
                 Some(charge) = self.charges.recv() => Occurrence::Charge(charge),
                 delta = model.next(), if has_room => Occurrence::Input(delta),
                 () = self.room.wait(), if !has_room => continue,
-                () = at(timers.tail) => Occurrence::TailsDue,
-                () = at(timers.deadline) => Occurrence::Deadline,
+                () = wait_until(timers.tail) => Occurrence::TailsDue,
+                () = wait_until(timers.deadline) => Occurrence::Deadline,
             };
         }
     }
 }
 
-async fn at(time: Option<Instant>) {
+async fn wait_until(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
         None => std::future::pending().await,

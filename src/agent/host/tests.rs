@@ -2,16 +2,16 @@
 
 use super::*;
 use crate::agent::turn::{Approver, Options, SandboxStatus};
-use crate::agent::{Backoff, Unfinished};
+use crate::agent::{Backoff, ResumePolicy};
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Permit, Sandbox, Scope};
 use crate::ports::{
-    Amends, BoxFuture, Completion, Delta, Durability, Journal, JournalError, Model, ModelRequest, ModelStream, Models, Plan,
-    Record, RecoveredCalls, Rules, RunContext,
+    BoxFuture, Completion, Delta, Durability, Journal, JournalError, Model, ModelRequest, ModelStream, Models, Plan,
+    PlanAmendments, Record, RecoveredCalls, Rules, RunContext,
 };
 use crate::protocol::{
-    Action, Arguments, CallId, Command, ErrorCode, Failure, FailureKind, HookEvents, KeyText, ListedModel, Mode, ModelFacts,
-    Part, Place, PreviewOffer, SandboxTier, SessionCommand, SessionId, SessionStatus, StopReason, Target, ToolCall, ToolError,
+    Action, Arguments, CallId, Command, ErrorCode, Failure, FailureKind, HookEvents, ListedModel, Mode, ModelFacts, Part, Place,
+    PreviewOffer, SandboxTier, SecretString, SessionCommand, SessionId, SessionStatus, StopReason, Target, ToolCall, ToolError,
     ToolResult, Usage, WorkspaceId,
 };
 use futures_util::StreamExt;
@@ -65,7 +65,7 @@ impl Model for Script {
         "test/model"
     }
     fn facts(&self) -> ModelFacts {
-        ModelFacts::of_test(self.name(), 100_000, None)
+        ModelFacts::for_test(self.name(), 100_000, None)
     }
     fn stream(&self, _: ModelRequest) -> ModelStream {
         let next = self.0.lock().unwrap().pop_front().unwrap_or_else(|| said("Done.", StopReason::EndTurn, None));
@@ -110,7 +110,7 @@ impl ToolRouter for Tools {
         let id = plan.call.tool_call_id;
         self.ran.lock().unwrap().push(id.clone());
         let killed = context.kill.is_cancelled();
-        Box::pin(async move { ToolResult::succeeded(id, "RunCommand", if killed { "killed" } else { "made" }) })
+        Box::pin(async move { ToolResult::success(id, "RunCommand", if killed { "killed" } else { "made" }) })
     }
 }
 
@@ -136,7 +136,7 @@ fn make(call: ToolCall) -> Plan {
         task_plan: None,
         proposed_plan: None,
         doubts: crate::ports::Doubts::default(),
-        amends: Amends::default(),
+        amends: PlanAmendments::default(),
         payload: Box::new(()),
     }
 }
@@ -146,7 +146,7 @@ fn only_file_changes_finish_after_an_interrupt() {
     let arguments = crate::protocol::Arguments::parse("{}");
     let call = || ToolCall { tool_call_id: CallId::new("c"), tool_name: "T".to_owned(), arguments: arguments.clone() };
     let target = || Target { given: "a".to_owned(), real: PathBuf::from("/w/a"), place: Place::Missing };
-    let finishes = super::tool_runs::finishes;
+    let finishes = super::tool_runs::must_finish;
     assert!(!finishes(&make(call())), "a command");
     assert!(!finishes(&Plan { timeout_seconds: 0, ..make(call()) }), "a terminal session");
     let read = Plan { changes: false, timeout_seconds: 0, actions: vec![Action::Read { target: target() }], ..make(call()) };
@@ -161,7 +161,7 @@ fn only_file_changes_finish_after_an_interrupt() {
 struct NoRules;
 
 impl Rules for NoRules {
-    fn places(&self, _: &crate::protocol::Offer) -> Vec<crate::protocol::RulePlace> {
+    fn rule_places(&self, _: &crate::protocol::GrantOption) -> Vec<crate::protocol::RulePlace> {
         Vec::new()
     }
     fn save(
@@ -169,14 +169,14 @@ impl Rules for NoRules {
         _: Vec<crate::protocol::GrantRule>,
         _: crate::protocol::GrantScope,
         _: Option<Timestamp>,
-    ) -> BoxFuture<'_, Result<crate::ports::Saved, String>> {
+    ) -> BoxFuture<'_, Result<crate::ports::SavedRules, String>> {
         Box::pin(async { Err("the disk is full".to_owned()) })
     }
     fn remove(
         &self,
         _: Vec<crate::protocol::GrantRule>,
         _: crate::protocol::GrantScope,
-    ) -> BoxFuture<'_, Result<crate::ports::Saved, String>> {
+    ) -> BoxFuture<'_, Result<crate::ports::SavedRules, String>> {
         Box::pin(async { Err("the disk is full".to_owned()) })
     }
     fn list(&self) -> BoxFuture<'_, Result<Vec<String>, String>> {
@@ -205,7 +205,7 @@ impl Models for NoModels {
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
         Err(Failure::new(FailureKind::NotFound, format!("there is no model `{name}`"), "still using as it is"))
     }
-    fn keep_key(&self, name: &str, _: &KeyText) -> Result<String, Failure> {
+    fn keep_key(&self, name: &str, _: &SecretString) -> Result<String, Failure> {
         Ok(format!("the key of {name} is kept"))
     }
     fn list(&self, _: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {
@@ -225,7 +225,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         summary_model: None,
         model_before: None,
         effort_for_this_run: false,
-        approver: Approver::Person,
+        approver: Approver::User,
         backoff: Backoff::default(),
         system: "be good".into(),
         tools: Vec::new().into(),
@@ -261,7 +261,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         workspace: "/w".to_owned(),
         mode: Mode::Ask,
         records: Vec::new(),
-        unfinished: Unfinished::Wait,
+        unfinished: ResumePolicy::Pause,
         settled: Vec::new(),
         known: RecoveredCalls::default(),
         sandbox_status: SandboxStatus { tier: SandboxTier::Bare, words: String::new(), missing: None },

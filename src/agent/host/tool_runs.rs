@@ -1,13 +1,13 @@
 //! Running calls: started in the background, with their outcomes as inputs.
 
 use super::call_context::CallContext;
-use super::call_timeout::{CallTimeout, in_time, outcome};
+use super::call_timeout::{CallTimeout, outcome, with_timeout};
 use super::nested_instructions::NestedInstructions;
 use super::output_tail::OutputTail;
 use crate::agent::limits::CHANNEL_DEPTH;
-use crate::agent::turn::{Input, Sampled};
+use crate::agent::turn::{Input, SamplingUsage};
 use crate::policy::Permit;
-use crate::ports::{Plan, RunContext, Tail};
+use crate::ports::{Plan, RunContext, SavedTail};
 use crate::protocol::{Action, CallId};
 use std::collections::HashMap;
 use std::time::Instant;
@@ -50,9 +50,9 @@ impl ToolRuns {
         let (router, inputs) = (context.router(), context.inputs());
         let (redactor, instructions) = (context.redactor(), self.instructions.clone());
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
-        let patience = CallTimeout::with(&plan);
+        let patience = CallTimeout::for_plan(&plan);
         // A change of files finishes when the user interrupts; all else ends.
-        let killed = if finishes(&plan) { context.kill_token() } else { context.interrupt_token() };
+        let killed = if must_finish(&plan) { context.kill_token() } else { context.interrupt_token() };
         let (kill, interrupt) = (context.kill_token().child_token(), context.interrupt_token().child_token());
         let stop = kill.clone();
         let background = CancellationToken::new();
@@ -79,7 +79,7 @@ impl ToolRuns {
                 relay.forward(chunks).await;
                 work.await
             };
-            let done = in_time(done, patience, &killed, &stop).await;
+            let done = with_timeout(done, patience, &killed, &stop).await;
             let late = stop.is_cancelled() && !killed.is_cancelled();
             // An abandoned call is told to end.
             stop.cancel();
@@ -89,14 +89,14 @@ impl ToolRuns {
             }
             let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             if let Some(used) = result.used.take() {
-                let _ = inputs.send(Input::Sampled(Sampled::by_tool(&result.tool_name, *used, latency_ms))).await;
+                let _ = inputs.send(Input::Sampled(SamplingUsage::by_tool(&result.tool_name, *used, latency_ms))).await;
             }
             let _ = inputs.send(Input::ToolFinished { index, result, latency_ms }).await;
         });
     }
 
     /// Removes a finished call.
-    pub(crate) fn ended(&mut self, index: usize) {
+    pub(crate) fn remove(&mut self, index: usize) {
         self.runs.remove(&index);
     }
 
@@ -126,12 +126,12 @@ impl ToolRuns {
     }
 
     /// Returns the last output of the commands whose save is due, and starts the wait for their next save.
-    pub(crate) fn take_due_tails(&mut self) -> Vec<(CallId, Tail)> {
+    pub(crate) fn take_due_tails(&mut self) -> Vec<(CallId, SavedTail)> {
         let now = tokio::time::Instant::now();
         let due = self.runs.values_mut().filter(|run| run.is_command && run.tail.due() <= now);
         let tails = due.map(|run| {
             let ran_ms = u64::try_from(run.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-            (run.id.clone(), Tail { text: run.tail.take(now), ran_ms })
+            (run.id.clone(), SavedTail { text: run.tail.take(now), ran_ms })
         });
         tails.collect()
     }
@@ -143,7 +143,7 @@ impl ToolRuns {
 }
 
 /// Returns whether the call changes files; such a call is never left half done.
-pub(super) fn finishes(plan: &Plan) -> bool {
+pub(super) fn must_finish(plan: &Plan) -> bool {
     let of_files = |action: &Action| matches!(action, Action::Read { .. } | Action::Write { .. } | Action::Delete { .. });
     plan.effects.is_some() || (plan.changes && plan.timeout_seconds == 0 && plan.actions.iter().all(of_files))
 }

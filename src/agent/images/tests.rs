@@ -22,7 +22,7 @@ impl Artifacts for Shelf {
 
 fn shows(uris: &[&str], bytes: u64) -> Arc<Message> {
     let image = |uri: &&str| Image { uri: (*uri).to_owned(), media_type: "image/png".to_owned(), width: 1, height: 1, bytes };
-    let result = ToolResult::succeeded(CallId::new("c"), "ReadFile", "Image");
+    let result = ToolResult::success(CallId::new("c"), "ReadFile", "Image");
     Arc::new(Message {
         message_id: MessageId::new("m"),
         role: Role::Tool,
@@ -60,12 +60,12 @@ fn the_newest_images_are_sent_and_the_oldest_are_dropped_in_batches() {
     let uris: Vec<String> = (0..45).map(|index| format!("artifact:{index}")).collect();
     for (count, sent, oldest) in [(19, 19, 0), (20, 20, 0), (21, 11, 10), (30, 20, 10), (31, 11, 20), (45, 15, 30)] {
         let messages: Vec<_> = uris[..count].iter().map(|uri| shows(&[uri], 10)).collect();
-        let chosen = chosen(&messages);
+        let chosen = newest_images(&messages);
         assert_eq!((chosen.len(), chosen[sent - 1].uri.clone()), (sent, uris[oldest].clone()), "{count}");
     }
     let third = MAX_IMAGES_BYTES / 4;
     for (bytes, sent) in [(third - 1, 3), (third, 3), (third + 3, 2)] {
         let messages = [shows(&["artifact:1", "artifact:2"], bytes), shows(&["artifact:3"], bytes)];
-        assert_eq!(chosen(&messages).len(), sent, "{bytes}");
+        assert_eq!(newest_images(&messages).len(), sent, "{bytes}");
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 const MORE: usize = 64 << 10;
 
 #[derive(Debug, Clone)]
-pub(crate) enum Packed {
+pub(crate) enum PackedMessage {
     Small {
         bytes: Vec<u8>,
         /// Uncompressed length.
@@ -18,7 +18,7 @@ pub(crate) enum Packed {
     Plain(Vec<Arc<Message>>),
 }
 
-impl Packed {
+impl PackedMessage {
     pub(crate) fn new(messages: Vec<Arc<Message>>) -> Self {
         small(&messages).unwrap_or(Self::Plain(messages))
     }
@@ -36,7 +36,7 @@ impl Packed {
     }
 }
 
-fn small(messages: &[Arc<Message>]) -> Option<Packed> {
+fn small(messages: &[Arc<Message>]) -> Option<PackedMessage> {
     let json = serde_json::to_vec(messages).ok()?;
     let mut bytes = Vec::with_capacity(json.len() / 4 + MORE);
     let mut compress = Compress::new(Compression::fast(), true);
@@ -48,5 +48,5 @@ fn small(messages: &[Arc<Message>]) -> Option<Packed> {
         }
     }
     bytes.shrink_to_fit();
-    Some(Packed::Small { bytes, length: json.len() })
+    Some(PackedMessage::Small { bytes, length: json.len() })
 }

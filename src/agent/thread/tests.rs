@@ -86,8 +86,8 @@ fn a_summary_comes_first_and_the_prompt_of_the_task_stays() {
     for (index, role) in [User, Assistant, User, Assistant, Tool, Assistant, Tool].into_iter().enumerate() {
         thread.push(message(index, role, 10, if index < 2 { "task_001" } else { "task_002" }));
     }
-    let cut = thread.cut(25, Some(&TaskId::new("task_002"))).unwrap();
-    assert_eq!((cut.index, cut.summarised(), cut.freed), (5, 4, 40));
+    let cut = thread.plan_compaction(25, Some(&TaskId::new("task_002"))).unwrap();
+    assert_eq!((cut.index, cut.summarized_count(), cut.freed), (5, 4, 40));
     assert!(thread.compact(&MessageId::new("msg_00004"), &cut.verbatim, summary(7, 5)));
     assert_eq!(texts(&thread.window()), ["summary 7", "2", "5", "6"]);
     assert_eq!(thread.tokens(), 35);
@@ -133,9 +133,9 @@ fn a_summary_whose_last_message_is_missing_ends_at_the_message_before() {
 #[test]
 fn input_of_a_summary_is_truncated_at_its_start() {
     let thread = thread(&[(User, 10), (Assistant, 40), (Tool, 40), (Assistant, 10), (Tool, 10), (User, 5)]);
-    assert_eq!(texts(&thread.opening(5, 200)), ["0", "1", "2", "3", "4"]);
-    assert_eq!(texts(&thread.opening(5, 60)), ["[Earlier conversation truncated — 3 messages removed] ", "3", "4"]);
-    assert!(thread.opening(5, 5).is_empty());
+    assert_eq!(texts(&thread.messages_before(5, 200)), ["0", "1", "2", "3", "4"]);
+    assert_eq!(texts(&thread.messages_before(5, 60)), ["[Earlier conversation truncated — 3 messages removed] ", "3", "4"]);
+    assert!(thread.messages_before(5, 5).is_empty());
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn dropped_messages_are_packed_to_save_memory() {
     }
     let bytes: usize = thread.messages().iter().map(|message| message.text().len()).sum();
     thread.fit(10_000);
-    let Some(RemovedRange { removed: Packed::Small { bytes: packed, .. }, .. }) = thread.folds.last() else {
+    let Some(RemovedRange { removed: PackedMessage::Small { bytes: packed, .. }, .. }) = thread.folds.last() else {
         panic!("nothing was packed")
     };
     assert!(bytes > 3_000_000 && packed.len() * 10 < bytes, "{} of {bytes}", packed.len());
@@ -181,7 +181,7 @@ proptest! {
                 5 => { thread.fit(tokens * 4); }
                 6 => {
                     let task = TaskId::new("task_001");
-                    if let Some(cut) = thread.cut(tokens * 2, Some(&task)) {
+                    if let Some(cut) = thread.plan_compaction(tokens * 2, Some(&task)) {
                         let until = thread.messages()[cut.index - 1].message_id.clone();
                         let before = thread.tokens();
                         let stands = push(&mut Thread::default(), &mut Vec::new(), User, 0);

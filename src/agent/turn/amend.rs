@@ -5,7 +5,7 @@ use crate::protocol::{Action, Amendment, DiscardedEffect, EffectPart, Effects, E
 
 /// User's changes to a call.
 #[derive(Debug, Default)]
-pub(super) struct Amended {
+pub(super) struct AppliedAmendments {
     /// Changes in order.
     pub by: Vec<Amendment>,
     /// Approved actions, if the user approved the result of the last change.
@@ -18,7 +18,7 @@ pub(super) struct Amended {
     pub began: bool,
 }
 
-impl Amended {
+impl AppliedAmendments {
     /// Adds the note for the model to the result; nothing if the call did not run.
     pub(super) fn annotate(&self, result: &mut ToolResult) {
         let nothing = result.error.as_ref().is_some_and(|error| {
@@ -41,7 +41,7 @@ impl Amended {
 /// Returns why effects cannot be applied without some of them.
 fn no_selection(effects: Option<&Effects>, parts: &[EffectPart], digest: &str, discarded: &[DiscardedEffect]) -> Option<String> {
     let Some(effects) = effects else { return Some("the call has no effects to select".to_owned()) };
-    if let Some(obstacle) = effects.obstacle() {
+    if let Some(obstacle) = effects.approval_obstacle() {
         return Some(obstacle);
     }
     if effects.digest != digest {
@@ -51,7 +51,7 @@ fn no_selection(effects: Option<&Effects>, parts: &[EffectPart], digest: &str, d
         left.path == part.path && (left.hunks.is_empty() || part.hunk.is_some_and(|hunk| left.hunks.contains(&hunk)))
     };
     for left in discarded {
-        if !effects.listed().any(|path| path == left.path) {
+        if !effects.listed_paths().any(|path| path == left.path) {
             return Some(format!("the effects do not list `{}`", left.path));
         }
         let has = |hunk: &usize| parts.iter().any(|part| part.path == left.path && part.hunk == Some(*hunk));

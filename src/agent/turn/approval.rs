@@ -5,18 +5,18 @@ use super::call::{Call, CallState, Pending};
 use super::call_runner::{Batch, CallRunner};
 use super::denial::{CANCELLED, NO_ANSWER, denial};
 use super::io::{Effect, InputTime};
-use super::layer::stays;
+use super::layer::build_output_clause;
 use super::options::Approver;
 use super::plan_approval::{REASON, UNREVIEWED, approved, plan_denial, proposed, split};
 use super::policy_in_force::set_mode;
 use super::preview::{PreviewRequest, no_preview};
-use super::sandbox_escalation::names;
+use super::sandbox_escalation::format_access;
 use crate::policy::{Question, Verdict, first_commands};
 use crate::ports::{Durability, LayerRun, Plan, Record};
 use crate::protocol::approval::CommandLine;
 use crate::protocol::{
-    Action, Always, Amendment, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, Mode,
-    Outside, Risk, RuleTold, Target,
+    Action, Amendment, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, GrantOptions,
+    Mode, Risk, RuleInfo, SandboxAccess, Target,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -52,14 +52,14 @@ impl CallRunner<'_> {
             let rule = question.rule.clone();
             self.cx.out.event(EventKind::ApprovalRequested(approval));
             self.resolve_approval(call, &approval_id, decision, 0);
-            let instead = match self.goes_in_circles(call) {
+            let instead = match self.repetition_warning(call) {
                 Some(_) => "its result is already in your context: do something else, or say what you cannot do",
                 None => "continue without it, or tell the user what to allow",
             };
             let message = format!(
                 "denied: no user can approve this call ({}; rule: {rule}){}; {instead}",
                 question.reason,
-                discarded(&plan)
+                discarded_note(&plan)
             );
             call.refuse(ErrorCode::NoApprover, message);
             return self.report(call, 0);
@@ -67,15 +67,24 @@ impl CallRunner<'_> {
         approval.timeout_ms = self.cx.options.approval_timeout.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
         approval.origins = self.cx.policy.origins(&approval.rule, &approval.parts);
         approval.always = if plan.task_plan.is_some() {
-            Always { never: vec!["each plan needs its own approval".to_owned()], ..Always::default() }
+            GrantOptions { never: vec!["each plan needs its own approval".to_owned()], ..GrantOptions::default() }
         } else if call.amended.by.contains(&Amendment::Unsandboxed) {
-            Always { never: vec!["each run outside the sandbox needs its own approval".to_owned()], ..Always::default() }
+            GrantOptions {
+                never: vec!["each run outside the sandbox needs its own approval".to_owned()],
+                ..GrantOptions::default()
+            }
         } else if !plan.opens.is_empty() {
             self.always_open(call, &plan, at)
         } else if self.is_doubted(&plan, at) {
-            Always { never: vec![format!("a rule already allows it; aye asks because {}", question.reason)], ..Always::default() }
-        } else if self.goes_in_circles(call).is_some() && self.allowed_by_rule(&plan, at) {
-            Always { never: vec!["a rule already allows it; aye asks because the call repeats".to_owned()], ..Always::default() }
+            GrantOptions {
+                never: vec![format!("a rule already allows it; aye asks because {}", question.reason)],
+                ..GrantOptions::default()
+            }
+        } else if self.repetition_warning(call).is_some() && self.is_allowed_by_rule(&plan, at) {
+            GrantOptions {
+                never: vec!["a rule already allows it; aye asks because the call repeats".to_owned()],
+                ..GrantOptions::default()
+            }
         } else {
             self.cx.policy.always(&plan.actions, at.now)
         };
@@ -152,7 +161,7 @@ impl CallRunner<'_> {
     /// Asks to run a command outside the sandbox, once. No rule can allow that; only the user can.
     pub(super) fn ask_unsandboxed(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
         let asked = match self.cx.options.approver {
-            Approver::Person => self.cx.policy.ask_unsandboxed(&plan.tool_name, &plan.actions, at.now),
+            Approver::User => self.cx.policy.ask_unsandboxed(&plan.tool_name, &plan.actions, at.now),
             Approver::Everyone | Approver::Nobody => Err("no user is available to approve it".to_owned()),
         };
         match asked {
@@ -166,7 +175,7 @@ impl CallRunner<'_> {
 
     /// Returns whether the user may be offered a run of the command outside the sandbox.
     fn may_run_unsandboxed(&self, plan: &Plan, at: InputTime) -> bool {
-        let person = self.cx.options.approver == Approver::Person;
+        let person = self.cx.options.approver == Approver::User;
         let commands: Vec<Action> = plan.actions.iter().filter(|action| matches!(action, Action::Exec { .. })).cloned().collect();
         person && plan.effects.is_none() && self.cx.policy.ask_unsandboxed(&plan.tool_name, &commands, at.now).is_ok()
     }
@@ -180,12 +189,12 @@ impl CallRunner<'_> {
             call.refuse(ErrorCode::PolicyDenied, "this access cannot be allowed for a single run");
             return self.report(call, 0);
         }
-        let names = names(&plan.opens);
+        let names = format_access(&plan.opens);
         let place = if call.runs_again_in_layer(&plan) { " in a fresh copy" } else { "" };
         let reason = format!("the sandbox blocked {names}; if you approve, the command runs once more{place} with that access");
         match self.cx.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
             Ok(mut question) => {
-                if plan.opens.contains(&Outside::Network) {
+                if plan.opens.contains(&SandboxAccess::Network) {
                     question.risk = Risk::High;
                 }
                 self.ask(call, index, plan, question, batch, at);
@@ -196,26 +205,27 @@ impl CallRunner<'_> {
 
     /// Returns the rules that may be saved for blocked access: directories that commands may read, and hosts that this command may
     /// reach in a layer.
-    fn always_open(&self, call: &Call, plan: &Plan, at: InputTime) -> Always {
-        if plan.opens.iter().all(Outside::is_network) && call.runs_again_in_layer(plan) && plan.doubts.by_name.is_none() {
+    fn always_open(&self, call: &Call, plan: &Plan, at: InputTime) -> GrantOptions {
+        if plan.opens.iter().all(SandboxAccess::is_network) && call.runs_again_in_layer(plan) && plan.doubts.by_name.is_none() {
             return self.cx.policy.always_hosts(&plan.actions, &plan.opens, at.now);
         }
         let paths = plan.opens.iter().map(|open| match open {
-            Outside::Read { path } => Some(Path::new(path)),
-            Outside::Write { .. } | Outside::Host { .. } | Outside::Network => None,
+            SandboxAccess::Read { path } => Some(Path::new(path)),
+            SandboxAccess::Write { .. } | SandboxAccess::Host { .. } | SandboxAccess::Network => None,
         });
         match paths.collect::<Option<Vec<_>>>() {
             Some(paths) => self.cx.policy.always_readable(&paths, at.now),
-            None => {
-                Always { never: vec!["access outside the sandbox is allowed for one run only".to_owned()], ..Always::default() }
-            }
+            None => GrantOptions {
+                never: vec!["access outside the sandbox is allowed for one run only".to_owned()],
+                ..GrantOptions::default()
+            },
         }
     }
 
     /// Returns the directory that a command would run in.
     fn directory(&self, plan: &Plan) -> Option<std::path::PathBuf> {
         plan.actions.iter().find_map(|action| match action {
-            Action::Exec { command, cwd } => Some(self.cx.policy.directory_of(command, cwd)),
+            Action::Exec { command, cwd } => Some(self.cx.policy.command_directory(command, cwd)),
             Action::Named { cwd, .. } | Action::Custom { cwd, .. } => Some(cwd.real.clone()),
             Action::Read { .. }
             | Action::Write { .. }
@@ -231,12 +241,12 @@ impl CallRunner<'_> {
     /// Returns whether the policy allows the call, and only facts on disk require approval.
     fn is_doubted(&self, plan: &Plan, at: InputTime) -> bool {
         let allowed = matches!(self.cx.policy.judge_call(&plan.tool_name, &plan.actions, at.now), Verdict::Allow(_));
-        allowed && !self.allowed_by_rule(plan, at)
+        allowed && !self.is_allowed_by_rule(plan, at)
     }
 
     /// Returns whether only the repetition requires approval.
-    pub(super) fn allowed_by_rule(&self, plan: &Plan, at: InputTime) -> bool {
-        matches!(plan.judged(&self.cx.policy, at.now), Verdict::Allow(_))
+    pub(super) fn is_allowed_by_rule(&self, plan: &Plan, at: InputTime) -> bool {
+        matches!(plan.judge(&self.cx.policy, at.now), Verdict::Allow(_))
     }
 
     /// Returns whether the user already approved the command by typing it.
@@ -254,7 +264,7 @@ impl CallRunner<'_> {
         Some(Effect::Wake { after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX), ticket })
     }
 
-    pub(super) fn written(&self, pending: &mut Pending, rule: &str, at: InputTime) -> RuleTold {
+    pub(super) fn parse_written_rule(&self, pending: &mut Pending, rule: &str, at: InputTime) -> RuleInfo {
         let offers = &mut pending.always.offers;
         let found = match offers.len() {
             0 => Err("no rule can be saved for this approval".to_owned()),
@@ -262,10 +272,10 @@ impl CallRunner<'_> {
             _ => self.cx.policy.offer_written(&pending.plan.actions, offers, rule, at.now),
         };
         match found {
-            Err(message) => RuleTold::Refused { message },
+            Err(message) => RuleInfo::Refused { message },
             Ok(offer) => {
                 offers.push(offer.clone());
-                RuleTold::Offered { offer, at: offers.len() - 1 }
+                RuleInfo::Offered { offer, at: offers.len() - 1 }
             }
         }
     }
@@ -278,10 +288,10 @@ impl CallRunner<'_> {
         }
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
         let Pending { mut plan, question, always, approval_id, since, ticket: _ } = *pending;
-        self.resolve_approval(call, &approval_id, decision.clone(), at.since(since));
+        self.resolve_approval(call, &approval_id, decision.clone(), at.millis_since(since));
         let no = matches!(decision, Decision::Denied { .. });
         // The policy may have changed since the approval was requested.
-        if !no && let Some(denial) = self.denied_by_now(&plan, at) {
+        if !no && let Some(denial) = self.current_denial(&plan, at) {
             return self.refuse_by_policy(call, &denial);
         }
         let mut batch = Batch::default();
@@ -292,7 +302,7 @@ impl CallRunner<'_> {
             }
             Decision::Denied { reason } => {
                 let (code, message) = denial(reason.as_deref());
-                call.refuse(code, format!("{message}{}{}", discarded(&plan), earlier_run(call)));
+                call.refuse(code, format!("{message}{}{}", discarded_note(&plan), earlier_run(call)));
                 self.report(call, 0);
             }
             Decision::Approved | Decision::ApprovedInCleanContext | Decision::ApprovedAlways { .. }
@@ -315,7 +325,7 @@ impl CallRunner<'_> {
                 self.permit(call, index, plan, question.approve(), &mut batch);
             }
             Decision::Amended { amendment } => self.amend(call, index, plan, amendment),
-            Decision::Renewed => self.make_anew(call, index),
+            Decision::Renewed => self.replan(call, index),
             Decision::Previewed => {
                 // After a conflict, it runs in the same kind of copy as before.
                 let layer = question.layer().filter(|_| call.conflict.is_some() && call.layered);
@@ -326,20 +336,20 @@ impl CallRunner<'_> {
                 self.begin_preview(call, request, &mut batch);
             }
         }
-        self.carry_out(calls, batch);
+        self.commit_and_dispatch(calls, batch);
     }
 
     /// Denies an approval that has timed out. A preview counts as a response, and is followed by another approval with its own timer.
     pub(super) fn time_out(&mut self, call: &mut Call, timeout: Duration, at: InputTime) {
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
         let Pending { approval_id, since, plan, .. } = *pending;
-        let reason = format!("{NO_ANSWER} {}", in_words(timeout));
+        let reason = format!("{NO_ANSWER} {}", format_duration(timeout));
         self.cx
             .out
             .event(EventKind::ApprovalTimeout { approval_id: approval_id.clone(), tool_call_id: call.call.tool_call_id.clone() });
         let (code, message) = denial(Some(&reason));
-        self.resolve_approval(call, &approval_id, Decision::Denied { reason: Some(reason) }, at.since(since));
-        call.refuse(code, format!("{message}{}{}", discarded(&plan), earlier_run(call)));
+        self.resolve_approval(call, &approval_id, Decision::Denied { reason: Some(reason) }, at.millis_since(since));
+        call.refuse(code, format!("{message}{}{}", discarded_note(&plan), earlier_run(call)));
         self.report(call, 0);
     }
 
@@ -347,7 +357,7 @@ impl CallRunner<'_> {
     pub(super) fn withdraw_question(&mut self, call: &Call, at: InputTime) {
         if let CallState::Asking(pending) = &call.state {
             let decision = Decision::Denied { reason: Some(CANCELLED.to_owned()) };
-            self.resolve_approval(call, &pending.approval_id, decision, at.since(pending.since));
+            self.resolve_approval(call, &pending.approval_id, decision, at.millis_since(pending.since));
         }
     }
 
@@ -376,7 +386,7 @@ impl CallRunner<'_> {
         yes.is_some_and(|asked| plan.actions.iter().all(|action| asked.contains(action)))
     }
 
-    pub(super) fn run_answered(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch) {
+    pub(super) fn on_run_approved(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch) {
         let permit = match verdict {
             Verdict::Deny(denial) => return self.refuse_by_policy(call, &denial),
             Verdict::Ask(question) => question.approve(),
@@ -397,19 +407,19 @@ fn no_such_decision(call: &Call, plan: &Plan, decision: &Decision) -> Option<Str
             no_amendment(plan, amendment).map(|why| format!("cannot apply this change to the proposal: {why}"))
         }
         Decision::Approved | Decision::ApprovedInCleanContext | Decision::ApprovedAlways { .. } => {
-            plan.effects.as_ref().and_then(|effects| effects.obstacle())
+            plan.effects.as_ref().and_then(|effects| effects.approval_obstacle())
         }
         Decision::Denied { .. } => None,
     }
 }
 
 /// Returns the note for the model about discarded effects of a plan; empty if it did not run.
-fn discarded(plan: &Plan) -> String {
+fn discarded_note(plan: &Plan) -> String {
     let is_conflict = plan.effects.as_ref().is_some_and(|effects| effects.conflict.is_some());
     if !is_conflict && !matches!(plan.layer, LayerRun::Ended(_)) {
         return String::new();
     }
-    let rest = plan.effects.as_ref().map(|effects| stays(effects)).unwrap_or_default();
+    let rest = plan.effects.as_ref().map(|effects| build_output_clause(effects)).unwrap_or_default();
     format!("{DISCARDED}{rest}")
 }
 
@@ -419,7 +429,7 @@ fn earlier_run(call: &Call) -> String {
     why.map(|why| format!("; {why}")).unwrap_or_default()
 }
 
-fn in_words(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     match time.as_secs() {
         seconds if seconds >= 60 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
         seconds => format!("{seconds} s"),
@@ -470,7 +480,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         let (line, cwd) = match action {
             Action::Exec { command, cwd } => (command.clone(), cwd),
             Action::Named { argv, cwd, .. } => (crate::policy::line(argv), cwd),
-            Action::Custom { argv, cwd, input, .. } => (crate::policy::line_of(argv, input.as_deref()), cwd),
+            Action::Custom { argv, cwd, input, .. } => (crate::policy::to_shell_line(argv, input.as_deref()), cwd),
             Action::Read { .. }
             | Action::Write { .. }
             | Action::Delete { .. }
@@ -506,7 +516,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         command,
         parts: question.parts.clone(),
         origins: Vec::new(),
-        always: Always::default(),
+        always: GrantOptions::default(),
         preview: plan.preview.clone(),
         effects: plan.effects.clone(),
         opens: plan.opens.clone(),
@@ -535,7 +545,7 @@ mod tests {
             Action::Delete { target: target("/w/a") },
             Action::Write { target: target("/w/b") },
         ];
-        let plan = Plan { actions, ..Plan::bare(call, "Move".to_owned(), Box::new(())) };
+        let plan = Plan { actions, ..Plan::empty(call, "Move".to_owned(), Box::new(())) };
         assert_eq!(details(&plan, None).paths, ["/w/a", "/w/b"]);
     }
 }

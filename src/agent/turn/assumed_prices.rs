@@ -22,7 +22,7 @@ impl AssumedPrices {
     }
 
     /// Adds the assumed price to facts without a price.
-    pub(crate) fn over(&self, facts: ModelFacts) -> ModelFacts {
+    pub(crate) fn apply_to(&self, facts: ModelFacts) -> ModelFacts {
         if facts.price.is_some() && !facts.price_is_assumed {
             return facts;
         }
@@ -38,7 +38,7 @@ impl AssumedPrices {
 
     /// Applies the assumptions to the model in use.
     pub(crate) fn apply(&self, cx: &mut TurnContext) {
-        cx.options.model = self.over(cx.options.model.clone());
+        cx.options.model = self.apply_to(cx.options.model.clone());
     }
 
     /// Assumes a price for the model in use; the error says why not.
@@ -58,9 +58,9 @@ impl AssumedPrices {
         self.general = self.general.map(|general| PriceAssumption { for_this_run: false, ..general });
         self.apply(cx);
         let facts = cx.options.model.clone();
-        let message = super::model::sentence(&facts);
+        let message = super::model::describe_model(&facts);
         self.recorded.insert(facts.name.clone(), price);
-        cx.keep(Record::PriceAssumed { model: facts.name.clone(), price });
+        cx.record_setting(Record::PriceAssumed { model: facts.name.clone(), price });
         cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
         Ok(())
     }

@@ -18,7 +18,7 @@ const KINDS: [(BudgetScope, BudgetUnit); 5] =
     [(Session, CostUsd), (Session, Tokens), (Session, Steps), (Task, CostUsd), (Task, Tokens)];
 
 /// Limit in effect.
-struct InForce {
+struct ActiveLimit {
     scope: BudgetScope,
     unit: BudgetUnit,
     limit: f64,
@@ -75,7 +75,7 @@ pub(super) struct BudgetCheck<'a> {
 impl BudgetCheck<'_> {
     /// Returns the limits and their usage.
     pub(crate) fn list(&self) -> Vec<Budget> {
-        self.limits().map(|limit| self.shown(&limit)).collect()
+        self.limits().map(|limit| self.to_budget(&limit)).collect()
     }
 
     /// Returns the limits and their usage, including the steps of a task.
@@ -86,7 +86,7 @@ impl BudgetCheck<'_> {
             scope: Task,
             unit: Steps,
             limit: f64::from(max_steps),
-            used: self.used(Task, Steps),
+            used: self.usage(Task, Steps),
             set_by: self.set_by(Task, Steps).map_or_else(|| "default".to_owned(), |(_, place)| place),
             most: None,
         });
@@ -99,7 +99,7 @@ impl BudgetCheck<'_> {
         if !amount.is_finite() || amount < 0.0 || (unit != CostUsd && amount < 1.0) {
             return Err("no budget was set: expected a number, at least 1 for steps and tokens".to_owned());
         }
-        match self.most(scope, unit).filter(|most| amount > most.limit) {
+        match self.lowest_limit(scope, unit).filter(|most| amount > most.limit) {
             None => Ok(()),
             Some(most) => {
                 let (asked, most, key, place) = (worth(unit, amount), worth(unit, most.limit), most.key, most.place);
@@ -119,38 +119,38 @@ impl BudgetCheck<'_> {
     }
 
     /// Returns why a request with this estimated usage may not be sent to this model.
-    pub(crate) fn forbids(&self, next: &Usage, model: &ModelFacts) -> Option<Failure> {
+    pub(crate) fn request_failure(&self, next: &Usage, model: &ModelFacts) -> Option<Failure> {
         let tokens = (next.input_tokens + next.output_tokens) as f64;
         let cost = model.cost_usd(next);
         for limit in self.limits() {
-            let used = self.used(limit.scope, limit.unit);
+            let used = self.usage(limit.scope, limit.unit);
             let more = match limit.unit {
                 Tokens => tokens,
                 CostUsd => match cost {
                     Some(cost) => cost,
-                    None => return Some(unpriced(&limit, &model.name)),
+                    None => return Some(unpriced_failure(&limit, &model.name)),
                 },
                 // A started step is already counted.
                 Steps => continue,
             };
             // A free request is always allowed.
             if more > 0.0 && used + more > limit.limit * (1.0 + f64::EPSILON) {
-                return Some(exceeded(&limit, used, more));
+                return Some(exceeded_failure(&limit, used, more));
             }
         }
         None
     }
 
     /// Returns why no further step may start.
-    pub(crate) fn out_of_steps(&self) -> Option<Failure> {
+    pub(crate) fn step_failure(&self) -> Option<Failure> {
         let limit = self.limits().find(|limit| limit.unit == Steps)?;
-        let used = self.used(limit.scope, limit.unit);
-        (used + 1.0 > limit.limit).then(|| exceeded(&limit, used, 1.0))
+        let used = self.usage(limit.scope, limit.unit);
+        (used + 1.0 > limit.limit).then(|| exceeded_failure(&limit, used, 1.0))
     }
 
-    fn limits(&self) -> impl Iterator<Item = InForce> {
+    fn limits(&self) -> impl Iterator<Item = ActiveLimit> {
         KINDS.into_iter().filter_map(|(scope, unit)| {
-            let most = self.most(scope, unit);
+            let most = self.lowest_limit(scope, unit);
             let own = self.set_by(scope, unit);
             let of_policy = |most: &LowestLimit| (most.limit, most.place.clone());
             let (limit, set_by) = match (own, &most) {
@@ -159,7 +159,7 @@ impl BudgetCheck<'_> {
                 (None, Some(most)) => of_policy(most),
                 (None, None) => return None,
             };
-            Some(InForce { scope, unit, limit, set_by, most })
+            Some(ActiveLimit { scope, unit, limit, set_by, most })
         })
     }
 
@@ -171,7 +171,7 @@ impl BudgetCheck<'_> {
         said.or_else(|| before().map(|allowance| (allowance.limit.limit, allowance.set_by.clone())))
     }
 
-    fn most(&self, scope: BudgetScope, unit: BudgetUnit) -> Option<LowestLimit> {
+    fn lowest_limit(&self, scope: BudgetScope, unit: BudgetUnit) -> Option<LowestLimit> {
         match (scope, unit) {
             (Session, Tokens) => self.cx.policy.most_session_tokens(),
             (Session, CostUsd) => self.cx.policy.most_session_cost(),
@@ -179,7 +179,7 @@ impl BudgetCheck<'_> {
         }
     }
 
-    fn used(&self, scope: BudgetScope, unit: BudgetUnit) -> f64 {
+    fn usage(&self, scope: BudgetScope, unit: BudgetUnit) -> f64 {
         let task = self.task;
         match (scope, unit) {
             (Session, Tokens) => self.session.tokens() as f64,
@@ -191,12 +191,12 @@ impl BudgetCheck<'_> {
         }
     }
 
-    fn shown(&self, limit: &InForce) -> Budget {
+    fn to_budget(&self, limit: &ActiveLimit) -> Budget {
         Budget {
             scope: limit.scope,
             unit: limit.unit,
             limit: limit.limit,
-            used: self.used(limit.scope, limit.unit),
+            used: self.usage(limit.scope, limit.unit),
             set_by: limit.set_by.clone(),
             most: limit.most.as_ref().map(|most| most.limit),
         }
@@ -204,9 +204,9 @@ impl BudgetCheck<'_> {
 }
 
 /// Returns the failure of a dollar limit that cannot be enforced because the price of the model is unknown.
-fn unpriced(limit: &InForce, model: &str) -> Failure {
+fn unpriced_failure(limit: &ActiveLimit, model: &str) -> Failure {
     let (amount, place) = (worth(CostUsd, limit.limit), &limit.set_by);
-    let whose = whose(limit.scope);
+    let whose = scope_name(limit.scope);
     let message = format!(
         "LLM_BUDGET_EXCEEDED: {whose} has a budget of {amount} (set by {place}), but the price of `{model}` is unknown, so nothing \
          was sent"
@@ -216,9 +216,9 @@ fn unpriced(limit: &InForce, model: &str) -> Failure {
     Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(Remedy::AssumePrice)
 }
 
-fn exceeded(limit: &InForce, used: f64, more: f64) -> Failure {
-    let whose = whose(limit.scope);
-    let InForce { unit, limit: amount, .. } = limit;
+fn exceeded_failure(limit: &ActiveLimit, used: f64, more: f64) -> Failure {
+    let whose = scope_name(limit.scope);
+    let ActiveLimit { unit, limit: amount, .. } = limit;
     let (used_words, amount_words) = (worth(*unit, used), worth(*unit, *amount));
     let next = match unit {
         CostUsd => format!(", and the next request may cost {}", worth(CostUsd, more)),
@@ -226,12 +226,12 @@ fn exceeded(limit: &InForce, used: f64, more: f64) -> Failure {
         Steps => String::new(),
     };
     let message = format!("LLM_BUDGET_EXCEEDED: {whose} used {used_words} of its budget of {amount_words}{next}");
-    let (hint, remedy) = how_to_continue(limit, used + more);
+    let (hint, remedy) = continuation_hint(limit, used + more);
     Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(remedy)
 }
 
 /// Returns how to continue: raise the budget if the policy allows it, or change the policy.
-fn how_to_continue(limit: &InForce, least: f64) -> (String, Remedy) {
+fn continuation_hint(limit: &ActiveLimit, least: f64) -> (String, Remedy) {
     let most = limit.most.as_ref();
     if let Some(most) = most.filter(|most| limit.limit >= most.limit || least > most.limit) {
         let (key, place, amount) = (most.key, &most.place, worth(limit.unit, most.limit));
@@ -240,15 +240,15 @@ fn how_to_continue(limit: &InForce, least: f64) -> (String, Remedy) {
         );
         return (hint, Remedy::ChangePolicy);
     }
-    let wanted = rounded_up(limit.unit, (limit.limit * BUDGET_FACTOR).max(least));
+    let wanted = round_up(limit.unit, (limit.limit * BUDGET_FACTOR).max(least));
     let wanted = most.map_or(wanted, |most| wanted.min(most.limit));
     let allows = most.map_or_else(String::new, |most| format!(" (the policy allows up to {})", worth(limit.unit, most.limit)));
     let (scope, unit) = (limit.scope, limit.unit);
-    let hint = format!("raise the budget of {} to {}{allows}", whose(scope), worth(unit, wanted));
+    let hint = format!("raise the budget of {} to {}{allows}", scope_name(scope), worth(unit, wanted));
     (hint, Remedy::RaiseBudget { scope, unit, limit: wanted })
 }
 
-fn whose(scope: BudgetScope) -> &'static str {
+fn scope_name(scope: BudgetScope) -> &'static str {
     match scope {
         Session => "the session",
         Task => "the task",
@@ -265,12 +265,12 @@ fn worth(unit: BudgetUnit, amount: f64) -> String {
             let (cents, rest) = text.split_at(text.len() - 2);
             format!("${cents}{}", rest.trim_end_matches('0'))
         }
-        Tokens => format!("{} tokens", grouped(amount)),
-        Steps => format!("{} steps", grouped(amount)),
+        Tokens => format!("{} tokens", group_digits(amount)),
+        Steps => format!("{} steps", group_digits(amount)),
     }
 }
 
-fn grouped(amount: f64) -> String {
+fn group_digits(amount: f64) -> String {
     let digits = format!("{amount:.0}");
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -283,7 +283,7 @@ fn grouped(amount: f64) -> String {
 }
 
 /// Rounds up to two significant digits, which are quick to type.
-fn rounded_up(unit: BudgetUnit, amount: f64) -> f64 {
+fn round_up(unit: BudgetUnit, amount: f64) -> f64 {
     let least = if unit == CostUsd { 0.01 } else { 1.0 };
     let unit_of = 10f64.powf(amount.max(least).log10().floor() - 1.0).max(least);
     // Formatting avoids values like 0.30000000000000004.
@@ -315,7 +315,7 @@ mod tests {
             (CostUsd, 12.34, 13.0),
             (Tokens, 123_456.0, 130_000.0),
         ] {
-            assert!((rounded_up(unit, amount) - rounded).abs() < 1e-9, "{amount}");
+            assert!((round_up(unit, amount) - rounded).abs() < 1e-9, "{amount}");
         }
     }
 }

@@ -1,15 +1,16 @@
 //! Call of a response: its plan, its approval, and its result.
 
-use super::amend::Amended;
+use super::amend::AppliedAmendments;
 use super::hooked_call::HookedCall;
 use super::loop_guard::RepeatCount;
 use super::preview::ActivePreview;
 use super::sandbox_escalation::BlockedRun;
 use super::side_effects::{self, SideEffects};
 use crate::policy::Question;
-use crate::ports::{CallOrder, Edited, LayerRun, Plan, Tail, touched};
+use crate::ports::{CallOrder, EditedCommand, LayerRun, Plan, SavedTail, touched_path};
 use crate::protocol::{
-    Action, Always, Amendment, ApprovalId, CallHooks, Effects, ErrorCode, Outside, Proposal, ToolCall, ToolError, ToolResult,
+    Action, Amendment, ApprovalId, CallHooks, Effects, ErrorCode, GrantOptions, Proposal, SandboxAccess, ToolCall, ToolError,
+    ToolResult,
 };
 use jiff::Timestamp;
 use std::fmt::Write;
@@ -37,7 +38,7 @@ pub(super) struct Call {
     /// Planned change, for the display of the result.
     pub proposal: Option<Proposal>,
     /// Call as proposed by the model, once it is announced and recorded.
-    pub announced: Option<Edited>,
+    pub announced: Option<EditedCommand>,
     /// Whether an approval was already requested for the call; then it is required even if a rule would allow the call by now.
     pub asked: bool,
     /// Whether the call ran in a preview; running it then applies the changes of the preview.
@@ -47,7 +48,7 @@ pub(super) struct Call {
     /// Whether the call ran or started in a layer before approval, which happens at most once.
     pub layered: bool,
     /// Hosts that rules let the command reach in its layer.
-    pub hosts: Vec<Outside>,
+    pub hosts: Vec<SandboxAccess>,
     /// Digest of the undecided effects in a layer of an earlier process.
     pub layer_digest: Option<String>,
     /// Reason why the layer was discarded; then approval is required before the command runs.
@@ -61,10 +62,10 @@ pub(super) struct Call {
     pub row: RepeatCount,
     /// For a call interrupted by a crash: the paths with new and with old content.
     pub partly: Option<String>,
-    pub tail: Option<Tail>,
+    pub tail: Option<SavedTail>,
     /// Temporary files of an earlier run that failed.
     pub left: Vec<PathBuf>,
-    pub amended: Amended,
+    pub amended: AppliedAmendments,
     /// Outcome of the hooks before it, once they ran.
     pub hooked: Option<HookedCall>,
     /// Whether the call changes nothing and only checks whether something else has finished.
@@ -93,7 +94,7 @@ pub(super) struct Pending {
     pub plan: Plan,
     pub question: Question,
     /// Offered rules.
-    pub always: Always,
+    pub always: GrantOptions,
     pub approval_id: ApprovalId,
     pub since: Timestamp,
     /// Ticket of the timeout, if there is one.
@@ -126,7 +127,7 @@ impl Call {
             partly: None,
             tail: None,
             left: Vec::new(),
-            amended: Amended::default(),
+            amended: AppliedAmendments::default(),
             hooked: None,
             polls: false,
             state,
@@ -139,10 +140,10 @@ impl Call {
         Some(Effects { output: String::new(), ..effects.clone() })
     }
 
-    pub(crate) fn runs(&mut self) {
+    pub(crate) fn mark_running(&mut self) {
         self.state = CallState::Running;
         if let Some(held) = &mut self.held {
-            held.runs_again();
+            held.mark_rerun();
         }
     }
 
@@ -158,12 +159,12 @@ impl Call {
 
     pub(crate) fn refuse(&mut self, code: ErrorCode, message: impl Into<String>) {
         let error = ToolError::new(code, message);
-        let refused = ToolResult::refused(self.call.tool_call_id.clone(), self.call.tool_name.clone(), error);
-        self.settle(refused);
+        let refused = ToolResult::from_error(self.call.tool_call_id.clone(), self.call.tool_name.clone(), error);
+        self.set_result(refused);
     }
 
     /// Sets the result. An earlier result is kept if the new one contains nothing.
-    pub(crate) fn settle(&mut self, result: ToolResult) {
+    pub(crate) fn set_result(&mut self, result: ToolResult) {
         let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
         if !self.left.is_empty() {
             let told = result.error.as_mut().map_or(&mut result.output_text, |error| &mut error.message);
@@ -175,12 +176,12 @@ impl Call {
         if let Some(hooked) = &self.hooked {
             hooked.annotate(&mut result);
         }
-        self.state = CallState::Done(self.held.as_ref().map_or_else(|| result.clone(), |held| held.or(result.clone())));
+        self.state = CallState::Done(self.held.as_ref().map_or_else(|| result.clone(), |held| held.result_or(result.clone())));
     }
 
     /// Returns what runs if the command line differs from the proposed or started one; `None` if it was edited back.
-    pub(crate) fn edited(&self, plan: &Plan) -> Option<Edited> {
-        let runs = Edited { summary: plan.summary.clone(), actions: plan.actions.clone() };
+    pub(crate) fn edited_command(&self, plan: &Plan) -> Option<EditedCommand> {
+        let runs = EditedCommand { summary: plan.summary.clone(), actions: plan.actions.clone() };
         let is_another = self.has_another_line() && self.announced.as_ref() != Some(&runs);
         (self.amended.began || is_another).then_some(runs)
     }
@@ -195,16 +196,16 @@ impl Call {
     }
 
     /// Uses the edited command, and reports the call in this form from now on.
-    pub(crate) fn runs_as(&mut self, edited: &Edited) {
+    pub(crate) fn set_edited_command(&mut self, edited: &EditedCommand) {
         self.amended.began = true;
         self.plan_as(edited);
     }
 
     /// Sets the actions and paths of the call as planned or edited.
-    pub(crate) fn plan_as(&mut self, Edited { summary, actions }: &Edited) {
+    pub(crate) fn plan_as(&mut self, EditedCommand { summary, actions }: &EditedCommand) {
         self.summary.clone_from(summary);
-        self.touches = actions.iter().filter_map(touched).collect();
-        self.ran = side_effects::ran(actions, summary, self.changes);
+        self.touches = actions.iter().filter_map(touched_path).collect();
+        self.ran = side_effects::side_effects_of(actions, summary, self.changes);
     }
 
     pub(crate) fn proposes_files(&self) -> bool {
@@ -215,12 +216,12 @@ impl Call {
     pub(crate) fn marks(&self, plan: &mut Plan) {
         plan.amends.offer.renewed = self.amended.renewed;
         if self.has_another_line() {
-            plan.amends.offer.edited = self.edited(plan).is_some();
+            plan.amends.offer.edited = self.edited_command(plan).is_some();
         }
     }
 
     /// Returns whether an earlier call has to finish first.
-    pub(crate) fn waits(&self, before: &[Call]) -> bool {
+    pub(crate) fn waits_for_earlier(&self, before: &[Call]) -> bool {
         before.iter().any(|earlier| !earlier.is_done() && self.order.waits_for(&earlier.order))
     }
 
@@ -230,7 +231,7 @@ impl Call {
     }
 
     /// Returns the result, once there is one.
-    pub(crate) fn done(&self) -> Option<ToolResult> {
+    pub(crate) fn result(&self) -> Option<ToolResult> {
         match &self.state {
             CallState::Done(result) => Some(result.clone()),
             CallState::Deferred
@@ -253,7 +254,7 @@ impl Call {
                 self.leftovers()
             ),
         };
-        if let Some(Tail { text, ran_ms }) = &self.tail {
+        if let Some(SavedTail { text, ran_ms }) = &self.tail {
             let seconds = ran_ms / 1_000;
             let printed: String = text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect();
             let printed = printed.trim_end();

@@ -5,13 +5,13 @@ use super::call_runner::{Batch, CallRunner};
 use super::io::{InputTime, Planned};
 use super::loop_guard::RepeatCount;
 use super::options::Options;
-use super::policy::denied;
+use super::policy::denial_for;
 use crate::policy::permit::Denial;
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::TaskStatus::{self, CheckingPolicy, ExecutingTools, WaitingForApproval};
 use crate::protocol::{
     Action, ApprovalId, ArgumentFault, Arguments, CallHooks, CallId, Decision, ErrorCode, Part, PlaceChange, Resolution,
-    RuleAsked, RuleTold, TaskId, ToolCall, ToolError, ToolResult,
+    RuleInfo, RuleQuery, TaskId, ToolCall, ToolError, ToolResult,
 };
 
 /// Calls of a step, from the response that requested them to their results.
@@ -23,11 +23,11 @@ pub(super) struct CallBatch {
 /// Requested calls, and queries about them.
 impl CallBatch {
     /// Returns the calls of a response. `rows`: how often each was repeated; `cut`: the response reached its output limit.
-    pub(crate) fn requested(calls: Vec<ToolCall>, rows: Vec<RepeatCount>, cut: bool) -> Self {
+    pub(crate) fn from_response(calls: Vec<ToolCall>, rows: Vec<RepeatCount>, cut: bool) -> Self {
         let call = |(call, row): (ToolCall, RepeatCount)| {
             let state = match &call.arguments {
                 Arguments::Object(_) => CallState::Planning,
-                Arguments::Malformed(text) => CallState::Done(malformed(&call, text, cut)),
+                Arguments::Malformed(text) => CallState::Done(malformed_result(&call, text, cut)),
             };
             Call { row, ..Call::new(call, state) }
         };
@@ -35,11 +35,11 @@ impl CallBatch {
     }
 
     /// Returns the call of a command that the user typed.
-    pub(crate) fn of_user(call: ToolCall) -> Self {
+    pub(crate) fn from_user_command(call: ToolCall) -> Self {
         Self { calls: vec![Call::new(call, CallState::Planning)] }
     }
 
-    pub(crate) fn restored(calls: Vec<Call>) -> Self {
+    pub(crate) fn from_restored(calls: Vec<Call>) -> Self {
         Self { calls }
     }
 
@@ -108,7 +108,7 @@ impl CallBatch {
     }
 
     /// Returns the ID of the call that waits for this approval.
-    pub(crate) fn asking(&self, approval_id: &ApprovalId) -> Option<&CallId> {
+    pub(crate) fn call_awaiting(&self, approval_id: &ApprovalId) -> Option<&CallId> {
         self.calls.iter().find(|call| waits_for(call, approval_id)).map(|call| &call.call.tool_call_id)
     }
 
@@ -121,9 +121,9 @@ impl CallBatch {
     }
 
     /// Returns the results in order, once all calls have one.
-    fn finished(&self, options: &Options) -> Option<Vec<Part>> {
+    fn finished_results(&self, options: &Options) -> Option<Vec<Part>> {
         let most_bytes = options.result_bytes(self.calls.len());
-        let fitted = |call: &Call| call.done().map(|result| Part::ToolResult(result.fitted(most_bytes)));
+        let fitted = |call: &Call| call.result().map(|result| Part::ToolResult(result.truncate_to(most_bytes)));
         self.calls.iter().map(fitted).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
     }
 
@@ -134,7 +134,7 @@ impl CallBatch {
             if !call.is_done() {
                 call.outcome_unknown();
             }
-            call.done().map(|result| Part::ToolResult(result.fitted(most_bytes)))
+            call.result().map(|result| Part::ToolResult(result.truncate_to(most_bytes)))
         };
         self.calls.iter_mut().filter_map(result).collect()
     }
@@ -144,11 +144,11 @@ impl CallBatch {
 impl CallBatch {
     pub(crate) fn on_plans(&mut self, plans: Vec<Planned>, runner: &mut CallRunner<'_>, at: InputTime) {
         let mut batch = Batch::default();
-        for (index, plan) in sorted(plans, self.calls.len()).into_iter().enumerate() {
+        for (index, plan) in sort_by_index(plans, self.calls.len()).into_iter().enumerate() {
             let (before, from) = self.calls.split_at_mut(index);
             runner.settle_plan(before, &mut from[0], index, plan, &mut batch, at);
         }
-        runner.carry_out(&self.calls, batch);
+        runner.commit_and_dispatch(&self.calls, batch);
     }
 
     /// Uses what the hooks before these calls did. Returns the calls that are planned next.
@@ -191,9 +191,9 @@ impl CallBatch {
             Ok(mut plan) => {
                 plan.doubts.hook = call.hook_question();
                 runner.note_layer(call, &plan);
-                let verdict = plan.judged(&runner.cx.policy, at.now);
+                let verdict = plan.judge(&runner.cx.policy, at.now);
                 call.proposal.clone_from(&plan.proposal);
-                runner.obey(verdict, call, index, plan, &mut batch, at);
+                runner.apply_verdict(verdict, call, index, plan, &mut batch, at);
                 if matches!(call.state, CallState::Running) {
                     let (tool_call_id, proposal) = (call.call.tool_call_id.clone(), call.proposal.clone());
                     runner.cx.out.record(Record::Previewed { tool_call_id, proposal });
@@ -210,21 +210,21 @@ impl CallBatch {
                 runner.plan_again(call, index);
             }
         }
-        runner.carry_out(&self.calls, batch);
+        runner.commit_and_dispatch(&self.calls, batch);
     }
 
     /// Plans calls that waited for an earlier one. Returns the results when all calls are done.
     pub(crate) fn advance(&mut self, runner: &mut CallRunner<'_>) -> Option<Vec<Part>> {
         // A response may have thousands of calls, and this runs whenever one of them ends.
         let Some(open) = self.calls.iter().position(|call| !call.is_done()) else {
-            return self.finished(&runner.cx.options);
+            return self.finished_results(&runner.cx.options);
         };
         for index in open..self.calls.len() {
             if !matches!(self.calls[index].state, CallState::Deferred) {
                 continue;
             }
             let (before, from) = self.calls.split_at_mut(index);
-            if !from[0].waits(&before[open..]) {
+            if !from[0].waits_for_earlier(&before[open..]) {
                 from[0].forget_hooks();
                 runner.plan_again(&mut from[0], index);
             }
@@ -333,7 +333,7 @@ impl CallBatch {
     /// asked.
     pub(crate) fn judge_again(&mut self, runner: &mut CallRunner<'_>, at: InputTime) {
         for call in &mut self.calls {
-            let Some(denial) = denied_now(call, runner, at) else { continue };
+            let Some(denial) = current_denial(call, runner, at) else { continue };
             if let CallState::Asking(pending) = &call.state {
                 let approval_id = pending.approval_id.clone();
                 let reason = Some(format!("the policy now denies it: {}", denial.reason));
@@ -349,15 +349,15 @@ impl CallBatch {
     pub(crate) fn ask_rule(
         &mut self,
         approval_id: &ApprovalId,
-        asked: RuleAsked,
+        asked: RuleQuery,
         runner: &CallRunner<'_>,
         at: InputTime,
-    ) -> Result<RuleTold, usize> {
-        let Some(pending) = self.pending(approval_id) else { return Ok(Self::decided_rule()) };
+    ) -> Result<RuleInfo, usize> {
+        let Some(pending) = self.pending(approval_id) else { return Ok(Self::already_decided()) };
         match asked {
-            RuleAsked::Written { rule } => Ok(runner.written(pending, &rule, at)),
-            RuleAsked::Reach { offer } if offer < pending.always.offers.len() => Err(offer),
-            RuleAsked::Reach { .. } => Ok(rule_refused("this rule was not offered")),
+            RuleQuery::Written { rule } => Ok(runner.parse_written_rule(pending, &rule, at)),
+            RuleQuery::Reach { offer } if offer < pending.always.offers.len() => Err(offer),
+            RuleQuery::Reach { .. } => Ok(refuse_rule("this rule was not offered")),
         }
     }
 
@@ -370,7 +370,7 @@ impl CallBatch {
         commands: Result<Vec<String>, String>,
         runner: &CallRunner<'_>,
         at: InputTime,
-    ) -> Option<RuleTold> {
+    ) -> Option<RuleInfo> {
         let pending = self.pending(approval_id)?;
         let offered = pending.always.offers.get(offer)?;
         let cwd = pending.plan.actions.iter().find_map(|action| match action {
@@ -378,18 +378,18 @@ impl CallBatch {
             _ => None,
         });
         Some(match (commands, cwd) {
-            (Err(message), _) => RuleTold::Refused { message },
-            (Ok(_), None) => RuleTold::Reaches { offer, of: 0, lines: Vec::new() },
+            (Err(message), _) => RuleInfo::Refused { message },
+            (Ok(_), None) => RuleInfo::Reaches { offer, of: 0, lines: Vec::new() },
             (Ok(commands), Some(cwd)) => {
-                let lines = runner.cx.policy.lets_through(&offered.rules, &commands, cwd, at.now);
-                RuleTold::Reaches { offer, of: commands.len(), lines }
+                let lines = runner.cx.policy.newly_allowed_lines(&offered.rules, &commands, cwd, at.now);
+                RuleInfo::Reaches { offer, of: commands.len(), lines }
             }
         })
     }
 
     /// Returns the reply to a request about the rules of an approval that was decided in the meantime.
-    pub(crate) fn decided_rule() -> RuleTold {
-        rule_refused("this approval was already decided")
+    pub(crate) fn already_decided() -> RuleInfo {
+        refuse_rule("this approval was already decided")
     }
 
     fn pending(&mut self, approval_id: &ApprovalId) -> Option<&mut Pending> {
@@ -400,8 +400,8 @@ impl CallBatch {
     }
 }
 
-fn rule_refused(message: &str) -> RuleTold {
-    RuleTold::Refused { message: message.to_owned() }
+fn refuse_rule(message: &str) -> RuleInfo {
+    RuleInfo::Refused { message: message.to_owned() }
 }
 
 fn waits_for(call: &Call, approval_id: &ApprovalId) -> bool {
@@ -409,15 +409,15 @@ fn waits_for(call: &Call, approval_id: &ApprovalId) -> bool {
 }
 
 /// Returns why the policy now denies a call that waits for the user.
-fn denied_now(call: &Call, runner: &CallRunner<'_>, at: InputTime) -> Option<Denial> {
+fn current_denial(call: &Call, runner: &CallRunner<'_>, at: InputTime) -> Option<Denial> {
     match &call.state {
-        CallState::Asking(pending) => runner.denied_by_now(&pending.plan, at),
-        CallState::Previewing(viewing) => denied(&runner.cx.policy, &viewing.tool_name, &viewing.actions, at.now),
+        CallState::Asking(pending) => runner.current_denial(&pending.plan, at),
+        CallState::Previewing(viewing) => denial_for(&runner.cx.policy, &viewing.tool_name, &viewing.actions, at.now),
         CallState::Deferred | CallState::Planning | CallState::Running | CallState::Unknown | CallState::Done(_) => None,
     }
 }
 
-fn sorted(plans: Vec<Planned>, count: usize) -> Vec<Option<Planned>> {
+fn sort_by_index(plans: Vec<Planned>, count: usize) -> Vec<Option<Planned>> {
     let mut slots: Vec<_> = (0..count).map(|_| None).collect();
     for planned in plans {
         if let Some(slot) = slots.get_mut(planned.index) {
@@ -428,7 +428,7 @@ fn sorted(plans: Vec<Planned>, count: usize) -> Vec<Option<Planned>> {
 }
 
 /// Returns the result of a call whose arguments cannot be read.
-fn malformed(call: &ToolCall, text: &str, cut: bool) -> ToolResult {
+fn malformed_result(call: &ToolCall, text: &str, cut: bool) -> ToolResult {
     let name = &call.tool_name;
     let start: String = text.chars().take(200).collect();
     let message = match call.arguments.fault() {
@@ -445,5 +445,5 @@ fn malformed(call: &ToolCall, text: &str, cut: bool) -> ToolResult {
             format!("the arguments of `{name}` are {why}, so nothing was run; they begin: {start}")
         }
     };
-    ToolResult::refused(call.tool_call_id.clone(), call.tool_name.clone(), ToolError::new(ErrorCode::InvalidRequest, message))
+    ToolResult::from_error(call.tool_call_id.clone(), call.tool_name.clone(), ToolError::new(ErrorCode::InvalidRequest, message))
 }

@@ -1,6 +1,6 @@
 //! Recovery of the calls of a previous process, based on the journal, the disk and their last output.
 
-use super::amend::Amended;
+use super::amend::AppliedAmendments;
 use super::call::{Call, CallState, leftover_note};
 use super::call_batch::CallBatch;
 use super::call_runner::CallRunner;
@@ -42,7 +42,7 @@ impl CallBatch {
             };
             let Some(call) = self.calls_mut().iter_mut().find(under_way) else { continue };
             runner.announce(call, &[]);
-            call.settle(result);
+            call.set_result(result);
             runner.report(call, 0);
         }
     }
@@ -67,7 +67,7 @@ impl CallBatch {
                         call.summary,
                         leftover_note(&left)
                     );
-                    call.settle(ToolResult::succeeded(id, call.call.tool_name.clone(), text));
+                    call.set_result(ToolResult::success(id, call.call.tool_name.clone(), text));
                     runner.report(call, 0);
                     runner.cx.out.notice(format!(
                         "`{}` had finished when aye exited; it is not run again{}",
@@ -97,7 +97,7 @@ impl CallBatch {
         for (index, call) in self.calls_mut().iter_mut().enumerate() {
             match &call.state {
                 CallState::Done(_) => {}
-                CallState::Running if call.changes => runner.interrupted(call),
+                CallState::Running if call.changes => runner.mark_interrupted(call),
                 CallState::Running
                 | CallState::Planning
                 | CallState::Deferred
@@ -155,9 +155,9 @@ fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumptio
         call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, so nothing was run");
         runner.report(call, 0);
         None
-    } else if (call.held.is_some() || !call.amended.by.is_empty()) && runner.cx.options.approver == Approver::Person {
+    } else if (call.held.is_some() || !call.amended.by.is_empty()) && runner.cx.options.approver == Approver::User {
         Some(Resumption::PlanAgain)
-    } else if call.held.as_ref().is_some_and(BlockedRun::waits) {
+    } else if call.held.as_ref().is_some_and(BlockedRun::is_waiting) {
         call.refuse(ErrorCode::NoApprover, "no user can approve this call");
         runner.report(call, 0);
         None
@@ -168,13 +168,13 @@ fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumptio
 }
 
 /// Restores the calls of a step. A call that no response requested is ignored.
-pub(super) fn restored(calls: Vec<OpenCall>, rows: &[RepeatCount]) -> Vec<Call> {
+pub(super) fn restore_calls(calls: Vec<OpenCall>, rows: &[RepeatCount]) -> Vec<Call> {
     let rows = rows.iter().copied().chain(std::iter::repeat(RepeatCount::default()));
-    calls.into_iter().zip(rows).filter_map(|(call, row)| Call::restored(call, row)).collect()
+    calls.into_iter().zip(rows).filter_map(|(call, row)| Call::from_open(call, row)).collect()
 }
 
 impl Call {
-    fn restored(open: OpenCall, row: RepeatCount) -> Option<Self> {
+    fn from_open(open: OpenCall, row: RepeatCount) -> Option<Self> {
         let layer_digest = open.undecided_layer().map(str::to_owned);
         let mut call = Self { row, ..Self::new(open.call?, CallState::Planning) };
         if let Some(hooks) = open.hooks {
@@ -183,7 +183,7 @@ impl Call {
         call.changes = open.changes;
         call.layer_digest = layer_digest;
         if let Some(planned) = open.planned {
-            call.order = CallOrder::of_actions(planned.actions.iter(), open.changes);
+            call.order = CallOrder::for_actions(planned.actions.iter(), open.changes);
             call.plan_as(&planned);
             call.announced = Some(planned);
         }
@@ -194,17 +194,17 @@ impl Call {
         call.previewed = open.previewed;
         call.layered = open.layered;
         call.conflict = open.conflict;
-        call.amended = Amended {
+        call.amended = AppliedAmendments {
             by: open.amendments,
             told: open.told,
             renewed: open.renewed,
             began: open.runs_edited,
-            ..Amended::default()
+            ..AppliedAmendments::default()
         };
         call.held = open.first_run.map(|first| {
             let mut held = BlockedRun::new(first.result, first.latency_ms);
             if first.runs_again {
-                held.runs_again();
+                held.mark_rerun();
             }
             held
         });

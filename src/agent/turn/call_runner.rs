@@ -3,13 +3,13 @@
 //! It borrows the rest of the session for the duration of one input, and returns what follows as outputs.
 
 use super::super::limits::SAME_POLLS;
-use super::amend::Amended;
+use super::amend::AppliedAmendments;
 use super::call::{Call, CallState};
 use super::grants::Grants;
 use super::io::{Effect, InputTime, Planned};
 use super::loop_guard::{LoopGuard, RepeatCount, ordinal};
 use super::options::Approver;
-use super::policy::denied;
+use super::policy::denial_for;
 use super::preview::{ActivePreview, PreviewRequest, is_quiet};
 use super::rewind::Rewinds;
 use super::sandbox_escalation::BlockedRun;
@@ -18,7 +18,7 @@ use super::turn_context::TurnContext;
 use super::unasked_runs::UnaskedRuns;
 use crate::policy::permit::Denial;
 use crate::policy::{Permit, Preview, PreviewPermit, Question, Verdict};
-use crate::ports::{CallOrder, Durability, Edited, LayerRun, Plan, Record, writes};
+use crate::ports::{CallOrder, Durability, EditedCommand, LayerRun, Plan, Record, writes};
 use crate::protocol::{
     Action, Amendment, Approval, CallHooks, ErrorCode, EventKind, HookEvent, Mode, PlannedStep, PreviewOffer, StepId, ToolError,
     ToolResult,
@@ -90,10 +90,10 @@ impl CallRunner<'_> {
                 }
             }
             Some(_) if !matches!(call.state, CallState::Planning) => {}
-            Some(Err(error)) if self.amending_failed(call, index, &error) => {}
+            Some(Err(error)) if self.on_amend_error(call, index, &error) => {}
             Some(Err(error)) => {
-                call.order = CallOrder::of_failed(&call.scope);
-                if !cancelling && call.waits(before) {
+                call.order = CallOrder::for_failed(&call.scope);
+                if !cancelling && call.waits_for_earlier(before) {
                     return call.defer();
                 }
                 self.announce_scope(call);
@@ -102,9 +102,9 @@ impl CallRunner<'_> {
             }
             Some(Ok(mut plan)) => {
                 plan.doubts.hook = call.hook_question();
-                let verdict = plan.judged(&self.cx.policy, at.now);
-                call.order = CallOrder::of_plan(&plan, &call.scope).in_turn(self.takes_turns(&verdict));
-                let waits = !cancelling && call.waits(before);
+                let verdict = plan.judge(&self.cx.policy, at.now);
+                call.order = CallOrder::for_plan(&plan, &call.scope).with_turn(self.turn_kind(&verdict));
+                let waits = !cancelling && call.waits_for_earlier(before);
                 if waits && !plan.changes && call.scope.iter().any(writes) {
                     // It finds nothing to change yet. It is recorded once its effect is known.
                     return call.defer();
@@ -123,7 +123,7 @@ impl CallRunner<'_> {
                 } else if waits {
                     call.defer();
                 } else {
-                    self.obey(verdict, call, index, plan, batch, at);
+                    self.apply_verdict(verdict, call, index, plan, batch, at);
                 }
             }
         }
@@ -140,8 +140,8 @@ impl CallRunner<'_> {
         if call.announced.is_some() {
             return;
         }
-        call.announced = Some(Edited { summary: call.summary.clone(), actions: actions.to_vec() });
-        call.ran = side_effects::ran(actions, &call.summary, call.changes);
+        call.announced = Some(EditedCommand { summary: call.summary.clone(), actions: actions.to_vec() });
+        call.ran = side_effects::side_effects_of(actions, &call.summary, call.changes);
         if let Some(step_id) = self.step_id.clone() {
             self.cx.out.record(Record::Intent {
                 step_id,
@@ -161,7 +161,15 @@ impl CallRunner<'_> {
         });
     }
 
-    pub(super) fn obey(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
+    pub(super) fn apply_verdict(
+        &mut self,
+        verdict: Verdict,
+        call: &mut Call,
+        index: usize,
+        plan: Plan,
+        batch: &mut Batch,
+        at: InputTime,
+    ) {
         if plan.task_plan.is_some() {
             return self.ask_about_plan(verdict, call, index, plan, batch, at);
         }
@@ -172,7 +180,7 @@ impl CallRunner<'_> {
             return self.ask_to_run_again(verdict, call, index, plan, batch, at);
         }
         if Self::is_answered(call, &plan) {
-            return self.run_answered(verdict, call, index, plan, batch);
+            return self.on_run_approved(verdict, call, index, plan, batch);
         }
         if let Some(permit) = self.layer_permit(&verdict, call, &plan) {
             let request = PreviewRequest { index, plan, permit, approval_id: None, unasked: true };
@@ -181,7 +189,7 @@ impl CallRunner<'_> {
         if matches!(plan.layer, LayerRun::Ended(_)) {
             return self.settle_layer(verdict, call, index, plan, batch, at);
         }
-        if let Some(permit) = self.first_look(&verdict, &plan) {
+        if let Some(permit) = self.required_preview(&verdict, &plan) {
             let request = PreviewRequest { index, plan, permit, approval_id: None, unasked: false };
             return self.begin_preview(call, request, batch);
         }
@@ -192,10 +200,10 @@ impl CallRunner<'_> {
                 self.permit(call, index, plan, question.approve(), batch);
             }
             Verdict::Ask(question) => {
-                let question = self.asking_before(call, &plan, self.asking_why(call, question));
+                let question = self.with_layer_reason(call, &plan, self.with_repetition_reason(call, question));
                 self.ask(call, index, plan, question, batch, at);
             }
-            Verdict::Allow(permit) => match self.why_ask(call, &plan) {
+            Verdict::Allow(permit) => match self.approval_reason(call, &plan) {
                 None => self.permit(call, index, plan, permit, batch),
                 Some(reason) => self.ask_anyway(call, index, plan, reason, batch, at),
             },
@@ -215,7 +223,7 @@ impl CallRunner<'_> {
     }
 
     /// Returns the permit for a preview that the policy requires before asking.
-    pub(super) fn first_look(&self, verdict: &Verdict, plan: &Plan) -> Option<PreviewPermit> {
+    pub(super) fn required_preview(&self, verdict: &Verdict, plan: &Plan) -> Option<PreviewPermit> {
         let wanted =
             self.cx.policy.preview() == Preview::Always && plan.preview == PreviewOffer::Possible && plan.effects.is_none();
         match verdict {
@@ -228,8 +236,8 @@ impl CallRunner<'_> {
     }
 
     /// Returns why a call that a rule allows still requires approval.
-    pub(super) fn why_ask(&self, call: &Call, plan: &Plan) -> Option<String> {
-        self.goes_in_circles(call).or_else(|| self.must_ask(call, plan)).or_else(|| Self::asks_as_edited(call))
+    pub(super) fn approval_reason(&self, call: &Call, plan: &Plan) -> Option<String> {
+        self.repetition_warning(call).or_else(|| self.must_ask(call, plan)).or_else(|| Self::edit_warning(call))
     }
 
     fn must_ask(&self, call: &Call, plan: &Plan) -> Option<String> {
@@ -247,14 +255,14 @@ impl CallRunner<'_> {
     }
 
     /// Returns the reason why an edited call requires approval even though a rule allows it.
-    pub(super) fn asks_as_edited(call: &Call) -> Option<String> {
-        let asks = call.amended.by.last().is_some_and(Amendment::asks);
+    pub(super) fn edit_warning(call: &Call) -> Option<String> {
+        let asks = call.amended.by.last().is_some_and(Amendment::needs_approval);
         asks.then(|| "you edited it".to_owned())
     }
 
     /// Returns why an allowed call requires approval because of its repetition.
-    pub(super) fn goes_in_circles(&self, call: &Call) -> Option<String> {
-        let times = self.guard.too_often(call.row)?;
+    pub(super) fn repetition_warning(&self, call: &Call) -> Option<String> {
+        let times = self.guard.excessive_repeats(call.row)?;
         if call.polls && times < SAME_POLLS {
             return None;
         }
@@ -262,11 +270,11 @@ impl CallRunner<'_> {
     }
 
     /// Adds the repetition, and what hooks did, to the reason of an approval.
-    pub(super) fn asking_why(&self, call: &Call, mut question: Question) -> Question {
+    pub(super) fn with_repetition_reason(&self, call: &Call, mut question: Question) -> Question {
         if let Some(words) = call.rewriting() {
             question.reason = format!("{words}; {}", question.reason);
         }
-        if let Some(why) = self.goes_in_circles(call) {
+        if let Some(why) = self.repetition_warning(call) {
             question.reason = format!("{why}; {}", question.reason);
         }
         question
@@ -278,7 +286,7 @@ impl CallRunner<'_> {
         let effect = match &call.held {
             None if call.amended.by.is_empty() => self.plan_effect(call, index),
             held => {
-                let opens = held.as_ref().map_or_else(Vec::new, |held| held.opens().to_vec());
+                let opens = held.as_ref().map_or_else(Vec::new, |held| held.requested_access().to_vec());
                 Effect::PlanOpened { index, call: call.call.clone(), opens, amendments: call.amended.by.clone() }
             }
         };
@@ -286,7 +294,7 @@ impl CallRunner<'_> {
     }
 
     /// Handles an amendment that could not be planned. Returns whether the original proposal is asked about again.
-    pub(super) fn amending_failed(&mut self, call: &mut Call, index: usize, error: &ToolError) -> bool {
+    pub(super) fn on_amend_error(&mut self, call: &mut Call, index: usize, error: &ToolError) -> bool {
         if call.amended.by.is_empty() {
             return false;
         }
@@ -340,14 +348,14 @@ impl CallRunner<'_> {
             let permit = permit.with_access();
             return self.begin_preview(call, PreviewRequest { index, plan, permit, approval_id: None, unasked: false }, batch);
         }
-        let edited = call.edited(&plan);
+        let edited = call.edited_command(&plan);
         if let Some(edited) = &edited {
-            call.runs_as(edited);
+            call.set_edited_command(edited);
         }
-        call.runs();
+        call.mark_running();
         call.note = call.note.take().or_else(|| call.rewriting().filter(|_| !call.asked));
         self.rewinds.add_side_effects(call.ran.clone());
-        self.let_pass(call.row);
+        self.allow_repetition(call.row);
         let rule = permit.rule().to_owned();
         if !call.asked && !self.typed && plan.actions.iter().any(Action::is_command) {
             self.layers.unasked.start(
@@ -364,7 +372,7 @@ impl CallRunner<'_> {
         batch.runs.push((index, plan, permit));
     }
 
-    pub(super) fn let_pass(&mut self, row: RepeatCount) {
+    pub(super) fn allow_repetition(&mut self, row: RepeatCount) {
         self.guard.allow(row);
     }
 
@@ -375,7 +383,7 @@ impl CallRunner<'_> {
         call.layered |= looked.unasked;
         call.hosts = looked.permit.hosts().to_vec();
         if let Some(held) = &mut call.held {
-            held.runs_again();
+            held.mark_rerun();
         }
         let tool_call_id = call.call.tool_call_id.clone();
         self.cx.out.record(Record::PreviewStarted { tool_call_id, unasked: looked.unasked, hosts: call.hosts.clone() });
@@ -399,7 +407,7 @@ impl CallRunner<'_> {
     }
 
     /// Commits the intents of the batch, then executes them.
-    pub(super) fn carry_out(&mut self, calls: &[Call], batch: Batch) {
+    pub(super) fn commit_and_dispatch(&mut self, calls: &[Call], batch: Batch) {
         if batch.runs.iter().any(|(_, plan, _)| plan.changes) {
             self.cx.out.commit(Durability::Power);
         } else if !(batch.asks.is_empty() && batch.previews.is_empty()) {
@@ -420,7 +428,7 @@ impl CallRunner<'_> {
         for (index, plan, permit) in batch.runs {
             let tool_call_id = calls[index].call.tool_call_id.clone();
             let call = &calls[index];
-            let summary = call.edited(&plan).map(|edited| edited.summary);
+            let summary = call.edited_command(&plan).map(|edited| edited.summary);
             let (effects, note) = (call.unasked_effects(&plan).map(Box::new), call.note.clone());
             self.cx.out.event(EventKind::ToolStarted { tool_call_id, rule: permit.rule().to_owned(), summary, effects, note });
             self.cx.out.effect(Effect::Run { index, plan, permit, most_bytes: self.cx.options.result_bytes(calls.len()) });
@@ -429,13 +437,13 @@ impl CallRunner<'_> {
 
     /// Handles the result of a run; only a running call can have one.
     pub(super) fn settle_run(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
-        if call.held.is_none() && self.may_be_opened(call, &result) {
-            return self.hold(call, index, result, latency_ms);
+        if call.held.is_none() && self.can_escalate(call, &result) {
+            return self.defer_result(call, index, result, latency_ms);
         }
-        if self.conflicts(call, index, &result) || self.renews(call, index, &result) {
+        if self.conflicts(call, index, &result) || self.replan_if_stale(call, index, &result) {
             return;
         }
-        call.settle(result);
+        call.set_result(result);
         self.report(call, latency_ms);
         if call.changes {
             self.cx.out.commit(Durability::Process);
@@ -443,18 +451,18 @@ impl CallRunner<'_> {
     }
 
     /// Returns whether the user is asked to allow blocked access before the model sees this result.
-    pub(super) fn may_be_opened(&self, call: &Call, result: &ToolResult) -> bool {
+    pub(super) fn can_escalate(&self, call: &Call, result: &ToolResult) -> bool {
         let stopping = self.quitting || self.cancelling;
-        let person = self.cx.options.approver == Approver::Person && self.cx.policy.mode() != Mode::Plan;
+        let person = self.cx.options.approver == Approver::User && self.cx.policy.mode() != Mode::Plan;
         let offline = call.amended.by.contains(&Amendment::Offline);
         person && !stopping && !offline && !result.denied.is_empty()
     }
 
     /// Records a result and withholds it from the model until the user decides.
-    pub(super) fn hold(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
+    pub(super) fn defer_result(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
         let mut result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
         // Another run needs what the last one had, too.
-        let had = call.held.as_ref().map_or_else(|| call.hosts.clone(), |held| held.opens().to_vec());
+        let had = call.held.as_ref().map_or_else(|| call.hosts.clone(), |held| held.requested_access().to_vec());
         result.denied.retain(|denied| !had.contains(denied));
         result.denied.splice(0..0, had);
         self.cx.out.record(Record::KeptFrom { result: result.clone(), latency_ms });
@@ -467,19 +475,19 @@ impl CallRunner<'_> {
     }
 
     /// Plans a change again, once, if its files no longer match what the user saw. Nothing was done, and the new change requires approval.
-    pub(super) fn renews(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
+    pub(super) fn replan_if_stale(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
         let conflict = result.error.as_ref().is_some_and(|error| error.code == ErrorCode::Conflict);
         let stopping = self.quitting || self.cancelling;
         if !conflict || stopping || !call.asked || call.amended.renewed || !call.proposes_files() {
             return false;
         }
-        self.make_anew(call, index);
+        self.replan(call, index);
         true
     }
 
     /// Plans the call again for the current files; it requires approval again.
-    pub(super) fn make_anew(&mut self, call: &mut Call, index: usize) {
-        call.amended = Amended { renewed: true, ..Amended::default() };
+    pub(super) fn replan(&mut self, call: &mut Call, index: usize) {
+        call.amended = AppliedAmendments { renewed: true, ..AppliedAmendments::default() };
         let tool_call_id = call.call.tool_call_id.clone();
         self.cx.out.record(Record::Renewed { tool_call_id });
         self.cx.out.commit(Durability::Process);
@@ -498,13 +506,13 @@ impl CallRunner<'_> {
     }
 
     /// Returns why an allowed call would be denied now.
-    pub(super) fn denied_by_now(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
-        denied(&self.cx.policy, &plan.tool_name, &plan.actions, at.now)
+    pub(super) fn current_denial(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
+        denial_for(&self.cx.policy, &plan.tool_name, &plan.actions, at.now)
     }
 
-    pub(super) fn interrupted(&mut self, call: &mut Call) {
+    pub(super) fn mark_interrupted(&mut self, call: &mut Call) {
         self.announce(call, &[]);
-        if self.cx.options.approver == Approver::Person {
+        if self.cx.options.approver == Approver::User {
             call.state = CallState::Unknown;
             self.cx.out.event(EventKind::ToolInterrupted {
                 tool_call_id: call.call.tool_call_id.clone(),

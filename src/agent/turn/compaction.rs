@@ -7,7 +7,7 @@ mod summary;
 
 use super::super::context::estimate;
 use super::super::limits::{
-    COMPACT_LEAST_PERCENT, COMPACT_LEAST_TOKENS, RECENT_PERCENT, SUMMARY_HALVINGS, SUMMARY_MOST_TOKENS, SUMMARY_WORTH_PERCENT,
+    MAX_SUMMARY_TOKENS, MIN_COMPACT_PERCENT, MIN_COMPACT_TOKENS, RECENT_PERCENT, SUMMARY_HALVINGS, SUMMARY_WORTH_PERCENT,
 };
 use super::super::thread::CompactionPoint;
 use super::context_window::ContextWindow;
@@ -17,7 +17,7 @@ use crate::ports::{Durability, ModelRequest, Record};
 use crate::protocol::{
     Compaction, CompactionTrigger, EventKind, Message, MessageId, ModelFacts, NOT_COMPACTED, Part, Role, StopReason, TaskId,
 };
-use crate::session::Spent;
+use crate::session::Expense;
 use jiff::Timestamp;
 use std::sync::Arc;
 
@@ -64,9 +64,9 @@ pub(super) enum AfterSummary {
         attempt: u32,
     },
     /// Continue the paused task.
-    GoOn,
+    Continue,
     /// Start the next queued message.
-    Next,
+    NextTask,
 }
 
 /// Request for a summary.
@@ -129,7 +129,7 @@ impl Compactor {
     /// Returns the estimated tokens of all messages to summarize, including the instructions for the summary.
     pub(crate) fn message_tokens(&self, window: &ContextWindow) -> u64 {
         let Some(work) = &self.work else { return 0 };
-        let messages = window.thread().opening(work.cut.index, u64::MAX);
+        let messages = window.thread().messages_before(work.cut.index, u64::MAX);
         let tokens: u64 = messages.iter().map(|message| message.token_count).sum();
         tokens + estimate(&[summary::question(work.focus.as_deref())])
     }
@@ -143,26 +143,26 @@ impl Compactor {
 /// Beginning of a compaction, and its requests.
 impl Compactor {
     /// Requests a compaction before the next request.
-    pub(crate) fn want(&mut self, focus: Option<String>) {
+    pub(crate) fn request_later(&mut self, focus: Option<String>) {
         self.wanted = Some(SummaryRequest { focus });
     }
 
-    pub(crate) fn take_wanted(&mut self) -> Option<SummaryRequest> {
+    pub(crate) fn take_request(&mut self) -> Option<SummaryRequest> {
         self.wanted.take()
     }
 
     /// Starts the next queued message after the compaction in progress.
     pub(crate) fn start_next_after(&mut self) {
         if let Some(work) = self.work.as_mut().filter(|work| work.then == AfterSummary::Nothing) {
-            work.then = AfterSummary::Next;
+            work.then = AfterSummary::NextTask;
         }
     }
 
     /// Continues a paused task after the compaction in progress. Returns whether there is one.
-    pub(crate) fn go_on_after(&mut self, cx: &mut TurnContext) -> bool {
+    pub(crate) fn continue_after(&mut self, cx: &mut TurnContext) -> bool {
         let Some(work) = &mut self.work else { return false };
         if !matches!(work.then, AfterSummary::Request { .. }) {
-            work.then = AfterSummary::GoOn;
+            work.then = AfterSummary::Continue;
             cx.out.notice("the task continues as soon as the summary is ready");
         }
         true
@@ -183,21 +183,21 @@ impl Compactor {
         // A requested compaction ignores the free space; after an overlong request, the real window size is unknown.
         let of_thread = thread.tokens() * RECENT_PERCENT / 100;
         let (keep, least) = match trigger {
-            CompactionTrigger::Asked => (recent.min(of_thread), COMPACT_LEAST_TOKENS),
-            CompactionTrigger::Threshold => (recent, budget * COMPACT_LEAST_PERCENT / 100),
+            CompactionTrigger::Asked => (recent.min(of_thread), MIN_COMPACT_TOKENS),
+            CompactionTrigger::Threshold => (recent, budget * MIN_COMPACT_PERCENT / 100),
             CompactionTrigger::TooLong => {
-                (recent.min(of_thread), (thread.tokens() * COMPACT_LEAST_PERCENT / 100).max(COMPACT_LEAST_TOKENS))
+                (recent.min(of_thread), (thread.tokens() * MIN_COMPACT_PERCENT / 100).max(MIN_COMPACT_TOKENS))
             }
         };
         let nothing = || "nothing to compact: the conversation is short enough".to_owned();
-        let cut = thread.cut(keep, task).filter(|cut| cut.freed >= least).ok_or_else(nothing)?;
+        let cut = thread.plan_compaction(keep, task).filter(|cut| cut.freed >= least).ok_or_else(nothing)?;
         let question = estimate(&[summary::question(focus.as_deref())]);
         let budget = budget.saturating_sub(question);
-        if thread.opening(cut.index, budget).is_empty() {
+        if thread.messages_before(cut.index, budget).is_empty() {
             return Err("nothing to compact: no message fits the context window".to_owned());
         }
-        let messages = cut.summarised() as u64;
-        let tokens = window.real(cut.freed, cx);
+        let messages = cut.summarized_count() as u64;
+        let tokens = window.to_model_tokens(cut.freed, cx);
         cx.out.record(Record::CompactionStarted { trigger });
         cx.out.commit(Durability::Process);
         cx.out.event(EventKind::CompactionStarted { trigger, messages, tokens });
@@ -220,16 +220,16 @@ impl Compactor {
         let all = self.message_tokens(window);
         let work = self.work.as_mut()?;
         (work.since, work.ticket, work.waits_for_model) = (at.now, None, false);
-        let other = work.model.as_ref().and_then(|model| window.summary_by(model, all, cx));
+        let other = work.model.as_ref().and_then(|model| window.summary_input(model, all, cx));
         let budget = if other.is_some() { u64::MAX } else { work.budget };
-        let mut messages = window.thread().opening(work.cut.index, budget);
+        let mut messages = window.thread().messages_before(work.cut.index, budget);
         let last = messages.last()?;
         let content = vec![summary::question(work.focus.as_deref())];
         let message_id = MessageId::new(format!("{}?{}", last.message_id, work.halvings));
         let token_count = estimate(&content);
         messages.push(Arc::new(Message { message_id, role: Role::User, token_count, content, ..last.as_ref().clone() }));
         let sent: u64 = messages.iter().map(|message| message.token_count).sum();
-        let in_use = (window.real(window.fixed_tokens() + sent, cx), window.output_limit(cx).min(SUMMARY_MOST_TOKENS));
+        let in_use = (window.to_model_tokens(window.fixed_tokens() + sent, cx), window.output_limit(cx).min(MAX_SUMMARY_TOKENS));
         let (estimated_input_tokens, max_output_tokens) = other.unwrap_or(in_use);
         let request = ModelRequest {
             system: cx.options.system.clone(),
@@ -276,9 +276,10 @@ impl Compactor {
     pub(crate) fn shorten(&mut self, window: &ContextWindow) -> bool {
         let Some(work) = &mut self.work else { return false };
         work.halvings += 1;
-        let sent: u64 = window.thread().opening(work.cut.index, work.budget).iter().map(|message| message.token_count).sum();
+        let sent: u64 =
+            window.thread().messages_before(work.cut.index, work.budget).iter().map(|message| message.token_count).sum();
         work.budget = sent.min(work.budget) / 2;
-        work.halvings <= SUMMARY_HALVINGS && !window.thread().opening(work.cut.index, work.budget).is_empty()
+        work.halvings <= SUMMARY_HALVINGS && !window.thread().messages_before(work.cut.index, work.budget).is_empty()
     }
 }
 
@@ -288,7 +289,7 @@ impl Compactor {
     pub(crate) fn on_response(
         &mut self,
         (content, stop_reason): (&[Part], StopReason),
-        spent: Spent,
+        spent: Expense,
         window: &mut ContextWindow,
         cx: &mut TurnContext,
         at: InputTime,
@@ -308,7 +309,7 @@ impl Compactor {
             | StopReason::PauseTurn => self.apply(text, spent, window, cx, at),
         };
         if outcome != SummaryOutcome::Done {
-            let Spent { usage, cost_usd, estimated } = spent;
+            let Expense { usage, cost_usd, estimated } = spent;
             let model = self.model().map(|model| model.name.clone());
             cx.out.record(Record::Wasted { usage, cost_usd, estimated, model });
         }
@@ -319,7 +320,7 @@ impl Compactor {
     fn apply(
         &self,
         text: String,
-        Spent { usage, cost_usd, estimated }: Spent,
+        Expense { usage, cost_usd, estimated }: Expense,
         window: &mut ContextWindow,
         cx: &mut TurnContext,
         at: InputTime,
@@ -337,7 +338,7 @@ impl Compactor {
         }
         let until = last.message_id.clone();
         let rest = (window.fixed_tokens() + thread.tokens()).checked_sub(work.cut.freed);
-        let (Some(rest), Some(kept)) = (rest, thread.messages().len().checked_sub(work.cut.summarised())) else {
+        let (Some(rest), Some(kept)) = (rest, thread.messages().len().checked_sub(work.cut.summarized_count())) else {
             return SummaryOutcome::Failed("the conversation changed while the summary was written");
         };
         let after = rest + message.token_count;
@@ -346,10 +347,10 @@ impl Compactor {
             focus: work.focus.clone(),
             summary: text,
             model: work.model.as_ref().map(|model| model.name.clone()),
-            summarised: work.cut.summarised() as u64,
+            summarised: work.cut.summarized_count() as u64,
             kept: kept as u64,
             tokens_before: window.next_input_tokens(cx),
-            tokens_after: window.real(after, cx),
+            tokens_after: window.to_model_tokens(after, cx),
         };
         let verbatim = work.cut.verbatim.clone();
         cx.out.record(Record::Compacted {
@@ -382,7 +383,7 @@ impl Compactor {
         };
         cx.out.notice(format!("{NOT_COMPACTED}: {why}; {follows}"));
         cx.out.record(Record::CompactionGivenUp);
-        window.be_quiet(cx);
+        window.pause_auto_compaction(cx);
         if work.trigger == CompactionTrigger::TooLong {
             window.drop_half(cx);
         }

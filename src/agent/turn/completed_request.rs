@@ -2,11 +2,11 @@
 
 use crate::ports::Record;
 use crate::protocol::{Message, StopReason};
-use crate::session::Spent;
+use crate::session::Expense;
 
 /// Result of a request, apart from its content.
 pub(super) struct CompletedRequest {
-    pub spent: Spent,
+    pub spent: Expense,
     pub stop_reason: StopReason,
     pub latency_ms: u64,
     pub model: String,
@@ -14,7 +14,7 @@ pub(super) struct CompletedRequest {
 
 impl CompletedRequest {
     pub(super) fn record(&self, message: Message) -> Record {
-        let Spent { usage, cost_usd, estimated } = self.spent;
+        let Expense { usage, cost_usd, estimated } = self.spent;
         let (stop_reason, latency_ms, model) = (self.stop_reason, self.latency_ms, self.model.clone());
         Record::Answer { message, usage, stop_reason, latency_ms, model, cost_usd, estimated }
     }

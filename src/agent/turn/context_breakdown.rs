@@ -1,6 +1,6 @@
 //! Breakdown of the context window for the user.
 
-use super::super::context::{Counting, image_tokens, images, part_bytes, tokens_of, tool_tokens};
+use super::super::context::{TokenCounts, estimate_tokens, image_tokens, images, part_bytes, tool_tokens};
 use super::super::limits::MESSAGE_OVERHEAD_TOKENS;
 use super::super::thread::Thread;
 use super::options::Options;
@@ -35,7 +35,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn message(&mut self, message: &Message) {
+    fn add_message(&mut self, message: &Message) {
         let overhead = match message.role {
             Role::User => &mut self.said,
             Role::Assistant => &mut self.answers,
@@ -46,7 +46,7 @@ impl Sums {
             overhead.count += 1;
         }
         for part in &message.content {
-            let tokens = tokens_of(part_bytes(part));
+            let tokens = estimate_tokens(part_bytes(part));
             match part {
                 Part::Text { .. } if message.role == Role::Assistant => self.answers.add(tokens),
                 Part::Text { .. } => self.said.tokens += tokens,
@@ -64,25 +64,25 @@ impl Sums {
 }
 
 /// Returns the shares of the context window, without empty ones.
-pub(super) fn shares(thread: &Thread, counting: &Counting, options: &Options) -> Vec<ContextShare> {
+pub(super) fn shares(thread: &Thread, counting: &TokenCounts, options: &Options) -> Vec<ContextShare> {
     let mut sums = Sums::default();
     let mut messages = thread.messages().iter();
     if let Some(summary) = thread.summary() {
         sums.summary.add(summary.token_count);
         messages.next();
     }
-    messages.for_each(|message| sums.message(message));
+    messages.for_each(|message| sums.add_message(message));
     let (own, instructions) = options.system.split_once(INSTRUCTIONS).unwrap_or((&options.system, ""));
     let files = instructions.matches(INSTRUCTIONS).count() as u64 + u64::from(!instructions.is_empty());
     let share = |share: &str, sum: Sum| ContextShare {
         name: share.to_owned(),
-        tokens: counting.real(&options.model.name, sum.tokens),
+        tokens: counting.to_model_tokens(&options.model.name, sum.tokens),
         count: sum.count,
     };
     let tools = Sum { tokens: tool_tokens(&options.tools), count: options.tools.len() as u64 };
     let shares = [
-        ("system prompt", Sum { tokens: tokens_of(own.len()), count: 1 }),
-        ("instructions", Sum { tokens: tokens_of(instructions.len()), count: files }),
+        ("system prompt", Sum { tokens: estimate_tokens(own.len()), count: 1 }),
+        ("instructions", Sum { tokens: estimate_tokens(instructions.len()), count: files }),
         ("tools", tools),
         ("summary", sums.summary),
         ("your messages", sums.said),

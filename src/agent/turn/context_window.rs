@@ -1,9 +1,9 @@
 //! Context window: the thread, how much of it fits a request, and when it has to be shortened.
 
-use super::super::context::{Counting, tokens_of, tool_tokens};
+use super::super::context::{TokenCounts, estimate_tokens, tool_tokens};
 use super::super::limits::{
-    COMPACT_GROWTH_PERCENT, COMPACT_LATEST_PERCENT, COMPACT_LEAST_TOKENS, HOPELESS_PERCENT, RECENT_PERCENT, RESERVED_PERCENT,
-    SUMMARY_MOST_TOKENS,
+    COMPACT_GROWTH_PERCENT, MAX_COMPACT_PERCENT, MAX_PROMPT_PERCENT, MAX_SUMMARY_TOKENS, MIN_COMPACT_TOKENS, RECENT_PERCENT,
+    RESERVED_PERCENT,
 };
 use super::super::thread::Thread;
 use super::context_breakdown::shares;
@@ -15,7 +15,7 @@ use crate::protocol::{ContextUse, EventKind, Failure, FailureKind, Message, Mess
 #[derive(Debug, Default)]
 pub(super) struct ContextWindow {
     thread: Thread,
-    counting: Counting,
+    counting: TokenCounts,
     /// Number of request tokens below which no automatic compaction starts.
     quiet_until: u64,
     /// Whether the request of this step was already found too long.
@@ -26,7 +26,7 @@ pub(super) struct ContextWindow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OverlongRequest {
     /// The request was sent to a model that is no longer the current one.
-    OfOtherModel,
+    OtherModel,
     First,
     /// The request was already shortened.
     Repeated,
@@ -50,7 +50,7 @@ impl ContextWindow {
     pub(crate) fn summarize(&mut self, until: &MessageId, verbatim: &[MessageId], message: Message, cx: &TurnContext) {
         if self.thread.compact(until, verbatim, message) {
             self.counting.counted = 0;
-            self.be_quiet(cx);
+            self.pause_auto_compaction(cx);
         }
     }
 
@@ -59,7 +59,7 @@ impl ContextWindow {
         if self.thread.undo() {
             self.counting.counted = 0;
             // After an undo, no automatic compaction should follow at once.
-            self.be_quiet(cx);
+            self.pause_auto_compaction(cx);
         }
     }
 
@@ -74,7 +74,7 @@ impl ContextWindow {
         self.drop_to(budget, cx);
         let counting = &self.counting;
         let (window, name) = (cx.window(), cx.model_name());
-        let hopeless = |tokens| counting.real(name, tokens) * 100 > window * HOPELESS_PERCENT;
+        let hopeless = |tokens| counting.to_model_tokens(name, tokens) * 100 > window * MAX_PROMPT_PERCENT;
         // A single message is not too long if all of them together are not.
         if !hopeless(self.thread.tokens()) {
             return Ok(());
@@ -82,7 +82,7 @@ impl ContextWindow {
         let own = self.thread.messages().iter().rev().find(|message| message.role == Role::User);
         let own = own.map_or(0, |message| message.token_count);
         if hopeless(own) {
-            let own = counting.real(name, own);
+            let own = counting.to_model_tokens(name, own);
             let is_model = window == cx.options.model.context_window;
             let (limit, larger) = if is_model {
                 (format!("`{name}` accepts"), "choose a model with a larger context window")
@@ -142,8 +142,8 @@ impl ContextWindow {
 /// Sizes.
 impl ContextWindow {
     /// Converts estimated tokens to tokens as the current model counts them.
-    pub(crate) fn real(&self, estimated: u64, cx: &TurnContext) -> u64 {
-        self.counting.real(cx.model_name(), estimated)
+    pub(crate) fn to_model_tokens(&self, estimated: u64, cx: &TurnContext) -> u64 {
+        self.counting.to_model_tokens(cx.model_name(), estimated)
     }
 
     /// Returns the estimated tokens of the system prompt and the tools.
@@ -152,57 +152,57 @@ impl ContextWindow {
     }
 
     /// Returns the tokens reserved for the response.
-    pub(crate) fn reserved(cx: &TurnContext) -> u64 {
+    pub(crate) fn reserved_tokens(cx: &TurnContext) -> u64 {
         cx.response_limit().min(cx.options.model.context_window * RESERVED_PERCENT / 100)
     }
 
     /// Returns the output limit for an input of this size. Servers refuse a request that asks for more than their window.
     pub(crate) fn output_limit(&self, cx: &TurnContext) -> u64 {
         let left = cx.options.model.context_window.saturating_sub(self.next_input_tokens(cx));
-        cx.response_limit().min(left.max(Self::reserved(cx)))
+        cx.response_limit().min(left.max(Self::reserved_tokens(cx)))
     }
 
     /// Returns the maximum input of a request.
     pub(crate) fn input_limit(&self, cx: &TurnContext) -> u64 {
-        let beside_the_answer = cx.options.model.context_window - Self::reserved(cx);
-        cx.window().min(beside_the_answer).min(self.counting.most(cx.model_name()))
+        let beside_the_answer = cx.options.model.context_window - Self::reserved_tokens(cx);
+        cx.window().min(beside_the_answer).min(self.counting.input_limit(cx.model_name()))
     }
 
     /// Returns the known tokens of the next request as this model counts them: thread, system prompt and tools.
     pub(crate) fn next_input_tokens(&self, cx: &TurnContext) -> u64 {
-        self.real(self.counting.fixed + self.thread.tokens(), cx)
+        self.to_model_tokens(self.counting.fixed + self.thread.tokens(), cx)
     }
 
     /// Returns the input tokens of a request to another model than the one in use, and the output limit of a summary. `messages`: the
     /// estimated tokens of its messages. `None`: the request does not fit the model.
-    pub(crate) fn summary_by(&self, model: &ModelFacts, messages: u64, cx: &TurnContext) -> Option<(u64, u64)> {
+    pub(crate) fn summary_input(&self, model: &ModelFacts, messages: u64, cx: &TurnContext) -> Option<(u64, u64)> {
         let estimated = self.counting.fixed + messages;
         // Little is known about how the other model counts, so the larger number applies.
-        let input = self.counting.real(&model.name, estimated).max(self.real(estimated, cx));
+        let input = self.counting.to_model_tokens(&model.name, estimated).max(self.to_model_tokens(estimated, cx));
         let own = model.max_output_tokens.unwrap_or(u64::MAX).min(model.context_window * RESERVED_PERCENT / 100);
         let of_policy = cx.policy.llm().filter_map(|limits| limits.max_output_tokens);
-        let output = of_policy.fold(own.min(SUMMARY_MOST_TOKENS), u64::min);
+        let output = of_policy.fold(own.min(MAX_SUMMARY_TOKENS), u64::min);
         let of_policy = cx.policy.llm().filter_map(|limits| limits.max_input_tokens);
-        let most = of_policy.fold(model.context_window - output, u64::min).min(self.counting.most(&model.name));
+        let most = of_policy.fold(model.context_window - output, u64::min).min(self.counting.input_limit(&model.name));
         (input <= most).then_some((input, output))
     }
 
     /// Returns the estimated tokens available for messages. Messages always get a minimum share, because only the provider
     /// knows the exact size.
     pub(crate) fn message_budget(&self, cx: &TurnContext) -> u64 {
-        let all = self.counting.estimated(cx.model_name(), self.input_limit(cx));
+        let all = self.counting.to_estimate(cx.model_name(), self.input_limit(cx));
         all.saturating_sub(self.counting.fixed).max(all * RESERVED_PERCENT / 100)
     }
 
     /// Counts the system prompt and the tools; called again when the tools change.
     pub(crate) fn count_fixed(&mut self, cx: &TurnContext) {
-        self.counting.fixed = tokens_of(cx.options.system.len()) + tool_tokens(&cx.options.tools);
+        self.counting.fixed = estimate_tokens(cx.options.system.len()) + tool_tokens(&cx.options.tools);
     }
 
     /// Returns why no request can be sent, if the policy allows fewer tokens than the system prompt and the tools have.
-    pub(crate) fn holds_no_request(&self, cx: &TurnContext) -> Option<Failure> {
+    pub(crate) fn window_failure(&self, cx: &TurnContext) -> Option<Failure> {
         let most = cx.policy.most_input_tokens()?;
-        let needed = self.real(self.counting.fixed, cx);
+        let needed = self.to_model_tokens(self.counting.fixed, cx);
         if most.limit >= needed as f64 {
             return None;
         }
@@ -233,22 +233,22 @@ impl ContextWindow {
     /// Learns that the provider found the request too long.
     pub(crate) fn on_overlong_request(&mut self, cx: &TurnContext) -> OverlongRequest {
         let name = self.counting.model.clone();
-        let tokens = self.counting.real(&name, self.counting.asked);
-        self.counting.too_long(&name, tokens);
+        let tokens = self.counting.to_model_tokens(&name, self.counting.asked);
+        self.counting.on_too_long(&name, tokens);
         if name != cx.model_name() {
-            return OverlongRequest::OfOtherModel;
+            return OverlongRequest::OtherModel;
         }
         if std::mem::replace(&mut self.too_long, true) { OverlongRequest::Repeated } else { OverlongRequest::First }
     }
 
     /// Notes that the request was not too long, because the step got its response or another step begins.
-    pub(crate) fn request_fitted(&mut self) {
+    pub(crate) fn on_request_fitted(&mut self) {
         self.too_long = false;
     }
 
     /// Adds a hint to the failure of a request that cannot be shortened.
     pub(crate) fn with_hint(&self, failure: Failure, cx: &TurnContext) -> Failure {
-        let fixed = self.real(self.counting.fixed, cx);
+        let fixed = self.to_model_tokens(self.counting.fixed, cx);
         let hint = if fixed * 2 > self.input_limit(cx) {
             format!(
                 "the instructions and tools alone have about {fixed} tokens; choose a model with a larger context window, or offer fewer \
@@ -263,7 +263,7 @@ impl ContextWindow {
     /// Returns the input tokens at which an automatic compaction starts.
     pub(crate) fn threshold(&self, cx: &TurnContext) -> Option<u64> {
         let percent = cx.options.compact_at_percent.filter(|percent| *percent > 0)?;
-        Some((cx.window() * percent / 100).min(self.input_limit(cx) * COMPACT_LATEST_PERCENT / 100))
+        Some((cx.window() * percent / 100).min(self.input_limit(cx) * MAX_COMPACT_PERCENT / 100))
     }
 
     /// Returns whether an automatic compaction is due.
@@ -273,7 +273,7 @@ impl ContextWindow {
     }
 
     /// Starts no automatic compaction until the thread has grown.
-    pub(crate) fn be_quiet(&mut self, cx: &TurnContext) {
+    pub(crate) fn pause_auto_compaction(&mut self, cx: &TurnContext) {
         self.quiet_until = self.next_input_tokens(cx) + cx.window() * COMPACT_GROWTH_PERCENT / 100;
     }
 
@@ -285,8 +285,8 @@ impl ContextWindow {
     /// Returns the tokens that a compaction would free now, as the model counts them.
     fn compactable(&self, task: Option<&TaskId>, cx: &TurnContext) -> u64 {
         let keep = (self.message_budget(cx).min(self.thread.tokens())) * RECENT_PERCENT / 100;
-        let cut = self.thread.cut(keep, task).filter(|cut| cut.freed >= COMPACT_LEAST_TOKENS);
-        cut.map_or(0, |cut| self.real(cut.freed, cx))
+        let cut = self.thread.plan_compaction(keep, task).filter(|cut| cut.freed >= MIN_COMPACT_TOKENS);
+        cut.map_or(0, |cut| self.to_model_tokens(cut.freed, cx))
     }
 
     /// Returns the breakdown for the user. `task`: the task that is running or may be continued.
@@ -297,7 +297,7 @@ impl ContextWindow {
         ContextUse {
             model: cx.model_name().to_owned(),
             window,
-            reserved: Self::reserved(cx),
+            reserved: Self::reserved_tokens(cx),
             shares,
             counted: self.counting.counted.min(used),
             compactable: self.compactable(task, cx),

@@ -43,7 +43,7 @@ impl FallbackModels {
         if !self.failed.contains(&current) {
             self.failed.push(current);
         }
-        let name = self.names.iter().find(|name| !self.failed.contains(name) && cx.policy.may_call(name).is_ok())?.clone();
+        let name = self.names.iter().find(|name| !self.failed.contains(name) && cx.policy.check_model(name).is_ok())?.clone();
         self.opening = Some((name.clone(), failure.clone()));
         Some(name)
     }
@@ -59,7 +59,7 @@ impl FallbackModels {
                 OpenedFallback::Other(opened)
             }
             Err(reason) => {
-                let words = reason.problem().at(format!("cannot fall back on {name}")).one_line();
+                let words = reason.problem().with_location(format!("cannot fall back on {name}")).one_line();
                 self.failed.push(name);
                 OpenedFallback::Unusable(words, failure)
             }

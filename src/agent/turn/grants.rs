@@ -5,7 +5,7 @@ use super::rule_files::{Grant, RuleFileResult};
 use super::turn_context::TurnContext;
 use crate::policy::Enforcer;
 use crate::ports::{Durability, Plan, Record};
-use crate::protocol::{Action, Always, GrantRule, GrantScope, ProposedPlan, RULE_SAVED, RULE_UNTIL_QUIT, Remember};
+use crate::protocol::{Action, GrantChoice, GrantOptions, GrantRule, GrantScope, ProposedPlan, RULE_SAVED, RULE_UNTIL_QUIT};
 use crate::session::Mandate;
 
 /// Rules that the user saved in this run.
@@ -28,8 +28,8 @@ impl Grants {
     /// Saves the chosen offer. The approved call runs once regardless of the result.
     pub(crate) fn remember(
         &mut self,
-        always: &Always,
-        (remember, directory): (Remember, Option<std::path::PathBuf>),
+        always: &GrantOptions,
+        (remember, directory): (GrantChoice, Option<std::path::PathBuf>),
         TurnContext { policy, out, .. }: &mut TurnContext,
     ) {
         let Some(offer) = always.offers.get(remember.offer) else {
@@ -134,7 +134,7 @@ impl Grants {
             RuleFileResult::Saved(grant, Ok(saved)) => {
                 let names = saved.names.join(", ");
                 let grant = Grant { names: saved.names, ..grant };
-                policy.put(saved.layer, grant.scope);
+                policy.replace_user_layer(saved.layer, grant.scope);
                 out.record(Record::RuleSaved { rules: grant.rules.clone(), scope: grant.scope, names: grant.names.clone() });
                 out.commit(Durability::Process);
                 self.saved.push(grant);
@@ -144,7 +144,7 @@ impl Grants {
                 out.notice(format!("the rule was not saved, so aye asks again next time: {why}"));
             }
             RuleFileResult::Removed(grant, Ok(saved)) => {
-                policy.put(saved.layer, grant.scope);
+                policy.replace_user_layer(saved.layer, grant.scope);
                 out.record(Record::RuleRemoved { rules: grant.rules.clone(), scope: grant.scope });
                 out.commit(Durability::Process);
                 out.notice(format!("rule removed: {}", grant.names.join(", ")));

@@ -31,7 +31,7 @@ impl GuardrailNote {
     /// Adds the note to the next prompt, for the thread.
     pub(crate) fn add_to_prompt(&mut self, mut prompt: Message) -> Message {
         if let Some(why) = self.0.take() {
-            after_the_words(&mut prompt, &note(&why));
+            insert_after_prompt(&mut prompt, &guardrail_text(&why));
             prompt.token_count = estimate(&prompt.content);
         }
         prompt
@@ -40,25 +40,25 @@ impl GuardrailNote {
     /// Adds the note to the last message when the same task continues.
     pub(crate) fn add_to_thread(&mut self, thread: &mut Thread) {
         let Some(why) = self.0.take() else { return };
-        let note = note(&why);
+        let note = guardrail_text(&why);
         thread.amend_last(|message| match (message.role, message.content.last_mut()) {
             // The model's own text stays unchanged.
             (Role::Assistant, _) => {}
             (Role::User | Role::Tool, Some(Part::ToolResult(result))) => {
                 result.output_text = format!("{}\n\n{note}", result.output_text);
             }
-            (Role::User | Role::Tool, _) => after_the_words(message, &note),
+            (Role::User | Role::Tool, _) => insert_after_prompt(message, &note),
         });
     }
 }
 
 /// Inserts the note after the typed text, which stays the first part.
-pub(super) fn after_the_words(message: &mut Message, note: &str) {
+pub(super) fn insert_after_prompt(message: &mut Message, note: &str) {
     let place = message.content.len().min(1);
     message.content.insert(place, Part::Text { text: format!("\n\n{note}") });
 }
 
-fn note(why: &str) -> String {
+fn guardrail_text(why: &str) -> String {
     let why = why.strip_prefix("LLM_GUARDRAIL_BLOCKED: ").unwrap_or(why);
     format!(
         "[LLM_GUARDRAIL_BLOCKED: the last attempt was blocked before it completed: {why}. Do not repeat it; try another way, or say \

@@ -2,16 +2,16 @@
 
 use super::policy::PolicyChange;
 use super::rule_files::{Grant, RuleFileResult};
-use super::sampling::Sampled;
+use super::sampling::SamplingUsage;
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{
-    Delta, Durability, FileRewind, FilesRewound, HookOccasion, ModelError, ModelRequest, Plan, Record, RewindStart,
+    Delta, Durability, FileRewind, FileRewindResult, HookOccasion, ModelError, ModelRequest, Plan, Record, RewindStart,
 };
 use crate::protocol::{
-    Action, Amendment, ApprovalId, CallHooks, CallId, Command, EventHooks, EventKind, Failure, KeyText, ModelFacts, Outside,
-    RewindPlan, RewindPoint, StepId, TaskId, ToolCall, ToolError, ToolResult,
+    Action, Amendment, ApprovalId, CallHooks, CallId, Command, EventHooks, EventKind, Failure, ModelFacts, RewindPlan,
+    RewindPoint, SandboxAccess, SecretString, StepId, TaskId, ToolCall, ToolError, ToolResult,
 };
-use crate::session::Spent;
+use crate::session::Expense;
 use jiff::Timestamp;
 
 /// Time of an input; `jitter` is a random number in 0..1.
@@ -23,7 +23,7 @@ pub(crate) struct InputTime {
 
 impl InputTime {
     /// Returns the milliseconds since then; 0 if the clock was set back.
-    pub(crate) fn since(self, then: Timestamp) -> u64 {
+    pub(crate) fn millis_since(self, then: Timestamp) -> u64 {
         u64::try_from(self.now.as_millisecond() - then.as_millisecond()).unwrap_or(0)
     }
 }
@@ -103,15 +103,15 @@ pub(crate) enum Input {
         results: Vec<ToolResult>,
     },
     /// A server used the model.
-    Sampled(Sampled),
+    Sampled(SamplingUsage),
     /// A review alongside the conversation used the model.
-    Reviewed(Spent),
+    Reviewed(Expense),
     /// A request of an agent that a call of the session started.
-    AgentSpent(Spent),
+    AgentSpent(Expense),
     /// Result of `Effect::Rewind`.
     FilesRewound {
         number: u32,
-        outcome: Result<FilesRewound, String>,
+        outcome: Result<FileRewindResult, String>,
     },
 }
 
@@ -140,7 +140,7 @@ pub(crate) enum Effect {
     PlanOpened {
         index: usize,
         call: ToolCall,
-        opens: Vec<Outside>,
+        opens: Vec<SandboxAccess>,
         amendments: Vec<Amendment>,
     },
     /// Plans an approval's proposal with an amendment; answered like `Plan`.
@@ -213,7 +213,7 @@ pub(crate) enum Effect {
     /// Opens this model; answered by `Input::ModelOpened`.
     OpenModel {
         /// API key to save before the model is opened.
-        key: Option<KeyText>,
+        key: Option<SecretString>,
         name: String,
     },
     /// Uses the opened model from now on.

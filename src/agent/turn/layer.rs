@@ -5,7 +5,7 @@ use super::call_runner::{Batch, CallRunner};
 use super::io::{Effect, InputTime};
 use super::options::Approver;
 use super::preview::ActivePreview;
-use super::sandbox_escalation::names;
+use super::sandbox_escalation::format_access;
 use crate::policy::{Approve, Permit, PreviewPermit, Question, Verdict};
 use crate::ports::{Durability, LayerEnd, LayerRun, Plan, Record, TurnKind};
 use crate::protocol::{Amendment, Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult};
@@ -24,7 +24,7 @@ impl CallRunner<'_> {
             Verdict::Deny(_) => None,
         };
         let is_first = !call.layered && call.held.is_none() && call.amended.by.is_empty() && plan.effects.is_none();
-        let is_asked = self.cx.options.approver != Approver::Everyone && !self.typed && self.goes_in_circles(call).is_none();
+        let is_asked = self.cx.options.approver != Approver::Everyone && !self.typed && self.repetition_warning(call).is_none();
         let may = matches!(plan.layer, LayerRun::Possible) && plan.preview == PreviewOffer::Possible;
         let may = may && plan.doubts.hook.is_none();
         let permit = wanted.filter(|_| is_first && is_asked && may)?;
@@ -67,17 +67,17 @@ impl CallRunner<'_> {
         // A run with access that is blocked again has done what it could, unless more can be allowed.
         let is_blocked = call.held.as_ref().map_or(!effects.denied.is_empty(), |held| held.is_extended_by(&effects.denied));
         // Where nobody can allow more, a command that the mode allows has done what it could.
-        if is_blocked && (!Self::is_by_mode(&verdict) || self.may_be_opened(call, &blocked(call, effects))) {
+        if is_blocked && (!Self::is_by_mode(&verdict) || self.can_escalate(call, &blocked_result(call, effects))) {
             let access = if call.hosts.is_empty() { ", without network," } else { "" };
-            call.no_layer = Some(format!("in a copy{access} the sandbox blocked {}", names(&effects.denied)));
-            let blocked = blocked(call, effects);
-            return if self.may_be_opened(call, &blocked) {
-                self.hold(call, index, blocked, 0);
+            call.no_layer = Some(format!("in a copy{access} the sandbox blocked {}", format_access(&effects.denied)));
+            let blocked = blocked_result(call, effects);
+            return if self.can_escalate(call, &blocked) {
+                self.defer_result(call, index, blocked, 0);
             } else {
                 self.ask_before(call, index);
             };
         }
-        let keeps = self.keeps(effects, end, at);
+        let keeps = self.can_apply_unasked(effects, end, at);
         match verdict {
             Verdict::Ask(question) if keeps => match question.keep() {
                 Ok(permit) => self.keep_effects(call, index, plan, permit, batch),
@@ -98,7 +98,7 @@ impl CallRunner<'_> {
 
     fn keep_effects(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
         if let Some(effects) = plan.effects.as_deref() {
-            self.tell_of_layers(call, effects);
+            self.report_layers(call, effects);
         }
         self.permit(call, index, plan, permit, batch);
     }
@@ -117,7 +117,7 @@ impl CallRunner<'_> {
     }
 
     /// Returns whether effects need no approval: there is only build output, or the mode allows file tools to do the same.
-    fn keeps(&self, effects: &Effects, end: &LayerEnd, at: InputTime) -> bool {
+    fn can_apply_unasked(&self, effects: &Effects, end: &LayerEnd, at: InputTime) -> bool {
         if effects.is_build_output() {
             return true;
         }
@@ -127,7 +127,7 @@ impl CallRunner<'_> {
             Mode::Auto => !end.beyond_rewind,
         };
         let Some(actions) = end.actions.as_ref().filter(|actions| is_in_mode && !actions.is_empty()) else { return false };
-        effects.unlisted().is_none() && self.cx.policy.applies_effects(actions, at.now)
+        effects.unlisted_reason().is_none() && self.cx.policy.applies_effects(actions, at.now)
     }
 
     /// Asks whether to run a command again, if its approved effects could not be applied. Nothing was written.
@@ -188,9 +188,9 @@ impl CallRunner<'_> {
             Some(error) => (error.code, error.message.clone()),
             None => (ErrorCode::ToolExecutionFailed, format!("{}; its output so far follows", effects.ended)),
         };
-        let error = ToolError::new(code, format!("{how}. {KILLED}{}.", stays(effects)));
-        let result = ToolResult::refused(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);
-        call.settle(ToolResult { output_text: effects.output.clone(), ..result });
+        let error = ToolError::new(code, format!("{how}. {KILLED}{}.", build_output_clause(effects)));
+        let result = ToolResult::from_error(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);
+        call.set_result(ToolResult { output_text: effects.output.clone(), ..result });
         self.report(call, 0);
     }
 
@@ -210,14 +210,14 @@ impl CallRunner<'_> {
         let (output_text, rest) = match outcome {
             Ok(plan) => {
                 self.note_layer(call, &plan);
-                plan.effects.map(|effects| (effects.output.clone(), stays(&effects))).unwrap_or_default()
+                plan.effects.map(|effects| (effects.output.clone(), build_output_clause(&effects))).unwrap_or_default()
             }
             Err(_) => (String::new(), String::new()),
         };
         self.drop_preview(call);
         let error = ToolError::new(ErrorCode::Cancelled, format!("{INTERRUPTED}{rest}"));
-        let result = ToolResult::refused(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);
-        call.settle(ToolResult { output_text, ..result });
+        let result = ToolResult::from_error(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);
+        call.set_result(ToolResult { output_text, ..result });
         self.report(call, 0);
     }
 
@@ -242,14 +242,18 @@ impl CallRunner<'_> {
         } else {
             ("aye exited while this ran in a copy", "it was running in a copy")
         };
-        let access = call.held.as_ref().map(|held| format!(", with access to {}", names(held.opens()))).unwrap_or_default();
+        let access = call
+            .held
+            .as_ref()
+            .map(|held| format!(", with access to {}", format_access(held.requested_access())))
+            .unwrap_or_default();
         call.refuse(ErrorCode::Cancelled, format!("{told}{access}{because}; nothing was applied"));
         self.report(call, 0);
         self.cx.out.notice(format!("`{}`: aye exited, and {seen}{because}; nothing was applied", call.summary));
     }
 
     /// Adds the reason why the command did not run in a layer first to an approval.
-    pub(super) fn asking_before(&mut self, call: &Call, plan: &Plan, mut question: Question) -> Question {
+    pub(super) fn with_layer_reason(&mut self, call: &Call, plan: &Plan, mut question: Question) -> Question {
         if question.layer().is_none() {
             return question;
         }
@@ -264,7 +268,7 @@ impl CallRunner<'_> {
     }
 
     /// Tells the user once about a command that ran without approval.
-    fn tell_of_layers(&mut self, call: &mut Call, effects: &Effects) {
+    fn report_layers(&mut self, call: &mut Call, effects: &Effects) {
         if call.asked || std::mem::replace(&mut self.layers.explained_layers, true) {
             return;
         }
@@ -275,14 +279,14 @@ impl CallRunner<'_> {
         };
         let access = match call.hosts.as_slice() {
             [] => "without network".to_owned(),
-            hosts => format!("with access to {}", names(hosts)),
+            hosts => format!("with access to {}", format_access(hosts)),
         };
         // One row of a narrow terminal.
         call.note = Some(format!("no approval: ran in a copy {access} {what}"));
     }
 
     /// Returns how a call is ordered relative to others; `None` if commands are approved before they run.
-    pub(super) fn takes_turns(&self, verdict: &Verdict) -> Option<TurnKind> {
+    pub(super) fn turn_kind(&self, verdict: &Verdict) -> Option<TurnKind> {
         let reads = matches!(verdict, Verdict::Allow(permit) if permit.reads_only());
         let in_a_copy = Self::is_by_mode(verdict) || matches!(verdict, Verdict::Ask(question) if question.layer().is_some());
         (in_a_copy || self.cx.policy.approve() == Approve::Effects).then_some(if reads {
@@ -294,25 +298,25 @@ impl CallRunner<'_> {
 }
 
 /// Returns a clause about build output that the command wrote directly, to follow another clause; empty if there is none.
-pub(super) fn stays(effects: &Effects) -> String {
+pub(super) fn build_output_clause(effects: &Effects) -> String {
     let direct = effects.counted.iter().filter(|counted| counted.direct).map(|counted| format!("`{}/`", counted.path));
     let direct: Vec<String> = direct.collect();
     if direct.is_empty() { String::new() } else { format!("; what it wrote to {} stays", direct.join(", ")) }
 }
 
 /// Returns the result of a command that was blocked in its layer.
-fn blocked(call: &Call, effects: &Effects) -> ToolResult {
+fn blocked_result(call: &Call, effects: &Effects) -> ToolResult {
     let output = if effects.is_build_output() { effects.output.as_str() } else { "[its output is withheld too]" };
     let access = match &call.held {
         None if call.hosts.is_empty() => "without network".to_owned(),
-        None => format!("with access to {}", names(&call.hosts)),
-        Some(held) => format!("with access to {}", names(held.opens())),
+        None => format!("with access to {}", format_access(&call.hosts)),
+        Some(held) => format!("with access to {}", format_access(held.requested_access())),
     };
     let text = format!(
         "[The command ran in a copy of the workspace, {access}. Its changes were discarded{}.]\n{}\n{output}",
-        stays(effects),
+        build_output_clause(effects),
         effects.ended
     );
-    let result = ToolResult::succeeded(call.call.tool_call_id.clone(), call.call.tool_name.clone(), text);
+    let result = ToolResult::success(call.call.tool_call_id.clone(), call.call.tool_name.clone(), text);
     ToolResult { denied: effects.denied.clone(), ..result }
 }

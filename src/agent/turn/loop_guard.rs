@@ -77,7 +77,7 @@ impl LoopGuard {
     }
 
     /// Returns the number of calls in a row if it requires approval.
-    pub(super) fn too_often(&self, row: RepeatCount) -> Option<u32> {
+    pub(super) fn excessive_repeats(&self, row: RepeatCount) -> Option<u32> {
         let free = if row.number == self.row.number { self.row.free } else { row.free };
         (row.times > free).then_some(row.times)
     }
@@ -158,12 +158,12 @@ mod tests {
         let mut asked = Vec::new();
         for _ in 0..30 {
             let row = guard.count(&[call("ReadFile", "{}")])[0];
-            asked.extend(guard.too_often(row));
+            asked.extend(guard.excessive_repeats(row));
             guard.allow(row);
         }
         assert_eq!(asked, [8, 16, 24]);
         let late = guard.count(&[call("ReadFile", "{}"), call("Stat", "{}"), call("ReadFile", "{}")]);
-        assert!(late.iter().all(|row| guard.too_often(*row).is_none()));
+        assert!(late.iter().all(|row| guard.excessive_repeats(*row).is_none()));
         guard.allow(RepeatCount { times: 40, ..late[0] });
         assert_eq!(guard.row, RepeatCount { number: 3, times: 1, free: 7 });
     }
@@ -172,10 +172,10 @@ mod tests {
     fn after_a_denial_the_next_repeat_needs_approval_too() {
         let mut guard = LoopGuard::default();
         let rows = guard.count(&vec![call("ReadFile", "{}"); 10]);
-        let asked: Vec<_> = rows.iter().filter_map(|row| guard.too_often(*row)).collect();
+        let asked: Vec<_> = rows.iter().filter_map(|row| guard.excessive_repeats(*row)).collect();
         assert_eq!(asked, [8, 9, 10]);
         guard.allow(rows[7]);
-        assert!(rows.iter().all(|row| guard.too_often(*row).is_none()));
+        assert!(rows.iter().all(|row| guard.excessive_repeats(*row).is_none()));
     }
 
     fn results(outputs: &[&str]) -> Vec<ToolResult> {
@@ -183,9 +183,9 @@ mod tests {
             .iter()
             .map(|output| match output.strip_prefix("denied") {
                 Some(why) => {
-                    ToolResult::refused(CallId::new("c"), "T", crate::protocol::ToolError::new(ErrorCode::UserDenied, why))
+                    ToolResult::from_error(CallId::new("c"), "T", crate::protocol::ToolError::new(ErrorCode::UserDenied, why))
                 }
-                None => ToolResult::succeeded(CallId::new("c"), "T", *output),
+                None => ToolResult::success(CallId::new("c"), "T", *output),
             })
             .collect()
     }

@@ -12,16 +12,16 @@ use super::guardrail::GuardrailNote;
 use super::io::{Effect, Input, InputTime, Planned};
 use super::mentions::MentionReader;
 use super::model::{ModelChoice, ModelUpdate};
-use super::options::{Options, Unfinished};
-use super::policy::{PolicyChange, denied};
+use super::options::{Options, ResumePolicy};
+use super::policy::{PolicyChange, denial_for};
 use super::policy_in_force::{replace_policy, set_approve, set_mode};
 use super::prompt_hooks::PromptHooks;
 use super::prompt_queue::PromptQueue;
 use super::rewind::{RewindEffect, Rewinds};
 use super::rule_files::RuleFileResult;
-use super::sampling::Sampled;
+use super::sampling::SamplingUsage;
 use super::spending::Spending;
-use super::state::left_behind;
+use super::state::left_behind_failure;
 use super::stop_hooks::StopHooks;
 use super::summary_model::SummaryModel;
 use super::tasks::{CurrentCalls, Phase, Tasks};
@@ -30,13 +30,13 @@ use super::user_command::UserCommandOutputs;
 use crate::agent::thread::INTERRUPTED;
 use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
-use crate::ports::{Durability, FilesRewound, Plan, Record, RecoveredCalls, TaskEnd};
+use crate::ports::{Durability, FileRewindResult, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
     ApprovalId, AssumedPrice, Budget, BudgetLimit, CallHooks, CallId, Command, Decision, Effort, EventKind, Failure, FailureKind,
-    Message, Mode, ModelFacts, Part, PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleAsked, SessionStatus,
+    Message, Mode, ModelFacts, Part, PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleQuery, SessionStatus,
     StopReason, TaskStatus, ToolError, Usage,
 };
-use crate::session::Spent;
+use crate::session::Expense;
 use std::path::PathBuf;
 
 /// Turn machine of one session.
@@ -100,37 +100,37 @@ impl TurnMachine {
         match input {
             input if self.quitting => self.wind_down(input, at),
             Input::Command(command) => self.command(command, at),
-            Input::Delta(delta) if self.compactor.is_running() => self.summary_delta(delta, at),
-            Input::Delta(delta) => self.delta(delta, at),
-            Input::ModelFailed(error) if self.compactor.is_running() => self.summary_failed(error, at),
-            Input::ModelFailed(error) => self.model_failed(error, at),
-            Input::Planned(plans) => self.planned(plans, at),
+            Input::Delta(delta) if self.compactor.is_running() => self.on_summary_delta(delta, at),
+            Input::Delta(delta) => self.on_delta(delta, at),
+            Input::ModelFailed(error) if self.compactor.is_running() => self.on_summary_error(error, at),
+            Input::ModelFailed(error) => self.on_model_error(error, at),
+            Input::Planned(plans) => self.on_planned(plans, at),
             Input::CallsHooked(hooked) => self.calls_hooked(hooked, at),
             Input::Hooked { ticket, outcome } => self.hooked(ticket, outcome, at),
-            Input::Previewed { index, ticket, outcome } => self.previewed(index, ticket, outcome, at),
-            Input::ToolOutput { index, text } => self.tool_output(index, text),
+            Input::Previewed { index, ticket, outcome } => self.on_previewed(index, ticket, outcome, at),
+            Input::ToolOutput { index, text } => self.on_tool_output(index, text),
             Input::ToolFinished { index, result, latency_ms } => {
                 self.with_calls(|batch, runner| batch.on_result(index, result, latency_ms, runner));
                 self.advance(at);
             }
-            Input::Outdated { approval_id, outdated } => self.outdated(approval_id, outdated),
-            Input::PolicyChanged(change) => self.policy_changed(*change, at),
+            Input::Outdated { approval_id, outdated } => self.set_outdated(approval_id, outdated),
+            Input::PolicyChanged(change) => self.on_policy_change(*change, at),
             Input::RuleFiles(RuleFileResult::Recent { approval_id, offer, commands }) => {
                 self.reach(approval_id, offer, commands, at);
             }
             Input::RuleFiles(kept) => self.grants.on_outcome(kept, &mut self.cx),
             Input::Woken { ticket } => {
-                self.woken(ticket, at);
+                self.on_timer(ticket, at);
                 self.time_out(ticket, at);
             }
-            Input::ModelOpened(opened) => self.model_opened(opened, at),
+            Input::ModelOpened(opened) => self.on_model_opened(opened, at),
             Input::SummaryModelKnown(facts) => self.summaries.learn(facts),
-            Input::MentionsPlanned { ticket, plans } => self.mentions_planned(ticket, plans, at),
-            Input::MentionsRead { ticket, results } => self.mentions_read(ticket, results, at),
-            Input::Sampled(sampled) => self.sampled(sampled),
+            Input::MentionsPlanned { ticket, plans } => self.on_mentions_planned(ticket, plans, at),
+            Input::MentionsRead { ticket, results } => self.on_mentions_read(ticket, results, at),
+            Input::Sampled(sampled) => self.on_sampled(sampled),
             Input::Reviewed(spent) => self.spending.count_review(spent, &self.tasks, &mut self.cx),
             Input::AgentSpent(spent) => self.spending.count_agent(spent, &mut self.tasks, &mut self.cx),
-            Input::FilesRewound { number, outcome } => self.files_rewound(number, outcome, at),
+            Input::FilesRewound { number, outcome } => self.on_files_rewound(number, outcome, at),
         }
         self.cx.out.take()
     }
@@ -140,10 +140,10 @@ impl TurnMachine {
             Command::Prompt { text } => self.prompt(text, at),
             Command::Steer { text } => self.steer(text, at),
             Command::EditWaiting { id, text } => self.queue.edit(id, text, &mut self.cx.out),
-            Command::Decide { approval_id, decision } => self.decided(&approval_id, decision, at),
-            Command::Resolve { tool_call_id, resolution } => self.resolved(&tool_call_id, resolution, at),
+            Command::Decide { approval_id, decision } => self.on_decision(&approval_id, decision, at),
+            Command::Resolve { tool_call_id, resolution } => self.on_resolution(&tool_call_id, resolution, at),
             Command::Shell { line, shared } => self.run_user_command(&line, shared),
-            Command::Preview { approval_id } => self.decided(&approval_id, Decision::Previewed, at),
+            Command::Preview { approval_id } => self.on_decision(&approval_id, Decision::Previewed, at),
             Command::ShowProposed { approval_id, file } => self.show_proposed(approval_id, file),
             Command::Background { tool_call_id } => self.move_to_background(tool_call_id),
             Command::Stop { id } => self.cx.out.effect(Effect::StopCommand { id }),
@@ -156,12 +156,12 @@ impl TurnMachine {
             Command::Cancel => self.interrupt(at),
             Command::Kill => self.kill(at),
             Command::Finish => self.cancel(at),
-            Command::Continue => self.go_on(at),
+            Command::Continue => self.continue_on_request(at),
             Command::RetryNow => self.retry_now(at),
             Command::Compact { focus } => self.compact(focus, at),
             Command::UndoCompaction => self.undo_compaction(),
             Command::ShowContext => {
-                let shown = self.window.breakdown(self.tasks.continued_id().as_ref(), &self.cx);
+                let shown = self.window.breakdown(self.tasks.continuable_id().as_ref(), &self.cx);
                 self.cx.out.event(EventKind::ContextShown(shown));
             }
             Command::ShowBudget => self.spending.show_budgets(&self.tasks, &mut self.cx),
@@ -194,7 +194,7 @@ impl TurnMachine {
                 }
                 self.end_if_nothing_runs();
             }
-            Input::ToolOutput { index, text } => self.tool_output(index, text),
+            Input::ToolOutput { index, text } => self.on_tool_output(index, text),
             Input::Command(Command::SaveDraft { text }) => self.cx.out.effect(Effect::SaveDraft(text)),
             // Too late to start, but kept.
             Input::Command(Command::Prompt { text }) => self.queue.add(text, false, &mut self.cx.out),
@@ -205,11 +205,11 @@ impl TurnMachine {
                 self.grants.on_outcome(kept, &mut self.cx);
                 self.end_if_nothing_runs();
             }
-            Input::Sampled(sampled) => self.sampled(sampled),
+            Input::Sampled(sampled) => self.on_sampled(sampled),
             Input::Reviewed(spent) => self.spending.count_review(spent, &self.tasks, &mut self.cx),
             Input::AgentSpent(spent) => self.spending.count_agent(spent, &mut self.tasks, &mut self.cx),
             Input::FilesRewound { number, outcome } => {
-                self.rewound(number, outcome);
+                self.on_rewound(number, outcome);
                 self.end_if_nothing_runs();
             }
             Input::Command(_)
@@ -234,7 +234,7 @@ impl TurnMachine {
 impl TurnMachine {
     /// Starts the session; call this once, before any input.
     pub(crate) fn begin_session(&mut self) -> Vec<Effect> {
-        self.tasks.enter_session(SessionStatus::Running, &mut self.cx.out);
+        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         self.cx.out.take()
     }
 
@@ -243,18 +243,18 @@ impl TurnMachine {
     pub(crate) fn end_session(&mut self, saved: bool) -> Vec<Effect> {
         let is_done = (self.tasks.current().is_none() || self.tasks.is_user_command()) && !self.tasks.has_aside();
         if !saved {
-            self.tasks.enter_session(SessionStatus::Failed, &mut self.cx.out);
+            self.tasks.set_session_status(SessionStatus::Failed, &mut self.cx.out);
         } else if is_done {
-            self.tasks.enter_session(SessionStatus::Completed, &mut self.cx.out);
+            self.tasks.set_session_status(SessionStatus::Completed, &mut self.cx.out);
         } else if !self.is_paused() {
-            let failure = left_behind();
+            let failure = left_behind_failure();
             // A session with a pending approval is listed as waiting for the user.
             if !self.tasks.calls().is_some_and(CallBatch::is_asking) {
                 self.cx.out.record(Record::Paused { failure: failure.clone() });
                 self.cx.out.commit(Durability::Power);
             }
             self.cx.out.event(EventKind::SessionPaused { failure });
-            self.tasks.enter_session(SessionStatus::Paused, &mut self.cx.out);
+            self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
         }
         self.cx.out.take()
     }
@@ -281,12 +281,12 @@ impl TurnMachine {
     }
 
     /// Sets the recovery information. Call this once, before the session is restored.
-    pub(crate) fn know(&mut self, known: RecoveredCalls) {
+    pub(crate) fn set_recovery_info(&mut self, known: RecoveredCalls) {
         self.known = known;
     }
 
     /// Sets the servers whose resources a prompt may mention.
-    pub(crate) fn know_servers(&mut self, names: Vec<String>) {
+    pub(crate) fn set_servers(&mut self, names: Vec<String>) {
         self.mentions.set_servers(names);
     }
 
@@ -296,8 +296,8 @@ impl TurnMachine {
     }
 
     /// Returns why an allowed call would be denied now.
-    pub(in crate::agent) fn denied_by_now(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
-        denied(&self.cx.policy, &plan.tool_name, &plan.actions, at.now)
+    pub(in crate::agent) fn current_denial(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
+        denial_for(&self.cx.policy, &plan.tool_name, &plan.actions, at.now)
     }
 
     /// Returns whether the user is asked before the server uses the model; the error says why it may not.
@@ -307,7 +307,7 @@ impl TurnMachine {
 
     /// Returns the model and the maximum tokens of its response; the error says why such a request may not be sent.
     pub(crate) fn sampling(&mut self, input_tokens: u64, wanted: u64, at: InputTime) -> Result<(ModelFacts, u64), Failure> {
-        if let Some(failure) = self.cx.forbids(at.now) {
+        if let Some(failure) = self.cx.request_failure(at.now) {
             return Err(failure);
         }
         let output_tokens = self.window.output_limit(&self.cx).min(wanted);
@@ -318,7 +318,7 @@ impl TurnMachine {
         }
         // The full output limit counts, because the actual usage is unknown.
         let next = Usage { input_tokens, output_tokens, ..Usage::default() };
-        let forbidden = self.spending.forbids(&next, &self.tasks, &self.cx);
+        let forbidden = self.spending.request_failure(&next, &self.tasks, &self.cx);
         forbidden.map_or_else(|| Ok((self.cx.options.model.clone(), output_tokens)), Err)
     }
 
@@ -329,17 +329,17 @@ impl TurnMachine {
     }
 
     /// Returns why the smallest request may not be sent.
-    pub(crate) fn forbids_requests(&mut self, at: InputTime) -> Option<Failure> {
+    pub(crate) fn request_obstacle(&mut self, at: InputTime) -> Option<Failure> {
         self.sampling(1, 1, at).err()
     }
 
     /// Counts and reports the usage of a server or a tool.
-    fn sampled(&mut self, sampled: Sampled) {
-        let Sampled { server, label, model, usage, fee_usd, estimated, stop_reason, latency_ms } = sampled;
+    fn on_sampled(&mut self, sampled: SamplingUsage) {
+        let SamplingUsage { server, label, model, usage, fee_usd, estimated, stop_reason, latency_ms } = sampled;
         let cost_usd = model.cost_usd(&usage).map(|cost| cost + fee_usd);
         self.spending.count(usage, cost_usd, &mut self.tasks);
-        self.cx.keep(Record::Sampled { server, usage, cost_usd, estimated });
-        let spent = Spent { usage, cost_usd, estimated };
+        self.cx.record_setting(Record::Sampled { server, usage, cost_usd, estimated });
+        let spent = Expense { usage, cost_usd, estimated };
         let (input, output) = (usage.input_tokens, usage.output_tokens);
         self.cx.out.notice(format!("{label} used {}: {input} tokens in, {output} out", model.name));
         let request = CompletedRequest { spent, stop_reason, latency_ms, model: model.name };
@@ -366,7 +366,7 @@ impl TurnMachine {
         Some(act(batch, &mut runner))
     }
 
-    pub(super) fn planned(&mut self, plans: Vec<Planned>, at: InputTime) {
+    pub(super) fn on_planned(&mut self, plans: Vec<Planned>, at: InputTime) {
         self.cx.record_policy();
         self.with_calls(|batch, runner| batch.on_plans(plans, runner, at));
         self.advance(at);
@@ -377,7 +377,7 @@ impl TurnMachine {
         let to_plan = self.with_calls(|batch, runner| batch.on_hooks(hooked, runner)).unwrap_or_default();
         if to_plan.is_empty() {
             // Reports the calls that need no plan.
-            self.planned(Vec::new(), at);
+            self.on_planned(Vec::new(), at);
         } else {
             self.cx.out.effect(Effect::Plan(to_plan));
         }
@@ -393,20 +393,20 @@ impl TurnMachine {
         }
     }
 
-    fn previewed(&mut self, index: usize, ticket: u64, outcome: Result<Plan, ToolError>, at: InputTime) {
+    fn on_previewed(&mut self, index: usize, ticket: u64, outcome: Result<Plan, ToolError>, at: InputTime) {
         self.with_calls(|batch, runner| batch.on_preview(index, ticket, outcome, runner, at));
         self.advance(at);
         self.cx.out.commit(Durability::Process);
     }
 
-    fn tool_output(&mut self, index: usize, text: String) {
+    fn on_tool_output(&mut self, index: usize, text: String) {
         let call = self.tasks.calls().and_then(|batch| batch.calls().get(index));
         if let Some(tool_call_id) = call.map(|call| call.call.tool_call_id.clone()) {
             self.cx.out.event(EventKind::ToolOutputChunk { tool_call_id, text });
         }
     }
 
-    fn decided(&mut self, approval_id: &ApprovalId, decision: Decision, at: InputTime) {
+    fn on_decision(&mut self, approval_id: &ApprovalId, decision: Decision, at: InputTime) {
         let known = self.with_calls(|batch, runner| batch.decide(approval_id, decision, runner, at));
         if known != Some(true) {
             self.cx.out.notice(format!("approval `{approval_id}` is unknown or already decided"));
@@ -425,16 +425,16 @@ impl TurnMachine {
     }
 
     /// Carries out the user's decision about a call with an unknown outcome.
-    fn resolved(&mut self, id: &CallId, resolution: Resolution, at: InputTime) {
+    fn on_resolution(&mut self, id: &CallId, resolution: Resolution, at: InputTime) {
         if self.with_calls(|batch, runner| batch.resolve(id, resolution, runner)) != Some(true) {
             self.cx.out.notice(format!("no call `{id}` is waiting for a decision"));
         }
         self.advance(at);
     }
 
-    fn answer_rule_question(&mut self, approval_id: ApprovalId, asked: RuleAsked, at: InputTime) {
+    fn answer_rule_question(&mut self, approval_id: ApprovalId, asked: RuleQuery, at: InputTime) {
         let answer = self.with_calls(|batch, runner| batch.ask_rule(&approval_id, asked, runner, at));
-        match answer.unwrap_or_else(|| Ok(CallBatch::decided_rule())) {
+        match answer.unwrap_or_else(|| Ok(CallBatch::already_decided())) {
             Ok(told) => self.cx.out.event(EventKind::RuleTold { approval_id, told }),
             Err(offer) => self.cx.out.effect(Effect::Recent { approval_id, offer }),
         }
@@ -448,8 +448,8 @@ impl TurnMachine {
     }
 
     /// Tells a pending approval whether its proposal is outdated.
-    fn outdated(&mut self, approval_id: ApprovalId, outdated: bool) {
-        if let Some(tool_call_id) = self.tasks.calls().and_then(|batch| batch.asking(&approval_id)).cloned() {
+    fn set_outdated(&mut self, approval_id: ApprovalId, outdated: bool) {
+        if let Some(tool_call_id) = self.tasks.calls().and_then(|batch| batch.call_awaiting(&approval_id)).cloned() {
             self.cx.out.event(EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated });
         }
     }
@@ -465,7 +465,7 @@ impl TurnMachine {
 
 /// Policy, mode, model and budgets.
 impl TurnMachine {
-    fn policy_changed(&mut self, change: PolicyChange, at: InputTime) {
+    fn on_policy_change(&mut self, change: PolicyChange, at: InputTime) {
         replace_policy(change, &mut self.cx);
         self.window.count_fixed(&self.cx);
         self.judge_again(at);
@@ -483,8 +483,8 @@ impl TurnMachine {
         self.advance(at);
     }
 
-    fn model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
-        let opened = match self.fallbacks.on_opened(opened.map(|facts| self.prices.over(facts))) {
+    fn on_model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
+        let opened = match self.fallbacks.on_opened(opened.map(|facts| self.prices.apply_to(facts))) {
             OpenedFallback::Other(opened) => opened,
             OpenedFallback::Ready(facts, failure) => return self.use_fallback(facts, &failure, at),
             OpenedFallback::Unusable(why, failure) => {
@@ -500,7 +500,7 @@ impl TurnMachine {
         };
         match self.choice.on_opened(opened, &mut self.cx) {
             ModelUpdate::None => {}
-            ModelUpdate::Learned => self.window_changed(),
+            ModelUpdate::Learned => self.on_window_change(),
             ModelUpdate::Chosen(facts) => self.adopt_model(facts, at),
         }
     }
@@ -514,10 +514,10 @@ impl TurnMachine {
         }
         // The user's choice replaces the earlier one for good.
         drop(self.fallbacks.take_chosen());
-        self.window_changed();
+        self.on_window_change();
         // A user who switches the model during a retry delay does not want to wait.
         if let Some(ticket) = self.compactor.ticket() {
-            self.summary_woken(ticket, at);
+            self.on_summary_timer(ticket, at);
         } else if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
             self.request_if_allowed(0, at);
         }
@@ -534,7 +534,7 @@ impl TurnMachine {
         let why = format!("{} is not responding ({}); {does} with this model", chosen.name, failure.message);
         self.fallbacks.replace(chosen);
         self.choice.switch(facts, &why, &mut self.cx);
-        self.window_changed();
+        self.on_window_change();
         if is_for_summary {
             self.compactor.write_with(None);
             self.request_summary_if_allowed(at);
@@ -554,15 +554,15 @@ impl TurnMachine {
     /// Returns to the chosen model when a task begins or continues.
     pub(super) fn use_chosen_model(&mut self) {
         let Some(facts) = self.fallbacks.take_chosen() else { return };
-        if self.cx.policy.may_call(&facts.name).is_err() {
+        if self.cx.policy.check_model(&facts.name).is_err() {
             return;
         }
         self.choice.switch(facts, "switching back to the chosen model", &mut self.cx);
-        self.window_changed();
+        self.on_window_change();
     }
 
     /// Follows a change of the model or of its known window.
-    fn window_changed(&mut self) {
+    fn on_window_change(&mut self) {
         self.window.on_model_change();
         self.compactor.limit_budget(self.window.message_budget(&self.cx));
     }
@@ -572,7 +572,7 @@ impl TurnMachine {
         if let Err(why) = self.spending.set_budget(limit, &mut self.tasks, &mut self.cx) {
             return self.cx.out.notice(why);
         }
-        self.go_on_within_budget(at);
+        self.resume_within_budget(at);
     }
 
     /// Assumes a price for the model in use. A task that is paused for it continues.
@@ -580,14 +580,14 @@ impl TurnMachine {
         if let Err(why) = self.prices.assume(price, &mut self.cx) {
             return self.cx.out.notice(why);
         }
-        self.go_on_within_budget(at);
+        self.resume_within_budget(at);
     }
 
     /// Continues a task that is paused for its budget, if nothing exceeds it any more.
-    fn go_on_within_budget(&mut self, at: InputTime) {
+    fn resume_within_budget(&mut self, at: InputTime) {
         if self.tasks.is_paused() && self.spending.is_paused() {
-            match self.over_budget(at) {
-                None => self.go_on(at),
+            match self.budget_failure(at) {
+                None => self.continue_on_request(at),
                 Some(failure) => self.cx.out.notice(format!("the budget is still too low: {}", failure.message)),
             }
         }
@@ -611,14 +611,14 @@ impl TurnMachine {
             Ok(aim) => aim,
             Err(why) => return self.cx.out.notice(why),
         };
-        if !self.stand_still(at) {
+        if !self.end_waiting_task(at) {
             return self.cx.out.notice("a task is running; stop it first, then rewind");
         }
         // Open calls have results by now.
         let aim = self.rewinds.resolve(target, scope, self.window.thread()).unwrap_or(aim);
         let start = (self.queue.is_empty(), self.rewind_step());
         if let Some(number) = self.rewinds.begin(aim, overwrite, start, &mut self.cx.out) {
-            self.files_rewound(number, Ok(FilesRewound::default()), at);
+            self.on_files_rewound(number, Ok(FileRewindResult::default()), at);
         }
     }
 
@@ -627,7 +627,7 @@ impl TurnMachine {
     }
 
     /// Ends a task that only waits for the user. Returns whether nothing is running now.
-    fn stand_still(&mut self, at: InputTime) -> bool {
+    fn end_waiting_task(&mut self, at: InputTime) -> bool {
         if self.mentions.is_reading() || self.prompt_hooks.is_running() || self.compactor.is_running() {
             return false;
         }
@@ -640,16 +640,16 @@ impl TurnMachine {
         if waits {
             if works {
                 self.close_calls(at);
-                self.tasks.enter(TaskStatus::ExecutingTools, &mut self.cx.out);
-                self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+                self.tasks.set_task_status(TaskStatus::ExecutingTools, &mut self.cx.out);
+                self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
             }
-            self.end(TaskEnd::Cancelled);
+            self.end_task(TaskEnd::Cancelled);
         }
         waits
     }
 
-    fn files_rewound(&mut self, number: u32, outcome: Result<FilesRewound, String>, at: InputTime) {
-        let Some((begins_next, then)) = self.rewound(number, outcome) else { return };
+    fn on_files_rewound(&mut self, number: u32, outcome: Result<FileRewindResult, String>, at: InputTime) {
+        let Some((begins_next, then)) = self.on_rewound(number, outcome) else { return };
         match then {
             Some(unfinished) => self.resume_without_task(unfinished, at),
             None if begins_next && !self.queue.is_empty() => self.start_next(at),
@@ -662,7 +662,7 @@ impl TurnMachine {
     }
 
     /// Finishes a rewind. Returns whether the next queued message starts, and how to continue if the previous process started the rewind.
-    fn rewound(&mut self, number: u32, outcome: Result<FilesRewound, String>) -> Option<(bool, Option<Unfinished>)> {
+    fn on_rewound(&mut self, number: u32, outcome: Result<FileRewindResult, String>) -> Option<(bool, Option<ResumePolicy>)> {
         let after = self.rewinds.finish(number, outcome, self.window.thread_mut(), &mut self.cx.out)?;
         self.adopt_rewind(after.effect);
         Some((after.begins_next, after.then))
@@ -671,7 +671,7 @@ impl TurnMachine {
     /// Applies a rewind to the rest of the session.
     pub(super) fn adopt_rewind(&mut self, effect: RewindEffect) {
         if effect.forgets_task {
-            self.tasks.forget_ended();
+            self.tasks.forget_ended_task();
             self.guardrail.forget();
         }
         if effect.changes_thread {
@@ -682,7 +682,7 @@ impl TurnMachine {
     }
 
     /// Completes a rewind that the previous process started. Returns whether there was one.
-    pub(super) fn finish_rewind(&mut self, unfinished: Unfinished) -> bool {
+    pub(super) fn finish_rewind(&mut self, unfinished: ResumePolicy) -> bool {
         let (begins_next, step) = (self.queue.is_empty(), self.rewind_step());
         let Some(effect) = self.rewinds.resume(begins_next, unfinished, step) else { return false };
         if !begins_next {
@@ -731,9 +731,9 @@ impl TurnMachine {
         match self.tasks.phase() {
             Some(Phase::Requesting(_)) => {
                 self.cx.out.effect(Effect::StopModel);
-                self.end(TaskEnd::Cancelled);
+                self.end_task(TaskEnd::Cancelled);
             }
-            Some(Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) => self.end(TaskEnd::Cancelled),
+            Some(Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) => self.end_task(TaskEnd::Cancelled),
             Some(Phase::Working(_)) => {
                 let first = self.tasks.current().map(|task| task.id().clone()).filter(|_| first);
                 self.with_calls(|batch, runner| batch.stop(first, runner, at));
@@ -747,10 +747,10 @@ impl TurnMachine {
     /// calls are dropped. Returns whether anything had streamed.
     fn keep_response(&mut self, at: InputTime) -> bool {
         let Some((stream, _)) = self.tasks.stream_mut() else { return false };
-        let (content, since) = (stream.take_content(), stream.since());
+        let (content, since) = (stream.take_content(), stream.requested_at());
         let model = self.spending.request_model(&self.cx);
         let Some(spent) = self.spending.interrupt_request(&mut self.tasks, &self.cx) else { return false };
-        let request = CompletedRequest { spent, stop_reason: StopReason::Cancelled, latency_ms: at.since(since), model };
+        let request = CompletedRequest { spent, stop_reason: StopReason::Cancelled, latency_ms: at.millis_since(since), model };
         let is_empty = content.is_empty();
         let Some(message) = self.message(Role::Assistant, content, at) else { return true };
         self.cx.out.record(request.record(message.clone()));

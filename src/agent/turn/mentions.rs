@@ -90,7 +90,7 @@ impl MentionReader {
         let mut resources = Vec::new();
         let mut offered = Vec::new();
         for mention in &pending.offered {
-            match may_be_handed_over(mention, cx, at) {
+            match judge_resource(mention, cx, at) {
                 Ok(resource) => {
                     resources.push(resource);
                     offered.push(mention.clone());
@@ -114,7 +114,7 @@ impl MentionReader {
 
 impl PendingPrompt {
     /// Returns whether these are the mentions that were read. The user may have edited the prompt in the meantime.
-    pub(crate) fn named(&self, mentions: &[Mention]) -> bool {
+    pub(crate) fn has_mentions(&self, mentions: &[Mention]) -> bool {
         self.named == mentions
     }
 
@@ -124,10 +124,10 @@ impl PendingPrompt {
         let mut parts = Vec::new();
         for (mention, result) in self.mentions.iter().chain(&self.offered).zip(results) {
             let images = result.images.clone();
-            let result = result.fitted(most_bytes);
+            let result = result.truncate_to(most_bytes);
             let path = &mention.path;
             if let Some(error) = &result.error {
-                if let Some(message) = unread(mention, error) {
+                if let Some(message) = unread_notice(mention, error) {
                     cx.out.notice(message);
                 }
                 continue;
@@ -145,12 +145,12 @@ impl PendingPrompt {
 }
 
 /// Judges a resource before anything is sent to the server.
-fn may_be_handed_over(mention: &Mention, cx: &TurnContext, at: InputTime) -> Result<Resource, String> {
+fn judge_resource(mention: &Mention, cx: &TurnContext, at: InputTime) -> Result<Resource, String> {
     let path = &mention.path;
     let (server, uri) = mention.resource().ok_or_else(|| format!("`@{path}` matches no MCP resource"))?;
     let judged = cx.policy.may_read_of(&server, at.now);
     match judged.map_err(|denial| format!("`@{path}` was not attached: {} (rule: {})", denial.reason, denial.rule))? {
-        Some(why) if cx.options.approver != Approver::Person => {
+        Some(why) if cx.options.approver != Approver::User => {
             Err(format!("`@{path}` was not attached, because reading it requires approval: {why}"))
         }
         asks => Ok(Resource { server, uri, asks }),
@@ -167,9 +167,9 @@ fn may_be_read(
     let plan = match plan {
         Ok(plan) if !plan.changes => plan,
         Ok(_) => return Err(None),
-        Err(error) => return Err(unread(mention, &error)),
+        Err(error) => return Err(unread_notice(mention, &error)),
     };
-    match plan.judged(&cx.policy, at.now) {
+    match plan.judge(&cx.policy, at.now) {
         Verdict::Allow(permit) => Ok((plan, permit)),
         Verdict::Deny(denial) => Err(Some(format!("`@{path}` was not attached: {} (rule: {})", denial.reason, denial.rule))),
         Verdict::Ask(question) => {
@@ -182,7 +182,7 @@ fn may_be_read(
 }
 
 /// Returns the notice about a mention that could not be read; `None` if the word may not mean a file.
-fn unread(mention: &Mention, error: &ToolError) -> Option<String> {
+fn unread_notice(mention: &Mention, error: &ToolError) -> Option<String> {
     let may_mean_no_file = error.code == ErrorCode::FileNotFound && !mention.is_a_path();
     // The tool's own message is for the model, which looks for the file with other tools.
     let why = match error.code {

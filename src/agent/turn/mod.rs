@@ -58,7 +58,7 @@ mod user_command;
 
 pub(crate) use io::{Effect, Input, InputTime, Planned, Resource};
 pub(crate) use machine::TurnMachine;
-pub(crate) use options::{Allowance, Approver, Options, PriceAssumption, Unfinished};
+pub(crate) use options::{Approver, BudgetSetting, Options, PriceAssumption, ResumePolicy};
 pub(crate) use policy::{PolicyChange, SandboxStatus};
 pub(crate) use rule_files::RuleFileResult;
-pub(crate) use sampling::Sampled;
+pub(crate) use sampling::SamplingUsage;

@@ -6,7 +6,7 @@ use super::options::Options;
 use super::turn_context::TurnContext;
 use crate::policy::permit::Denial;
 use crate::ports::Record;
-use crate::protocol::{Effort, EventKind, Failure, KeyText, ModelFacts};
+use crate::protocol::{Effort, EventKind, Failure, ModelFacts, SecretString};
 
 /// User's model choices.
 #[derive(Debug)]
@@ -36,9 +36,9 @@ impl ModelChoice {
     }
 
     /// Opens a model, after saving an API key for its provider, if given.
-    pub(crate) fn open(&mut self, name: String, key: Option<KeyText>, cx: &mut TurnContext) {
-        if let Err(denial) = cx.policy.may_call(&name) {
-            return refused(&denial, cx);
+    pub(crate) fn open(&mut self, name: String, key: Option<SecretString>, cx: &mut TurnContext) {
+        if let Err(denial) = cx.policy.check_model(&name) {
+            return report_refusal(&denial, cx);
         }
         self.opening = Some(name.clone());
         cx.out.effect(Effect::OpenModel { key, name });
@@ -49,7 +49,7 @@ impl ModelChoice {
             Ok(facts) => facts,
             Err(failure) => {
                 self.opening = None;
-                cx.out.notice(failure.problem().at(stays(cx)).one_line());
+                cx.out.notice(failure.problem().with_location(unchanged_note(cx)).one_line());
                 return ModelUpdate::None;
             }
         };
@@ -60,7 +60,7 @@ impl ModelChoice {
                 ModelUpdate::Chosen(facts)
             }
             _ if is_asked && facts != cx.options.model => {
-                let message = sentence(&facts);
+                let message = describe_model(&facts);
                 cx.options.model = facts.clone();
                 self.limit_output(cx);
                 cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
@@ -75,11 +75,11 @@ impl ModelChoice {
     /// Returns whether the policy allows the model.
     pub(crate) fn adopt(&mut self, facts: ModelFacts, current: Option<(&str, String)>, cx: &mut TurnContext) -> bool {
         // The policy may have changed since the model was requested.
-        if let Err(denial) = cx.policy.may_call(&facts.name) {
-            refused(&denial, cx);
+        if let Err(denial) = cx.policy.check_model(&facts.name) {
+            report_refusal(&denial, cx);
             return false;
         }
-        let mut message = sentence(&facts);
+        let mut message = describe_model(&facts);
         let effort = cx.options.effort.filter(|_| facts.name != cx.options.model.name);
         if let Some(words) = effort.and_then(|effort| self.replacement(&facts, effort)) {
             message = format!("{message}; {words}");
@@ -90,7 +90,7 @@ impl ModelChoice {
         let name = facts.name.clone();
         cx.options.model = facts.clone();
         self.limit_output(cx);
-        cx.keep(Record::ModelChosen { model: name.clone(), effort: cx.options.effort });
+        cx.record_setting(Record::ModelChosen { model: name.clone(), effort: cx.options.effort });
         cx.out.effect(Effect::UseModel { name });
         cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
         true
@@ -98,7 +98,7 @@ impl ModelChoice {
 
     /// Uses a model without recording it as a choice of the user.
     pub(crate) fn switch(&mut self, facts: ModelFacts, why: &str, cx: &mut TurnContext) {
-        let message = format!("{}; {why}", sentence(&facts));
+        let message = format!("{}; {why}", describe_model(&facts));
         let name = facts.name.clone();
         cx.options.model = facts.clone();
         self.limit_output(cx);
@@ -110,7 +110,7 @@ impl ModelChoice {
     pub(crate) fn set_effort(&mut self, effort: Option<Effort>, cx: &mut TurnContext) {
         cx.options.effort = effort;
         let facts = cx.options.model.clone();
-        cx.keep(Record::ModelChosen { model: facts.name.clone(), effort });
+        cx.record_setting(Record::ModelChosen { model: facts.name.clone(), effort });
         let message = effort.and_then(|effort| self.replacement(&facts, effort));
         let message = message.unwrap_or_else(|| format!("effort {}", effort.map_or("the model's default", Effort::as_str)));
         cx.out.event(EventKind::ModelChanged { facts, effort, message });
@@ -158,7 +158,7 @@ impl ModelChoice {
     }
 
     /// Applies the command line, which overrides the session, and reports a change.
-    pub(crate) fn report_model_of_run(&mut self, cx: &mut TurnContext) {
+    pub(crate) fn report_run_model(&mut self, cx: &mut TurnContext) {
         let (name, effort) = (cx.options.model.name.clone(), cx.options.effort);
         if name.is_empty() {
             return;
@@ -170,7 +170,7 @@ impl ModelChoice {
         let Some(before) = before.filter(|before| *before != name || effort != effort_before) else { return };
         cx.out.record(Record::ModelChosen { model: name.clone(), effort });
         let facts = cx.options.model.clone();
-        let mut message = sentence(&facts);
+        let mut message = describe_model(&facts);
         if before != name {
             message = format!("{message}; was {before}");
         }
@@ -178,11 +178,11 @@ impl ModelChoice {
     }
 }
 
-fn refused(denial: &Denial, cx: &mut TurnContext) {
-    cx.out.notice(format!("{}: {} (rule: {})", stays(cx), denial.reason, denial.rule));
+fn report_refusal(denial: &Denial, cx: &mut TurnContext) {
+    cx.out.notice(format!("{}: {} (rule: {})", unchanged_note(cx), denial.reason, denial.rule));
 }
 
-fn stays(cx: &TurnContext) -> String {
+fn unchanged_note(cx: &TurnContext) -> String {
     match cx.model_name() {
         "" => "no model was chosen".to_owned(),
         stays => format!("still using {stays}"),
@@ -190,7 +190,7 @@ fn stays(cx: &TurnContext) -> String {
 }
 
 /// Formats `model anthropic/claude-sonnet-5 · 200k window · $3.00 in, $15.00 out per million tokens`.
-pub(super) fn sentence(facts: &ModelFacts) -> String {
+pub(super) fn describe_model(facts: &ModelFacts) -> String {
     let window = match facts.context_window {
         window if window >= 1_000_000 => format!("{:.1}M", window as f64 / 1e6),
         window if window >= 1_000 => format!("{}k", window / 1_000),

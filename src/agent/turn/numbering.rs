@@ -58,7 +58,7 @@ impl Numbering {
     }
 
     /// Continues after the steps of an imported session.
-    pub(crate) fn count_steps_to(&mut self, steps: u32) {
+    pub(crate) fn continue_after(&mut self, steps: u32) {
         self.steps = self.steps.max(steps);
     }
 

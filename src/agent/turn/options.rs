@@ -1,6 +1,6 @@
 //! Options of a session.
 
-use super::super::limits::{BYTES_PER_TOKEN, RESULT_LEAST_BYTES, RESULTS_PERCENT};
+use super::super::limits::{BYTES_PER_TOKEN, MIN_RESULT_BYTES, RESULTS_PERCENT};
 use super::super::retry::Backoff;
 use crate::protocol::{AssumedPrice, BudgetLimit, Effort, HookEvents, Mode, ModelFacts, ToolDefinition};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Authority that decides on approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Approver {
-    Person,
+    User,
     /// Nobody: whatever requires approval is denied at once.
     Nobody,
     /// Everything that requires approval is approved; only for disposable environments.
@@ -18,18 +18,18 @@ pub(crate) enum Approver {
 
 /// Handling of a task that was not finished when the process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unfinished {
+pub(crate) enum ResumePolicy {
     /// Pause the task and ask its approvals again; the user decides.
-    Wait,
+    Pause,
     /// Continue the task at once.
-    GoOn,
+    Continue,
     /// End the task, because another prompt replaces it.
-    Replace,
+    Discard,
 }
 
 /// Limit set before the session, with its source.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Allowance {
+pub(crate) struct BudgetSetting {
     pub limit: BudgetLimit,
     /// Source: `config.toml:12`, `--max-steps`.
     pub set_by: String,
@@ -53,7 +53,7 @@ pub(crate) struct Options {
     pub max_output_tokens: u64,
     pub max_steps: u32,
     /// Budgets set before the session.
-    pub limits: Vec<Allowance>,
+    pub limits: Vec<BudgetSetting>,
     pub assumed_price: Option<PriceAssumption>,
     /// Models that continue a task while the provider of the chosen model is overloaded, in order of preference.
     pub fallback_models: Vec<String>,
@@ -87,7 +87,7 @@ impl Options {
         let tokens = self.model.context_window * RESULTS_PERCENT / 100;
         let bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
         // Together they must leave space for the rest, however many there are.
-        let least = RESULT_LEAST_BYTES.min(bytes.saturating_mul(2) / count.max(1));
+        let least = MIN_RESULT_BYTES.min(bytes.saturating_mul(2) / count.max(1));
         (bytes / count.max(1)).max(least)
     }
 }

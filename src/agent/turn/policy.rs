@@ -41,7 +41,7 @@ pub(crate) struct PolicyChange {
 }
 
 /// Returns why the policy denies a call with these actions.
-pub(super) fn denied(policy: &Enforcer, tool_name: &str, actions: &[Action], now: Timestamp) -> Option<Denial> {
+pub(super) fn denial_for(policy: &Enforcer, tool_name: &str, actions: &[Action], now: Timestamp) -> Option<Denial> {
     match policy.judge_call(tool_name, actions, now) {
         Verdict::Deny(denial) => Some(denial),
         Verdict::Allow(_) | Verdict::Ask(_) => None,

@@ -4,13 +4,13 @@ use super::super::limits::MAX_QUEUED;
 use super::io::Effect;
 use super::outputs::Outputs;
 use crate::ports::{Durability, Record};
-use crate::protocol::{EventKind, Waiting};
+use crate::protocol::{EventKind, QueuedMessage};
 use std::collections::VecDeque;
 
 /// Queued messages in the order in which they were sent. The user can edit them until they leave the queue.
 #[derive(Debug, Default)]
 pub(super) struct PromptQueue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedMessage>,
     /// Highest ID used so far.
     last_id: u64,
 }
@@ -34,14 +34,14 @@ impl PromptQueue {
             return self.return_to_draft(text, out);
         }
         let id = self.next_id();
-        self.waiting.push_back(Waiting { id, text, steer });
-        self.saved(out);
+        self.waiting.push_back(QueuedMessage { id, text, steer });
+        self.commit_change(out);
     }
 
     /// Puts a prompt first while the files it mentions are read. Returns its ID.
     pub(crate) fn add_first(&mut self, text: String, out: &mut Outputs) -> u64 {
         let id = self.next_id();
-        self.waiting.push_front(Waiting { id, text, steer: false });
+        self.waiting.push_front(QueuedMessage { id, text, steer: false });
         out.record(self.record());
         out.commit(Durability::Process);
         id
@@ -62,7 +62,7 @@ impl PromptQueue {
         } else {
             self.waiting[place].text = text;
         }
-        self.saved(out);
+        self.commit_change(out);
     }
 
     /// Removes the message with this ID, which becomes a task.
@@ -79,14 +79,14 @@ impl PromptQueue {
     /// Removes all messages for the next step, joined into one, because not every provider accepts several user messages in a row.
     pub(crate) fn take_steering(&mut self, out: &mut Outputs) -> Option<String> {
         let text = self.steering()?;
-        self.changed(out);
+        self.record_change(out);
         Some(text)
     }
 
     /// Removes the next message: steering messages whose step never came first, then the oldest prompt.
     pub(crate) fn take_next(&mut self, out: &mut Outputs) -> Option<String> {
         let text = self.steering().or_else(|| self.waiting.pop_front().map(|waiting| waiting.text))?;
-        self.changed(out);
+        self.record_change(out);
         Some(text)
     }
 
@@ -94,7 +94,7 @@ impl PromptQueue {
     pub(crate) fn stop_steering(&mut self, out: &mut Outputs) {
         if self.waiting.iter().any(|waiting| waiting.steer) {
             self.waiting.iter_mut().for_each(|waiting| waiting.steer = false);
-            self.changed(out);
+            self.record_change(out);
         }
     }
 
@@ -106,7 +106,7 @@ impl PromptQueue {
         let text = self.waiting.drain(..).map(|waiting| waiting.text).collect::<Vec<_>>().join("\n\n");
         // The draft is saved before the queue is emptied: a crash in between shows the messages twice rather than never.
         out.effect(Effect::SaveDraft(text.clone()));
-        self.saved(out);
+        self.commit_change(out);
         out.event(EventKind::DraftRestored { text });
     }
 
@@ -121,7 +121,7 @@ impl PromptQueue {
     }
 
     /// Restores the queue from the journal. Older versions stored no IDs.
-    pub(crate) fn restore(&mut self, prompts: Vec<Waiting>) {
+    pub(crate) fn restore(&mut self, prompts: Vec<QueuedMessage>) {
         let last = prompts.iter().map(|waiting| waiting.id).max().unwrap_or(0);
         self.last_id = self.last_id.max(last);
         self.waiting = prompts.into();
@@ -137,7 +137,7 @@ impl PromptQueue {
     }
 
     #[cfg(test)]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &QueuedMessage> {
         self.waiting.iter()
     }
 
@@ -158,13 +158,13 @@ impl PromptQueue {
     }
 
     /// Records the change in the same commit as its consequences.
-    fn changed(&self, out: &mut Outputs) {
+    fn record_change(&self, out: &mut Outputs) {
         out.record(self.record());
         out.event(self.event());
     }
 
     /// Records the change and commits it at once.
-    fn saved(&self, out: &mut Outputs) {
+    fn commit_change(&self, out: &mut Outputs) {
         out.record(self.record());
         out.commit(Durability::Process);
         out.event(self.event());

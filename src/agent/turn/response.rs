@@ -5,7 +5,7 @@ use super::super::retry::Backoff;
 use super::outputs::Outputs;
 use crate::ports::{Durability, ModelError, Record};
 use crate::protocol::{CallId, EventKind, Failure, FailureKind, Part, Remedy, StepId, StopReason};
-use crate::session::Spent;
+use crate::session::Expense;
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl ResponseStream {
     }
 
     /// Returns when the request was sent.
-    pub(crate) fn since(&self) -> Timestamp {
+    pub(crate) fn requested_at(&self) -> Timestamp {
         self.since
     }
 
@@ -131,10 +131,10 @@ pub(super) fn continuation(stop_reason: StopReason, empty: bool) -> Continuation
 }
 
 /// Returns the failure of a request that is not retried because the provider asks to wait too long, or because all retries failed.
-pub(super) fn not_retried(error: ModelError, attempt: u32, backoff: &Backoff) -> Failure {
+pub(super) fn final_failure(error: ModelError, attempt: u32, backoff: &Backoff) -> Failure {
     let mut failure = error.failure;
     if let Some(wait) = error.retry_after.filter(|_| attempt <= backoff.max_retries) {
-        failure.hint = format!("the provider asks to wait {}", in_minutes(wait));
+        failure.hint = format!("the provider asks to wait {}", format_minutes(wait));
         failure.remedy = Some(Remedy::Continue);
     }
     failure
@@ -145,7 +145,7 @@ pub(super) fn retry_event(
     error: ModelError,
     (attempt, max_attempts): (u32, u32),
     delay_ms: u64,
-    wasted: Option<Spent>,
+    wasted: Option<Expense>,
 ) -> EventKind {
     EventKind::LlmRetry {
         attempt,
@@ -162,7 +162,7 @@ pub(super) fn retry_event(
 }
 
 /// Formats a delay, rounded up so that a retry after it is not too early.
-fn in_minutes(wait: Duration) -> String {
+fn format_minutes(wait: Duration) -> String {
     match wait.as_secs().div_ceil(60) {
         minutes @ 0..60 => format!("{minutes} min"),
         minutes if minutes.is_multiple_of(60) => format!("{} h", minutes / 60),
@@ -171,7 +171,7 @@ fn in_minutes(wait: Duration) -> String {
 }
 
 /// Returns why a response that ended like this is discarded, including its text and calls.
-pub(super) fn spoiled(stop_reason: StopReason) -> Option<Failure> {
+pub(super) fn discard_reason(stop_reason: StopReason) -> Option<Failure> {
     match stop_reason {
         StopReason::Refusal | StopReason::ContentFilter => Some(Failure::new(
             FailureKind::GuardrailBlocked,
@@ -193,7 +193,7 @@ pub(super) fn spoiled(stop_reason: StopReason) -> Option<Failure> {
 }
 
 /// Renames duplicate calls of a response, because results find their calls by ID.
-pub(super) fn with_names_of_their_own(mut content: Vec<Part>) -> Vec<Part> {
+pub(super) fn with_unique_call_ids(mut content: Vec<Part>) -> Vec<Part> {
     let mut taken = std::collections::HashSet::new();
     for part in &mut content {
         let Part::ToolCall(call) = part else { continue };

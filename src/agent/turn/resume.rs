@@ -2,22 +2,22 @@
 
 use super::call::Call;
 use super::call_batch::CallBatch;
-use super::call_recovery::restored;
+use super::call_recovery::restore_calls;
 use super::compaction::report_lost_summary;
 use super::io::{Effect, InputTime};
 use super::loop_guard::RepeatCount;
 use super::machine::TurnMachine;
-use super::options::Unfinished;
+use super::options::ResumePolicy;
 use super::side_effects;
-use super::state::left_behind;
+use super::state::left_behind_failure;
 use super::tasks::Phase;
 use super::user_command::UserCommand;
-use crate::ports::{Durability, Edited, Record, TaskEnd};
+use crate::ports::{Durability, EditedCommand, Record, TaskEnd};
 use crate::protocol::{
     CallId, EventKind, Failure, FailureKind, Message, MessageId, Part, Role, SessionStatus, StopReason, TaskId, TaskStatus,
     ToolResult, Usage,
 };
-use crate::session::{Applied, CallChange, Change, OpenCall, Payer, SessionState, Spent};
+use crate::session::{AppliedRecord, CallChange, Change, Expense, OpenCall, Payer, SessionState};
 
 /// Restoring.
 impl TurnMachine {
@@ -27,14 +27,14 @@ impl TurnMachine {
         &mut self,
         records: Vec<Record>,
         settled: Vec<ToolResult>,
-        unfinished: Unfinished,
+        unfinished: ResumePolicy,
         at: InputTime,
     ) -> Vec<Effect> {
-        self.tasks.enter_session(SessionStatus::Running, &mut self.cx.out);
+        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         let (mut state, mut rows) = (SessionState::default(), Vec::new());
         for record in records {
-            let Applied { closed, change, .. } = state.apply(&record);
-            self.restore_change(change, (restored(closed, &rows), state.calls(), &mut rows), at);
+            let AppliedRecord { closed, change, .. } = state.apply(&record);
+            self.restore_change(change, (restore_calls(closed, &rows), state.calls(), &mut rows), at);
         }
         // A step with a response and no calls is complete, although no record says so.
         if let (Some(task), Some(progress)) = (self.tasks.current(), state.task())
@@ -42,9 +42,9 @@ impl TurnMachine {
         {
             self.tasks.set_step_count(progress.step_count);
         }
-        let calls = restored(state.take_calls(), &rows);
+        let calls = restore_calls(state.take_calls(), &rows);
         if !calls.is_empty() {
-            self.tasks.set_phase(Phase::Working(CallBatch::restored(calls)));
+            self.tasks.set_phase(Phase::Working(CallBatch::from_restored(calls)));
         }
         let lost_bytes = state.uncounted_bytes();
         if lost_bytes > 0 && self.tasks.current().is_some() {
@@ -55,7 +55,7 @@ impl TurnMachine {
             report_lost_summary(&mut self.cx);
         }
         // The hint on how to continue is added by the code that resumes it.
-        let failure = state.pause.filter(|why| *why != left_behind()).unwrap_or_else(|| {
+        let failure = state.pause.filter(|why| *why != left_behind_failure()).unwrap_or_else(|| {
             Failure::new(
                 FailureKind::Internal,
                 "aye exited during this task; the conversation so far is saved",
@@ -68,7 +68,7 @@ impl TurnMachine {
         self.spending.set_paused(failure.kind == FailureKind::BudgetExceeded);
         // The previous process already warned the user about these.
         self.spending.nearly_used(&self.tasks, &self.cx);
-        self.choice.report_model_of_run(&mut self.cx);
+        self.choice.report_run_model(&mut self.cx);
         // A completed task is over, and so are its steps.
         if self.tasks.current().is_some() || self.tasks.has_ended() {
             self.cx.set_planned_steps(std::mem::take(&mut state.planned_steps));
@@ -92,7 +92,7 @@ impl TurnMachine {
                 self.command_outputs.add(shared.map(str::to_owned));
                 return self.tasks.end_user_command(&mut self.cx.out);
             }
-            _ => self.mend(closed, at),
+            _ => self.repair_history(closed, at),
         }
         match change {
             Change::StepStarted { step_id, step_count, .. } => {
@@ -113,7 +113,7 @@ impl TurnMachine {
                 *rows = vec![RepeatCount::default()];
                 self.cx.numbers.count_task();
                 self.cx.numbers.count_step();
-                let command = UserCommand::restored(line, shared);
+                let command = UserCommand::from_journal(line, shared);
                 let id = (task_id.clone(), step_id.clone());
                 self.tasks.begin_user_command(id, call.clone(), command, &mut self.cx.out);
             }
@@ -150,7 +150,7 @@ impl TurnMachine {
             Change::TaskEnded { end, .. } => {
                 self.guardrail.on_task_end(end);
                 self.spending.end_task(&self.tasks);
-                self.tasks.end_restored(end, &mut self.cx.out);
+                self.tasks.end_restored_task(end, &mut self.cx.out);
             }
             Change::Stopping => {
                 self.tasks.cancel();
@@ -160,12 +160,12 @@ impl TurnMachine {
                 if self.tasks.current().is_some() {
                     self.tasks.stop_cancelling();
                 } else {
-                    self.tasks.continue_ended(self.cx.options.max_steps, &mut self.cx.out);
+                    self.tasks.continue_ended_task(self.cx.options.max_steps, &mut self.cx.out);
                 }
                 self.command_outputs.add_to_thread(self.window.thread_mut());
             }
             Change::Imported { step_count } => {
-                self.cx.numbers.count_steps_to(step_count);
+                self.cx.numbers.continue_after(step_count);
                 self.tasks.set_step_count(step_count);
             }
             _ => {}
@@ -195,7 +195,7 @@ impl TurnMachine {
         }
     }
 
-    fn count(&mut self, spent: Spent) {
+    fn count(&mut self, spent: Expense) {
         self.spending.count(spent.usage, spent.cost_usd, &mut self.tasks);
     }
 
@@ -204,7 +204,8 @@ impl TurnMachine {
         let started = |call: &OpenCall| call.tool_call_id == *id && call.is_running() && call.call.is_some();
         let Some(place) = open.iter().position(started) else { return };
         let runs = open[place].edited.as_ref().or(open[place].planned.as_ref());
-        let ran = runs.map(|Edited { summary, actions }| side_effects::ran(actions, summary, open[place].changes));
+        let ran =
+            runs.map(|EditedCommand { summary, actions }| side_effects::side_effects_of(actions, summary, open[place].changes));
         self.rewinds.add_side_effects(ran.unwrap_or_default());
         if let Some(guard) = self.tasks.guard_mut() {
             guard.allow(rows.get(place).copied().unwrap_or_default());
@@ -229,7 +230,7 @@ impl TurnMachine {
     }
 
     /// Restores a response. Returns how often each of its calls was repeated.
-    fn restore_answer(&mut self, message: &Message, stop_reason: StopReason, spent: Spent) -> Vec<RepeatCount> {
+    fn restore_answer(&mut self, message: &Message, stop_reason: StopReason, spent: Expense) -> Vec<RepeatCount> {
         if self.tasks.current().is_none() {
             self.restore_lost_prompt(message);
         }
@@ -255,12 +256,12 @@ impl TurnMachine {
     fn restore_step(&mut self, message: &Message, step_count: u32, calls: Vec<Call>, at: InputTime) {
         self.cx.numbers.count_message(&message.message_id);
         if message.role == Role::Tool {
-            let content = CallBatch::restored(calls).results(&self.cx.options);
+            let content = CallBatch::from_restored(calls).results(&self.cx.options);
             if !content.is_empty() {
                 self.restore_results(Message { content, ..message.clone() });
             }
         } else {
-            self.mend(calls, at);
+            self.repair_history(calls, at);
             self.window.push(message.clone());
         }
         self.tasks.set_step_count(step_count);
@@ -273,7 +274,7 @@ impl TurnMachine {
     }
 
     /// Closes a step whose end cannot be read, because providers refuse a call without a result.
-    fn mend(&mut self, calls: Vec<Call>, at: InputTime) {
+    fn repair_history(&mut self, calls: Vec<Call>, at: InputTime) {
         if calls.is_empty() {
             return;
         }
@@ -281,7 +282,7 @@ impl TurnMachine {
             // It is not in the thread, so nothing is missing there.
             return self.tasks.end_user_command(&mut self.cx.out);
         }
-        let results = CallBatch::restored(calls).results(&self.cx.options);
+        let results = CallBatch::from_restored(calls).results(&self.cx.options);
         if let Some(message) = self.message(Role::Tool, results, at) {
             self.restore_results(message);
         }
@@ -292,7 +293,7 @@ impl TurnMachine {
 /// Resuming.
 impl TurnMachine {
     /// Settles everything that the previous process left unfinished.
-    fn resume(&mut self, failure: Failure, unfinished: Unfinished, at: InputTime) {
+    fn resume(&mut self, failure: Failure, unfinished: ResumePolicy, at: InputTime) {
         if self.finish_rewind(unfinished) {
             return;
         }
@@ -304,38 +305,38 @@ impl TurnMachine {
         if self.tasks.current().is_none() {
             return self.resume_without_task(unfinished, at);
         }
-        if unfinished == Unfinished::Replace {
+        if unfinished == ResumePolicy::Discard {
             self.close_calls(at);
             return self.end_silently(TaskEnd::Cancelled);
         }
-        self.tasks.limit_restored(self.cx.options.max_steps, unfinished == Unfinished::GoOn);
+        self.tasks.limit_restored_task(self.cx.options.max_steps, unfinished == ResumePolicy::Continue);
         if self.tasks.is_cancelling() {
-            return self.end_stopped(unfinished, at);
+            return self.end_stopped_task(unfinished, at);
         }
-        self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
         if self.tasks.calls().is_some_and(|batch| !batch.is_done()) {
-            self.tasks.enter(TaskStatus::CheckingPolicy, &mut self.cx.out);
+            self.tasks.set_task_status(TaskStatus::CheckingPolicy, &mut self.cx.out);
             self.with_calls(CallBatch::resume);
             return self.advance(at);
         }
         self.close_calls(at);
         match unfinished {
-            Unfinished::GoOn => self.go_on(at),
-            Unfinished::Wait | Unfinished::Replace => {
+            ResumePolicy::Continue => self.continue_on_request(at),
+            ResumePolicy::Pause | ResumePolicy::Discard => {
                 self.cx.out.commit(Durability::Process);
                 self.cx.out.event(EventKind::SessionPaused { failure });
-                self.tasks.enter_session(SessionStatus::Paused, &mut self.cx.out);
+                self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
             }
         }
     }
 
     /// Settles a command of the user after a crash. If it ran without an outcome, the user is asked; otherwise it ends.
-    fn settle_user_command(&mut self, unfinished: Unfinished, at: InputTime) {
+    fn settle_user_command(&mut self, unfinished: ResumePolicy, at: InputTime) {
         if !self.tasks.is_user_command() {
             return;
         }
         let unknown = self.tasks.calls().is_some_and(CallBatch::is_changing);
-        if unknown && !self.tasks.is_cancelling() && unfinished == Unfinished::Wait {
+        if unknown && !self.tasks.is_cancelling() && unfinished == ResumePolicy::Pause {
             return;
         }
         self.close_calls(at);
@@ -349,11 +350,11 @@ impl TurnMachine {
     }
 
     /// Ends a task that was being stopped. It does not continue automatically, but can be continued.
-    fn end_stopped(&mut self, unfinished: Unfinished, at: InputTime) {
+    fn end_stopped_task(&mut self, unfinished: ResumePolicy, at: InputTime) {
         self.with_calls(CallBatch::discard_layers);
         self.close_calls(at);
         self.end_silently(TaskEnd::Cancelled);
-        if unfinished == Unfinished::Wait {
+        if unfinished == ResumePolicy::Pause {
             self.cx.out.notice("aye exited while the task was being stopped; the task has ended and can be continued");
         }
         self.resume_without_task(unfinished, at);
@@ -371,29 +372,29 @@ impl TurnMachine {
     /// Ends a task of the previous process without an event, because listeners wait for tasks of this one. As in the journal, an unfinished
     /// task can be continued, and its queued messages are kept until then.
     fn end_silently(&mut self, end: TaskEnd) {
-        let Some((task_id, step_count)) = self.tasks.end_restored(&end, &mut self.cx.out) else { return };
+        let Some((task_id, step_count)) = self.tasks.end_restored_task(&end, &mut self.cx.out) else { return };
         self.cx.out.record(Record::TaskEnded { task_id, step_count, end });
         self.cx.out.commit(Durability::Process);
         self.grants.drop_mandate(&mut self.cx);
     }
 
     /// Resumes a session without an open task.
-    pub(super) fn resume_without_task(&mut self, unfinished: Unfinished, at: InputTime) {
+    pub(super) fn resume_without_task(&mut self, unfinished: ResumePolicy, at: InputTime) {
         let nothing = !self.tasks.has_ended() && self.queue.is_empty();
         match unfinished {
-            Unfinished::GoOn => {
-                self.go_on(at);
+            ResumePolicy::Continue => {
+                self.continue_on_request(at);
                 if nothing {
                     self.cx.out.effect(Effect::End);
                 }
             }
-            Unfinished::Wait if !self.tasks.has_ended() && !nothing => {
+            ResumePolicy::Pause if !self.tasks.has_ended() && !nothing => {
                 self.cx.out.notice(match self.queue.len() {
                     1 => "1 queued prompt waits until you continue the session".to_owned(),
                     count => format!("{count} queued prompts wait until you continue the session"),
                 });
             }
-            Unfinished::Wait | Unfinished::Replace => {}
+            ResumePolicy::Pause | ResumePolicy::Discard => {}
         }
     }
 }

@@ -6,12 +6,13 @@
 
 use super::super::thread::Thread;
 use super::io::Effect;
-use super::options::Unfinished;
+use super::options::ResumePolicy;
 use super::outputs::Outputs;
 use super::side_effects::SideEffects;
-use crate::ports::{Durability, FileRewind, FilesRewound, Record, RewindStart};
+use crate::ports::{Durability, FileRewind, FileRewindResult, Record, RewindStart};
 use crate::protocol::{
-    EventKind, FileDiffs, Message, MessageId, Part, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound, TaskId, counted,
+    EventKind, FileDiffs, Message, MessageId, Part, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound, TaskId,
+    format_count,
 };
 use jiff::Timestamp;
 use std::path::PathBuf;
@@ -68,7 +69,7 @@ struct RunningRewind {
     /// Whether the queue was empty at the start, so that messages sent since then start afterwards.
     begins_next: bool,
     /// Handling of the open task, if the previous process started the rewind.
-    then: Option<Unfinished>,
+    then: Option<ResumePolicy>,
 }
 
 /// Resolved target of a rewind.
@@ -101,7 +102,7 @@ pub(super) struct AfterRewind {
     /// Whether messages sent since the start begin now.
     pub begins_next: bool,
     /// Handling of the open task, if the previous process started the rewind.
-    pub then: Option<Unfinished>,
+    pub then: Option<ResumePolicy>,
 }
 
 impl Rewinds {
@@ -116,7 +117,7 @@ impl Rewinds {
         self.points.push(Point {
             task_id: prompt.task_id.clone(),
             number,
-            prompt: prompt.typed().to_owned(),
+            prompt: prompt.typed_text().to_owned(),
             message_id: prompt.message_id.clone(),
             timestamp: prompt.timestamp,
             first_step,
@@ -174,7 +175,7 @@ impl Rewinds {
     ) -> Option<u32> {
         let number = self.count + 1;
         out.record(Record::RewindStarted {
-            rewind_id: FileRewind::id_of(number).to_string(),
+            rewind_id: FileRewind::task_id(number).to_string(),
             target: aim.target.clone(),
             scope: aim.scope,
             overwrite: overwrite.clone(),
@@ -194,7 +195,7 @@ impl Rewinds {
     pub(crate) fn finish(
         &mut self,
         number: u32,
-        outcome: Result<FilesRewound, String>,
+        outcome: Result<FileRewindResult, String>,
         thread: &mut Thread,
         out: &mut Outputs,
     ) -> Option<AfterRewind> {
@@ -206,7 +207,7 @@ impl Rewinds {
                 let message = report(aim, &files, redo);
                 let (target, scope) = (aim.target.clone(), aim.scope);
                 let prompt = aim.prompt.clone().filter(|_| aim.from.is_some());
-                let FilesRewound { restored, kept } = files;
+                let FileRewindResult { restored, kept } = files;
                 Rewound { target, scope, restored, kept, messages: aim.messages, message, prompt }
             }
             // No files were changed, so the conversation stays too.
@@ -221,7 +222,7 @@ impl Rewinds {
             },
         };
         let from = aim.from.clone().filter(|_| rewound.scope.conversation());
-        let rewind_id = FileRewind::id_of(number).to_string();
+        let rewind_id = FileRewind::task_id(number).to_string();
         out.record(Record::Rewound { rewind_id, from: from.clone(), rewound: rewound.clone() });
         out.commit(Durability::Power);
         let effect = self.apply(number, from.as_ref(), &rewound, thread);
@@ -262,7 +263,7 @@ impl Rewinds {
         let place = place.unwrap_or(self.points.len());
         self.note = note;
         if let Some(from) = from {
-            thread.cut_off(from);
+            thread.truncate_from(from);
             effect.changes_thread = true;
             self.points.truncate(place + usize::from(step_id.is_some()));
             if let (Some(step), Some(point)) = (step_id, self.points.get_mut(place)) {
@@ -279,7 +280,7 @@ impl Rewinds {
             RewindScope::Both => {}
             RewindScope::Files => {
                 self.points.iter_mut().skip(place).for_each(|point| point.files_undone = true);
-                let files = counted(rewound.restored, "file", "files");
+                let files = format_count(rewound.restored, "file", "files");
                 self.note = Some(format!(
                     "[The user restored {files} to an earlier state of this conversation. Read a file again before you rely on what \
                      you know about it.]"
@@ -314,7 +315,7 @@ impl Rewinds {
         overwrite: Vec<PathBuf>,
         thread: &Thread,
     ) {
-        let number = FileRewind::number_of(&TaskId::new(id)).unwrap_or(self.count + 1);
+        let number = FileRewind::rewind_number(&TaskId::new(id)).unwrap_or(self.count + 1);
         self.count = self.count.max(number);
         let aim = self.resolve(target, scope, thread).ok();
         self.under_way = aim.map(|aim| RunningRewind { number, aim, overwrite, begins_next: true, then: None });
@@ -329,13 +330,13 @@ impl Rewinds {
         thread: &mut Thread,
     ) -> RewindEffect {
         self.under_way = None;
-        let number = FileRewind::number_of(&TaskId::new(id)).unwrap_or(self.count);
+        let number = FileRewind::rewind_number(&TaskId::new(id)).unwrap_or(self.count);
         self.count = self.count.max(number);
         self.apply(number, from, rewound, thread)
     }
 
     /// Completes a rewind that the previous process started; `None` if there was none.
-    pub(crate) fn resume(&mut self, begins_next: bool, then: Unfinished, step: u64) -> Option<Effect> {
+    pub(crate) fn resume(&mut self, begins_next: bool, then: ResumePolicy, step: u64) -> Option<Effect> {
         let under_way = self.under_way.as_mut()?;
         (under_way.begins_next, under_way.then) = (begins_next, Some(then));
         let (number, overwrite) = (under_way.number, under_way.overwrite.clone());
@@ -376,11 +377,11 @@ impl Rewinds {
             None => Some(point.message_id.clone()),
             Some(step) => {
                 let of_task = step.number() >= point.first_step;
-                let answer = thread.answer_of(step).filter(|_| of_task);
+                let answer = thread.response_id(step).filter(|_| of_task);
                 Some(answer.ok_or_else(|| format!("step `{step}` is no longer in this conversation"))?)
             }
         };
-        let messages = from.as_ref().and_then(|from| thread.clone().cut_off(from)).unwrap_or(0);
+        let messages = from.as_ref().and_then(|from| thread.clone().truncate_from(from)).unwrap_or(0);
         if !scope.conversation() {
             from = None;
         }
@@ -420,14 +421,14 @@ impl Point {
 }
 
 /// Returns the message for the user.
-fn report(aim: &ResolvedTarget, files: &FilesRewound, redo: bool) -> String {
+fn report(aim: &ResolvedTarget, files: &FileRewindResult, redo: bool) -> String {
     let mut parts = Vec::new();
     if aim.scope.files() {
-        let done = counted(files.restored, "file", "files");
+        let done = format_count(files.restored, "file", "files");
         parts.push(if files.restored == 0 { "no file needed restoring".to_owned() } else { format!("{done} restored") });
     }
     if aim.scope.conversation() {
-        let messages = counted(aim.messages, "message", "messages");
+        let messages = format_count(aim.messages, "message", "messages");
         parts.push(format!("{messages} {}", if redo { "restored" } else { "undone" }));
     }
     if !files.kept.is_empty() {

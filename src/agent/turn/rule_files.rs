@@ -1,6 +1,6 @@
 //! Rules saved by the user, and the results of changing the policy files.
 
-use crate::ports::Saved;
+use crate::ports::SavedRules;
 use crate::protocol::{ApprovalId, GrantRule, GrantScope};
 use std::path::PathBuf;
 
@@ -18,8 +18,8 @@ pub(crate) struct Grant {
 /// Result of reading or changing the policy files.
 #[derive(Debug)]
 pub(crate) enum RuleFileResult {
-    Saved(Grant, Result<Saved, String>),
-    Removed(Grant, Result<Saved, String>),
+    Saved(Grant, Result<SavedRules, String>),
+    Removed(Grant, Result<SavedRules, String>),
     Listed(Result<Vec<String>, String>),
     /// Recent commands, to be compared with this offer of an approval.
     Recent {
@@ -31,7 +31,7 @@ pub(crate) enum RuleFileResult {
 
 impl RuleFileResult {
     /// Returns whether commands get access to other directories from now on.
-    pub(crate) fn changes_what_is_seen(&self) -> bool {
+    pub(crate) fn changes_visible_paths(&self) -> bool {
         match self {
             Self::Saved(grant, Ok(_)) | Self::Removed(grant, Ok(_)) => {
                 grant.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. }))

@@ -5,7 +5,7 @@ use crate::protocol::{ModelFacts, ModelUse, StopReason, Usage};
 
 /// Result of a request of a server or a tool.
 #[derive(Debug)]
-pub(crate) struct Sampled {
+pub(crate) struct SamplingUsage {
     /// Server or tool, as the journal names it.
     pub server: String,
     /// Name with its kind, for the user: `docs (MCP)`.
@@ -20,7 +20,7 @@ pub(crate) struct Sampled {
     pub latency_ms: u64,
 }
 
-impl Sampled {
+impl SamplingUsage {
     /// Returns the usage of a tool that asked a model.
     pub(crate) fn by_tool(tool_name: &str, used: ModelUse, latency_ms: u64) -> Self {
         let ModelUse { model, usage, fee_usd } = used;

@@ -1,6 +1,6 @@
 //! Blocked access: the user may allow a command to run once more with exactly that access.
 
-use crate::protocol::{ErrorCode, Outside, ToolResult};
+use crate::protocol::{ErrorCode, SandboxAccess, ToolResult};
 
 /// Maximum number of paths and hosts that one run may be allowed to access.
 const MAX_OPENS: usize = 8;
@@ -19,21 +19,21 @@ impl BlockedRun {
         Self { first, latency_ms, again: false }
     }
 
-    pub(super) fn opens(&self) -> &[Outside] {
+    pub(super) fn requested_access(&self) -> &[SandboxAccess] {
         &self.first.denied
     }
 
     /// Returns whether this access extends that of the first run, and approval for all of it can still be requested.
-    pub(super) fn is_extended_by(&self, denied: &[Outside]) -> bool {
+    pub(super) fn is_extended_by(&self, denied: &[SandboxAccess]) -> bool {
         let new = denied.iter().filter(|one| !self.first.denied.contains(one)).count();
         (1..=MAX_OPENS.saturating_sub(self.first.denied.len())).contains(&new)
     }
 
-    pub(super) fn runs_again(&mut self) {
+    pub(super) fn mark_rerun(&mut self) {
         self.again = true;
     }
 
-    pub(super) fn waits(&self) -> bool {
+    pub(super) fn is_waiting(&self) -> bool {
         !self.again
     }
 
@@ -43,26 +43,26 @@ impl BlockedRun {
     }
 
     /// Returns the result of the call: that of the second run, if there was one. The output of the first run is kept in it.
-    pub(super) fn or(&self, result: ToolResult) -> ToolResult {
-        let names = names(&self.first.denied);
+    pub(super) fn result_or(&self, result: ToolResult) -> ToolResult {
+        let names = format_access(&self.first.denied);
         if !self.again {
             let why = result.error.map_or_else(String::new, |error| match error.code {
                 ErrorCode::Cancelled => ": the task was stopped".to_owned(),
                 _ => format!(": {}", error.message),
             });
             let said = format!("[The sandbox blocked {names}. The command was not run again with that access{why}.]");
-            return ToolResult { output_text: joined(&self.first.output_text, &said), ..self.first.clone() };
+            return ToolResult { output_text: join_paths(&self.first.output_text, &said), ..self.first.clone() };
         }
         if result.error.is_none() || !result.output_text.is_empty() {
             return result;
         }
         let said = format!("[In an earlier run the sandbox blocked {names}. Output of that run:]");
-        ToolResult { output_text: joined(&said, &self.first.output_text), ..result }
+        ToolResult { output_text: join_paths(&said, &self.first.output_text), ..result }
     }
 }
 
 /// Formats `example.com:443 and writing `/opt``.
-pub(super) fn names(places: &[Outside]) -> String {
+pub(super) fn format_access(places: &[SandboxAccess]) -> String {
     let names: Vec<String> = places.iter().map(ToString::to_string).collect();
     match names.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
@@ -70,7 +70,7 @@ pub(super) fn names(places: &[Outside]) -> String {
     }
 }
 
-fn joined(one: &str, other: &str) -> String {
+fn join_paths(one: &str, other: &str) -> String {
     let line = if one.is_empty() || one.ends_with('\n') || other.is_empty() { "" } else { "\n" };
     format!("{one}{line}{other}")
 }

@@ -12,7 +12,7 @@ pub(super) struct SideEffects {
     pub lasting: Option<String>,
 }
 
-pub(super) fn ran(actions: &[Action], summary: &str, changes: bool) -> SideEffects {
+pub(super) fn side_effects_of(actions: &[Action], summary: &str, changes: bool) -> SideEffects {
     let mut ran = SideEffects::default();
     let short = || summary.chars().take(COMMAND_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
     for action in actions.iter().filter(|_| changes) {

@@ -9,7 +9,7 @@ use super::turn_context::TurnContext;
 use super::usage::{TaskUsage, UsageLedger};
 use crate::ports::{Delta, ModelError, Record};
 use crate::protocol::{AgentEvent, Budget, BudgetLimit, BudgetScope, BudgetUnit, EventKind, Failure, ModelFacts, Part, Usage};
-use crate::session::{Spent, Totals};
+use crate::session::{Expense, Totals};
 
 /// Name under which the journal counts the requests of agents.
 const AGENT: &str = "Agent";
@@ -42,7 +42,7 @@ impl Spending {
 
     /// Adds usage to the totals of the session and the task; also used when restoring a journal.
     pub(crate) fn count(&mut self, usage: Usage, cost_usd: Option<f64>, tasks: &mut Tasks) {
-        let spent = Spent { usage, cost_usd, estimated: false };
+        let spent = Expense { usage, cost_usd, estimated: false };
         self.usage.add(spent);
         tasks.add_usage(spent);
     }
@@ -55,24 +55,24 @@ impl Spending {
         tasks: &mut Tasks,
         cx: &TurnContext,
         at: InputTime,
-    ) -> Spent {
+    ) -> Expense {
         let spent = self.usage.end_with_answer(usage, content, &cx.options.model, at);
         self.count(spent.usage, spent.cost_usd, tasks);
         spent
     }
 
     /// Counts a request whose response the user interrupted; `None` if nothing arrived.
-    pub(crate) fn interrupt_request(&mut self, tasks: &mut Tasks, cx: &TurnContext) -> Option<Spent> {
+    pub(crate) fn interrupt_request(&mut self, tasks: &mut Tasks, cx: &TurnContext) -> Option<Expense> {
         let spent = self.usage.end_without_answer(None, &cx.options.model)?;
         self.count(spent.usage, spent.cost_usd, tasks);
         Some(spent)
     }
 
     /// Counts and records a request without a response.
-    pub(crate) fn waste(&mut self, error: Option<&ModelError>, tasks: &mut Tasks, cx: &mut TurnContext) -> Option<Spent> {
+    pub(crate) fn waste(&mut self, error: Option<&ModelError>, tasks: &mut Tasks, cx: &mut TurnContext) -> Option<Expense> {
         let model = self.usage.request_model().filter(|model| *model != cx.model_name()).map(str::to_owned);
         let spent = self.usage.end_without_answer(error, &cx.options.model)?;
-        let Spent { usage, cost_usd, estimated } = spent;
+        let Expense { usage, cost_usd, estimated } = spent;
         self.count(usage, cost_usd, tasks);
         cx.out.record(Record::Wasted { usage, cost_usd, estimated, model });
         Some(spent)
@@ -105,27 +105,27 @@ impl Spending {
     }
 
     /// Counts, records and reports a request of a review. It counts toward no task.
-    pub(crate) fn count_review(&mut self, spent: Spent, tasks: &Tasks, cx: &mut TurnContext) {
-        let Spent { usage, cost_usd, estimated } = spent;
+    pub(crate) fn count_review(&mut self, spent: Expense, tasks: &Tasks, cx: &mut TurnContext) {
+        let Expense { usage, cost_usd, estimated } = spent;
         self.usage.add(spent);
-        cx.keep(Record::Reviewed { usage, cost_usd, estimated });
+        cx.record_setting(Record::Reviewed { usage, cost_usd, estimated });
         let session_cost_usd = self.usage.totals().whole_cost_usd();
         cx.out.event(EventKind::ReviewSpent { usage, cost_usd, session_cost_usd, estimated });
         self.warn(tasks, cx);
     }
 
     /// Counts, records and reports a request of an agent. The running task pays for it.
-    pub(crate) fn count_agent(&mut self, spent: Spent, tasks: &mut Tasks, cx: &mut TurnContext) {
-        let Spent { usage, cost_usd, estimated } = spent;
+    pub(crate) fn count_agent(&mut self, spent: Expense, tasks: &mut Tasks, cx: &mut TurnContext) {
+        let Expense { usage, cost_usd, estimated } = spent;
         self.count(usage, cost_usd, tasks);
-        cx.keep(Record::Sampled { server: AGENT.to_owned(), usage, cost_usd, estimated });
+        cx.record_setting(Record::Sampled { server: AGENT.to_owned(), usage, cost_usd, estimated });
         let session_cost_usd = self.usage.totals().whole_cost_usd();
         cx.out.event(EventKind::Agent(AgentEvent::Spent { usage, cost_usd, session_cost_usd, estimated }));
         self.warn(tasks, cx);
     }
 
     /// Adds a request of a review from the journal.
-    pub(crate) fn restore_review(&mut self, spent: Spent) {
+    pub(crate) fn restore_review(&mut self, spent: Expense) {
         self.usage.add(spent);
     }
 
@@ -190,7 +190,7 @@ impl Spending {
     pub(crate) fn set_budget(&mut self, limit: BudgetLimit, tasks: &mut Tasks, cx: &mut TurnContext) -> Result<(), String> {
         self.check(tasks, cx).validate(limit)?;
         self.apply_limit(limit, tasks, cx);
-        cx.keep(Record::BudgetSet { limit });
+        cx.record_setting(Record::BudgetSet { limit });
         self.show_budgets(tasks, cx);
         Ok(())
     }
@@ -227,17 +227,17 @@ impl Spending {
     }
 
     /// Returns why no further step may start.
-    pub(crate) fn out_of_steps(&self, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
-        self.check(tasks, cx).out_of_steps()
+    pub(crate) fn step_failure(&self, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
+        self.check(tasks, cx).step_failure()
     }
 
     /// Returns why a request with this estimated usage may not be sent.
-    pub(crate) fn forbids(&self, next: &Usage, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
-        self.check(tasks, cx).forbids(next, &cx.options.model)
+    pub(crate) fn request_failure(&self, next: &Usage, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
+        self.check(tasks, cx).request_failure(next, &cx.options.model)
     }
 
     /// Returns why a request with these tokens may not be sent to another model than the one in use.
-    pub(crate) fn forbids_other(
+    pub(crate) fn other_request_failure(
         &self,
         model: &ModelFacts,
         (input_tokens, max_output_tokens): (u64, u64),
@@ -246,6 +246,6 @@ impl Spending {
         at: InputTime,
     ) -> Option<Failure> {
         let next = self.usage.next_request(input_tokens, model, max_output_tokens, at);
-        self.check(tasks, cx).forbids(&next, model)
+        self.check(tasks, cx).request_failure(&next, model)
     }
 }

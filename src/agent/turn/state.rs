@@ -115,7 +115,7 @@ impl States {
     }
 
     /// Changes the session state. Returns whether it changed; an invalid transition is rejected.
-    pub(crate) fn session_to(&mut self, to: SessionStatus) -> bool {
+    pub(crate) fn set_session(&mut self, to: SessionStatus) -> bool {
         let from = self.session;
         if from == to {
             return false;
@@ -128,7 +128,7 @@ impl States {
         true
     }
 
-    pub(crate) fn task_to(&mut self, to: TaskStatus) -> bool {
+    pub(crate) fn set_task(&mut self, to: TaskStatus) -> bool {
         let from = self.status;
         if from == to {
             return false;
@@ -155,7 +155,7 @@ impl States {
 }
 
 /// Returns the reason of the pause of a session whose process exited normally.
-pub(super) fn left_behind() -> Failure {
+pub(super) fn left_behind_failure() -> Failure {
     Failure::new(
         FailureKind::Internal,
         "the session ended while its task was running; the task was saved in its last state",
@@ -182,7 +182,7 @@ mod tests {
         let mut count = 0;
         each_pair(&SessionStatus::ALL, [SESSION, SESSION_TOO], |from, to, may| {
             let mut states = States { session: from, ..States::default() };
-            assert_eq!(states.session_to(to), may, "{from:?} → {to:?}");
+            assert_eq!(states.set_session(to), may, "{from:?} → {to:?}");
             assert_eq!((states.session == to, states.refused), (may, u32::from(!may)), "{from:?} → {to:?}");
             count += u32::from(may);
         });
@@ -194,7 +194,7 @@ mod tests {
         let mut count = 0;
         each_pair(&TaskStatus::ALL, [TASK, TASK_TOO], |from, to, may| {
             let mut states = States { status: from, ..States::default() };
-            assert_eq!(states.task_to(to), may, "{from:?} → {to:?}");
+            assert_eq!(states.set_task(to), may, "{from:?} → {to:?}");
             assert_eq!((states.status == to, states.refused), (may, u32::from(!may)), "{from:?} → {to:?}");
             count += u32::from(may);
         });

@@ -10,7 +10,8 @@ use super::machine::TurnMachine;
 use super::options::Approver;
 use super::prompt_hooks::PromptVerdict;
 use super::response::{
-    Continuation, ResponseStream, continuation, not_retried, retry_event, spoiled, with_names_of_their_own, without_empty_text,
+    Continuation, ResponseStream, continuation, discard_reason, final_failure, retry_event, with_unique_call_ids,
+    without_empty_text,
 };
 use super::summary_model::report_replacement;
 use super::tasks::{Phase, Task};
@@ -19,9 +20,9 @@ use crate::agent::thread::is_interruption;
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Plan, Record, TaskEnd};
 use crate::protocol::{
     COMPACTION_IS, CompactionTrigger, EventHooks, EventKind, Failure, FailureKind, HookEvent, Message, ModelFacts, NOT_COMPACTED,
-    Part, Remedy, Role, SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage, counted,
+    Part, Remedy, Role, SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage, format_count,
 };
-use crate::session::Spent;
+use crate::session::Expense;
 use jiff::Timestamp;
 
 /// Note to the model after the interruption mark, if the same task continues.
@@ -35,20 +36,20 @@ impl TurnMachine {
         }
         if self.tasks.is_paused() {
             // Nothing could start: the session stays paused, and the task with it.
-            if let Some(failure) = self.cx.forbids(at.now) {
+            if let Some(failure) = self.cx.request_failure(at.now) {
                 self.queue.return_to_draft(text, &mut self.cx.out);
                 self.cx.out.notice("the session is paused; your prompt is back in the draft");
                 return self.cx.out.event(EventKind::SessionPaused { failure });
             }
             self.cx.out.notice("session resumed: the paused task has ended, and your prompt starts a new one");
-            self.end(TaskEnd::Cancelled);
+            self.end_task(TaskEnd::Cancelled);
         }
         if self.is_busy() {
             self.compactor.start_next_after();
             self.queue.add(text, false, &mut self.cx.out);
         } else {
             self.queue.stop_steering(&mut self.cx.out);
-            self.begin(text, at);
+            self.begin_task(text, at);
         }
     }
 
@@ -71,7 +72,7 @@ impl TurnMachine {
     /// Starts the next queued message. Leaving the queue and becoming a task are one commit.
     pub(super) fn start_next(&mut self, at: InputTime) {
         if let Some(text) = self.queue.take_next(&mut self.cx.out) {
-            self.begin(text, at);
+            self.begin_task(text, at);
         }
     }
 
@@ -82,7 +83,7 @@ impl TurnMachine {
     }
 
     /// Starts a task with this prompt, once its hooks ran and the files it mentions are read.
-    pub(super) fn begin(&mut self, text: String, at: InputTime) {
+    pub(super) fn begin_task(&mut self, text: String, at: InputTime) {
         if self.prompt_hooks.run_before_prompt(&self.cx) {
             let id = self.queue.add_first(text.clone(), &mut self.cx.out);
             return self.prompt_hooks.begin(id, text, &mut self.cx);
@@ -101,7 +102,7 @@ impl TurnMachine {
         };
         if text != hooked.text {
             // The text was edited since then.
-            return self.begin(text, at);
+            return self.begin_task(text, at);
         }
         match self.prompt_hooks.settle(outcome, &mut self.cx) {
             PromptVerdict::Start => self.read_mentions(text, at),
@@ -121,25 +122,25 @@ impl TurnMachine {
         }
         let id = self.queue.add_first(text, &mut self.cx.out);
         if !self.mentions.begin(id, named, &mut self.cx.out) {
-            self.mentions_planned(id, Vec::new(), at);
+            self.on_mentions_planned(id, Vec::new(), at);
         }
     }
 
-    pub(super) fn mentions_planned(&mut self, ticket: u64, plans: Vec<Result<Plan, ToolError>>, at: InputTime) {
+    pub(super) fn on_mentions_planned(&mut self, ticket: u64, plans: Vec<Result<Plan, ToolError>>, at: InputTime) {
         if self.mentions.on_plans(ticket, plans, &mut self.cx, at) {
-            self.mentions_read(ticket, Vec::new(), at);
+            self.on_mentions_read(ticket, Vec::new(), at);
         }
     }
 
     /// Starts the task with its mentions, unless the user removed the prompt in the meantime.
-    pub(super) fn mentions_read(&mut self, ticket: u64, results: Vec<ToolResult>, at: InputTime) {
+    pub(super) fn on_mentions_read(&mut self, ticket: u64, results: Vec<ToolResult>, at: InputTime) {
         let Some(prompt) = self.mentions.finish(ticket) else { return };
         let Some(text) = self.queue.take(ticket, &mut self.cx.out) else {
             return self.start_next(at);
         };
-        if !prompt.named(&self.mentions.find(&text)) {
+        if !prompt.has_mentions(&self.mentions.find(&text)) {
             // The text was edited since then and mentions other files.
-            return self.begin(text, at);
+            return self.begin_task(text, at);
         }
         let attached = prompt.attachments(results, &mut self.cx);
         self.start(text, attached, at);
@@ -163,7 +164,7 @@ impl TurnMachine {
         self.cx.out.event(EventKind::TaskStarted { prompt: text, max_steps });
         self.cx.set_planned_steps(Vec::new());
         self.grants.drop_mandate(&mut self.cx);
-        self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
         // The prompt is committed with what follows: a step, a denial or a pause.
         self.next_step(at);
     }
@@ -202,10 +203,10 @@ impl TurnMachine {
 
     /// Starts a step, or ends the task if it may not continue.
     fn next_step(&mut self, at: InputTime) {
-        self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
         let Some(task) = self.tasks.current() else { return };
         if task.is_cancelling() {
-            self.end(TaskEnd::Cancelled);
+            self.end_task(TaskEnd::Cancelled);
             // The stop returned queued messages to the draft; messages sent since then start now.
             return self.start_next(at);
         }
@@ -213,18 +214,18 @@ impl TurnMachine {
         if count >= limit {
             return self.fail(Failure::new(
                 FailureKind::MaxStepsExceeded,
-                format!("the task reached its limit of {} ({count} done)", counted(limit.into(), "step", "steps")),
+                format!("the task reached its limit of {} ({count} done)", format_count(limit.into(), "step", "steps")),
                 "continue to allow as many steps again; --max-steps sets the limit",
             ));
         }
-        if let Some(failure) = self.spending.out_of_steps(&self.tasks, &self.cx).or_else(|| self.preflight(at)) {
-            return self.forbidden(failure);
+        if let Some(failure) = self.spending.step_failure(&self.tasks, &self.cx).or_else(|| self.preflight(at)) {
+            return self.on_forbidden(failure);
         }
         if std::mem::take(&mut self.cx.wants_clean_context) {
             self.window.drop_earlier(&mut self.cx);
         }
         self.take_steers(at);
-        self.window.request_fitted();
+        self.window.on_request_fitted();
         let step_id = self.cx.numbers.next_step();
         self.rewinds.count_step();
         self.tasks.set_step(Some(step_id.clone()), &mut self.cx.out);
@@ -240,7 +241,7 @@ impl TurnMachine {
     /// Plans calls that waited for an earlier one, and closes the step when all calls are done.
     pub(super) fn advance(&mut self, at: InputTime) {
         let results = self.with_calls(|batch, runner| batch.advance(runner)).flatten();
-        self.tasks.enter_for_calls(&mut self.cx.out);
+        self.tasks.set_status_for_calls(&mut self.cx.out);
         let Some(results) = results else { return };
         if self.tasks.is_user_command() {
             return self.end_user_command(at);
@@ -297,12 +298,12 @@ impl TurnMachine {
     }
 
     fn fail(&mut self, failure: Failure) {
-        self.end(TaskEnd::Failed { failure });
+        self.end_task(TaskEnd::Failed { failure });
     }
 
     /// Ends the task, recorded before it is reported. After a failure, queued messages keep waiting, because the user decides.
-    pub(super) fn end(&mut self, end: TaskEnd) {
-        self.tasks.enter_session(SessionStatus::Running, &mut self.cx.out);
+    pub(super) fn end_task(&mut self, end: TaskEnd) {
+        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         let Some(task) = self.tasks.current() else { return };
         let (task_id, step_count, totals) = (task.id().clone(), task.step_count(), task.totals());
         self.guardrail.on_task_end(&end);
@@ -319,13 +320,13 @@ impl TurnMachine {
             TaskEnd::Cancelled => (EventKind::TaskCancelled { step_count }, TaskStatus::TaskCancelled),
         };
         self.cx.out.event(event);
-        self.tasks.enter(status, &mut self.cx.out);
+        self.tasks.set_task_status(status, &mut self.cx.out);
         if end == TaskEnd::Completed {
             self.spending.end_task(&self.tasks);
         }
         self.tasks.end(&end, &mut self.cx.out);
         self.grants.drop_mandate(&mut self.cx);
-        self.tasks.enter(TaskStatus::Idle, &mut self.cx.out);
+        self.tasks.set_task_status(TaskStatus::Idle, &mut self.cx.out);
     }
 
     /// Ends a task that the model has finished, once its hooks ran.
@@ -342,7 +343,8 @@ impl TurnMachine {
     pub(super) fn complete(&mut self, at: InputTime) {
         self.end_completed();
         // A compaction requested during the task runs before the next one.
-        let compacts = self.compactor.take_wanted().is_some_and(|wanted| self.compact_now(wanted.focus, AfterSummary::Next, at));
+        let compacts =
+            self.compactor.take_request().is_some_and(|wanted| self.compact_now(wanted.focus, AfterSummary::NextTask, at));
         if !compacts {
             self.start_next(at);
         }
@@ -361,7 +363,7 @@ impl TurnMachine {
         if let Some((step_count, _)) = self.tasks.complete_step() {
             self.cx.out.event(EventKind::StepCompleted { step_count });
         }
-        self.end(TaskEnd::Completed);
+        self.end_task(TaskEnd::Completed);
     }
 
     /// Pauses the task until the user continues it. Everything is saved.
@@ -372,19 +374,19 @@ impl TurnMachine {
         self.cx.out.record(Record::Paused { failure: failure.clone() });
         self.cx.out.commit(Durability::Power);
         self.cx.out.event(EventKind::SessionPaused { failure });
-        self.tasks.enter_session(SessionStatus::Paused, &mut self.cx.out);
+        self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
     }
 
     /// Gives up on a response that reported an overlong conversation, if no budget is left to shorten it.
     fn leave_response(&mut self) {
         if self.tasks.task_status() == TaskStatus::ProcessingResponse {
-            self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+            self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
         }
     }
 
     /// Continues on request of the user: a paused task, a task that ended early, or the next queued message.
-    pub(super) fn go_on(&mut self, at: InputTime) {
-        if self.compactor.go_on_after(&mut self.cx) {
+    pub(super) fn continue_on_request(&mut self, at: InputTime) {
+        if self.compactor.continue_after(&mut self.cx) {
             return;
         }
         let paused = self.tasks.is_paused();
@@ -398,7 +400,7 @@ impl TurnMachine {
                 "the task is already running"
             });
         }
-        if !paused && !self.tasks.continue_ended(self.cx.options.max_steps, &mut self.cx.out) {
+        if !paused && !self.tasks.continue_ended_task(self.cx.options.max_steps, &mut self.cx.out) {
             if self.queue.is_empty() {
                 return self.cx.out.notice("nothing to continue");
             }
@@ -406,7 +408,7 @@ impl TurnMachine {
         }
         self.use_chosen_model();
         self.tasks.stop_cancelling();
-        self.tasks.enter_session(SessionStatus::Running, &mut self.cx.out);
+        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         self.cx.record_policy();
         self.cx.out.record(Record::Continued);
         self.add_continuation();
@@ -429,18 +431,18 @@ impl TurnMachine {
             return self.queue.return_to_draft(text, &mut self.cx.out);
         }
         let (task_id, step_id) = (self.cx.numbers.next_task(), self.cx.numbers.next_step());
-        let command = UserCommand::typed(line, shared);
+        let command = UserCommand::from_line(line, shared);
         let call = command.call(self.cx.numbers.tasks());
         self.tasks.begin_user_command((task_id.clone(), step_id.clone()), call.clone(), command, &mut self.cx.out);
         self.cx.record_policy();
         self.cx.record_choices();
         self.cx.out.record(Record::OwnStarted { task_id, step_id, call: call.clone(), shared });
         self.cx.out.commit(Durability::Process);
-        self.tasks.enter_session(SessionStatus::Running, &mut self.cx.out);
+        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         let tool_call_id = call.tool_call_id.clone();
         self.cx.out.event(EventKind::OwnCommandStarted { tool_call_id, line: line.to_owned(), shared });
-        self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
-        self.tasks.enter_for_calls(&mut self.cx.out);
+        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.tasks.set_status_for_calls(&mut self.cx.out);
         self.cx.out.effect(Effect::Plan(vec![(0, call)]));
     }
 
@@ -450,32 +452,32 @@ impl TurnMachine {
         let Some(task_id) = self.tasks.current().map(|task| task.id().clone()) else { return };
         let first = self.tasks.calls().and_then(|batch| batch.calls().first());
         let tool_call_id = first.map(|call| call.call.tool_call_id.clone());
-        self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
         self.cx.out.record(Record::OwnEnded { task_id, said: said.clone(), waits: self.tasks.has_aside() });
         self.cx.out.commit(Durability::Process);
         if let Some(tool_call_id) = tool_call_id {
             self.cx.out.event(EventKind::OwnCommandEnded { tool_call_id, shared: said.is_some() });
         }
-        self.tasks.enter(TaskStatus::TaskCompleted, &mut self.cx.out);
+        self.tasks.set_task_status(TaskStatus::TaskCompleted, &mut self.cx.out);
         self.tasks.drop_current(&mut self.cx.out);
-        self.tasks.enter(TaskStatus::Idle, &mut self.cx.out);
+        self.tasks.set_task_status(TaskStatus::Idle, &mut self.cx.out);
         self.command_outputs.add(said);
         self.tasks.end_user_command(&mut self.cx.out);
         if self.tasks.current().is_none() {
             return self.start_next(at);
         }
         if self.queue.is_empty() {
-            return self.tasks.enter_session(SessionStatus::Paused, &mut self.cx.out);
+            return self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
         }
         // A message sent in the meantime ends the paused task, like a prompt.
-        self.end(TaskEnd::Cancelled);
+        self.end_task(TaskEnd::Cancelled);
         self.start_next(at);
     }
 
     /// Returns the command and its output for the thread, if it is shared and ran.
     pub(super) fn user_command_report(&self) -> Option<String> {
         let task = self.tasks.current()?;
-        let result = self.tasks.calls().and_then(|batch| batch.calls().first()?.done());
+        let result = self.tasks.calls().and_then(|batch| batch.calls().first()?.result());
         task.user_command()?.report(result, self.cx.options.result_bytes(1))
     }
 }
@@ -483,7 +485,7 @@ impl TurnMachine {
 /// Requests.
 impl TurnMachine {
     /// Handles a request that may not be sent.
-    fn forbidden(&mut self, failure: Failure) {
+    fn on_forbidden(&mut self, failure: Failure) {
         match failure.kind {
             FailureKind::PolicyExpired => {
                 self.leave_response();
@@ -491,7 +493,7 @@ impl TurnMachine {
                 self.pause(failure);
             }
             // A user may raise the budget.
-            FailureKind::BudgetExceeded if self.cx.options.approver == Approver::Person => self.pause(failure),
+            FailureKind::BudgetExceeded if self.cx.options.approver == Approver::User => self.pause(failure),
             _ => self.fail(failure),
         }
     }
@@ -499,12 +501,12 @@ impl TurnMachine {
     /// Returns why no request may be sent: an expired policy, a model that is not allowed, a limit that no request can meet, a used-up
     /// budget.
     fn preflight(&self, at: InputTime) -> Option<Failure> {
-        self.cx.forbids(at.now).or_else(|| self.window.holds_no_request(&self.cx)).or_else(|| self.over_budget(at))
+        self.cx.request_failure(at.now).or_else(|| self.window.window_failure(&self.cx)).or_else(|| self.budget_failure(at))
     }
 
     /// Returns why the next request may not be sent, if its estimate would exceed a budget.
-    pub(super) fn over_budget(&self, at: InputTime) -> Option<Failure> {
-        self.spending.forbids(&self.next_request(at), &self.tasks, &self.cx)
+    pub(super) fn budget_failure(&self, at: InputTime) -> Option<Failure> {
+        self.spending.request_failure(&self.next_request(at), &self.tasks, &self.cx)
     }
 
     /// Returns the estimated usage of the next request.
@@ -516,7 +518,7 @@ impl TurnMachine {
     pub(super) fn request_if_allowed(&mut self, attempt: u32, at: InputTime) {
         match self.preflight(at) {
             None => self.request(attempt, at),
-            Some(failure) => self.forbidden(failure),
+            Some(failure) => self.on_forbidden(failure),
         }
     }
 
@@ -539,7 +541,7 @@ impl TurnMachine {
         };
         self.tasks.set_phase(Phase::Requesting(ResponseStream::new(attempt, at.now)));
         self.window.begin_request(&self.cx);
-        self.tasks.enter(TaskStatus::WaitingForLlm, &mut self.cx.out);
+        self.tasks.set_task_status(TaskStatus::WaitingForLlm, &mut self.cx.out);
         let model = self.cx.options.model.clone();
         self.announce_request(model, self.window.next_input_tokens(&self.cx));
         self.cx.out.effect(Effect::Request(request));
@@ -553,7 +555,7 @@ impl TurnMachine {
         self.cx.out.event(EventKind::LlmRequestStarted { model: name, estimated_input_tokens });
     }
 
-    pub(super) fn delta(&mut self, delta: Delta, at: InputTime) {
+    pub(super) fn on_delta(&mut self, delta: Delta, at: InputTime) {
         self.spending.on_delta(&delta);
         match (delta, self.tasks.stream_mut()) {
             (Delta::Text(text), Some((stream, step_id))) => stream.on_text(text, step_id, &mut self.cx.out, at.now),
@@ -561,26 +563,26 @@ impl TurnMachine {
             (Delta::ToolCallProgress { tool_name, bytes }, Some(_)) => {
                 self.cx.out.event(EventKind::ToolCallProgress { tool_name, bytes });
             }
-            (Delta::Completed(completion), Some(_)) => self.answered(completion, at),
+            (Delta::Completed(completion), Some(_)) => self.on_response(completion, at),
             // The response no longer counts.
             (_, None) => {}
         }
     }
 
-    fn answered(&mut self, completion: Completion, at: InputTime) {
+    fn on_response(&mut self, completion: Completion, at: InputTime) {
         let Some(stream) = self.tasks.stream() else { return };
-        let latency_ms = at.since(stream.since());
-        self.tasks.enter(TaskStatus::ProcessingResponse, &mut self.cx.out);
+        let latency_ms = at.millis_since(stream.requested_at());
+        self.tasks.set_task_status(TaskStatus::ProcessingResponse, &mut self.cx.out);
         let Completion { content, stop_reason, usage, model } = completion;
         self.window.learn(usage);
         let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
         let spent = self.spending.end_request(usage, &content, &mut self.tasks, &self.cx, at);
         let request = CompletedRequest { spent, stop_reason, latency_ms, model };
-        if let Some(failure) = spoiled(stop_reason) {
-            return self.answered_in_vain(failure, request, at);
+        if let Some(failure) = discard_reason(stop_reason) {
+            return self.on_rejected_response(failure, request, at);
         }
-        self.window.request_fitted();
-        let content = with_names_of_their_own(without_empty_text(content));
+        self.window.on_request_fitted();
+        let content = with_unique_call_ids(without_empty_text(content));
         let calls: Vec<_> = content
             .iter()
             .filter_map(|part| match part {
@@ -599,20 +601,20 @@ impl TurnMachine {
         }
         self.spending.report(request, &self.tasks, &mut self.cx);
         if calls.is_empty() {
-            self.answered_in_words(stop_reason, empty, at);
+            self.on_text_response(stop_reason, empty, at);
         } else {
-            self.answered_with_calls(calls, stop_reason, at);
+            self.on_call_response(calls, stop_reason, at);
         }
     }
 
     /// Discards a response that the provider withdrew. It is not added to the thread, where it would look like the model's own text.
-    fn answered_in_vain(&mut self, failure: Failure, request: CompletedRequest, at: InputTime) {
+    fn on_rejected_response(&mut self, failure: Failure, request: CompletedRequest, at: InputTime) {
         self.discard_response(&failure.message);
         if let Some(message) = self.message(Role::Assistant, Vec::new(), at) {
             self.cx.out.record(request.record(message));
         }
         self.spending.report(request, &self.tasks, &mut self.cx);
-        self.not_answered(failure, at);
+        self.on_request_failed(failure, at);
     }
 
     /// Discards a response that was already partly shown.
@@ -622,7 +624,7 @@ impl TurnMachine {
         }
     }
 
-    fn answered_in_words(&mut self, stop_reason: StopReason, empty: bool, at: InputTime) {
+    fn on_text_response(&mut self, stop_reason: StopReason, empty: bool, at: InputTime) {
         if empty && stop_reason == StopReason::EndTurn {
             self.cx.out.notice("the model ended its turn without a response");
         }
@@ -637,14 +639,14 @@ impl TurnMachine {
         }
     }
 
-    fn answered_with_calls(&mut self, calls: Vec<ToolCall>, stop_reason: StopReason, at: InputTime) {
-        self.tasks.enter(TaskStatus::CheckingPolicy, &mut self.cx.out);
+    fn on_call_response(&mut self, calls: Vec<ToolCall>, stop_reason: StopReason, at: InputTime) {
+        self.tasks.set_task_status(TaskStatus::CheckingPolicy, &mut self.cx.out);
         let rows = self.tasks.guard_mut().map(|guard| guard.count(&calls)).unwrap_or_default();
-        let batch = CallBatch::requested(calls, rows, stop_reason == StopReason::MaxTokens);
+        let batch = CallBatch::from_response(calls, rows, stop_reason == StopReason::MaxTokens);
         let to_plan = batch.to_plan();
         self.tasks.set_phase(Phase::Working(batch));
         if to_plan.is_empty() {
-            self.planned(Vec::new(), at);
+            self.on_planned(Vec::new(), at);
         } else if self.cx.options.hooks.contains(HookEvent::PreToolUse) {
             self.cx.out.effect(Effect::HookCalls(to_plan));
         } else {
@@ -652,16 +654,16 @@ impl TurnMachine {
         }
     }
 
-    pub(super) fn model_failed(&mut self, error: ModelError, at: InputTime) {
+    pub(super) fn on_model_error(&mut self, error: ModelError, at: InputTime) {
         let Some(stream) = self.tasks.stream() else { return };
-        let (attempt, since) = (stream.attempt() + 1, stream.since());
+        let (attempt, since) = (stream.attempt() + 1, stream.requested_at());
         self.discard_response(&error.failure.message);
         let (wasted, delay_ms) = self.count_failed_request(&error, attempt, since, at);
         if !error.failure.retryable {
-            return self.not_answered(error.failure, at);
+            return self.on_request_failed(error.failure, at);
         }
         let Some(delay_ms) = delay_ms else {
-            return self.fall_back_or_pause(not_retried(error, attempt, &self.cx.options.backoff));
+            return self.fall_back_or_pause(final_failure(error, attempt, &self.cx.options.backoff));
         };
         let ticket = self.cx.numbers.next_ticket();
         self.tasks.set_phase(Phase::Retrying { attempt, ticket });
@@ -677,40 +679,40 @@ impl TurnMachine {
         attempt: u32,
         since: Timestamp,
         at: InputTime,
-    ) -> (Option<Spent>, Option<u64>) {
+    ) -> (Option<Expense>, Option<u64>) {
         let model = self.spending.request_model(&self.cx);
         let wasted = self.spending.waste(Some(error), &mut self.tasks, &mut self.cx);
         let delay_ms = self.cx.options.backoff.delay_ms(attempt, error.retry_after, at.jitter);
         if !error.failure.retryable || delay_ms.is_none() {
-            self.report_waste(wasted, model, StopReason::Error, at.since(since));
+            self.report_waste(wasted, model, StopReason::Error, at.millis_since(since));
         }
         (wasted, delay_ms)
     }
 
-    fn report_retry(&mut self, error: ModelError, attempt: u32, delay_ms: u64, wasted: Option<Spent>) {
+    fn report_retry(&mut self, error: ModelError, attempt: u32, delay_ms: u64, wasted: Option<Expense>) {
         let max_attempts = self.cx.options.backoff.max_retries;
         self.cx.out.commit(Durability::Process);
         self.cx.out.event(retry_event(error, (attempt, max_attempts), delay_ms, wasted));
     }
 
     /// Reports the usage of a failed request that is not retried; for a retried one, the retry event does.
-    fn report_waste(&mut self, wasted: Option<Spent>, model: String, stop_reason: StopReason, latency_ms: u64) {
+    fn report_waste(&mut self, wasted: Option<Expense>, model: String, stop_reason: StopReason, latency_ms: u64) {
         let Some(spent) = wasted else { return };
         self.spending.report(CompletedRequest { spent, stop_reason, latency_ms, model }, &self.tasks, &mut self.cx);
     }
 
     /// Counts the current request, if there is one, before it is stopped.
     pub(super) fn waste_current_request(&mut self, at: InputTime) {
-        let of_task = self.tasks.stream().map(ResponseStream::since);
+        let of_task = self.tasks.stream().map(ResponseStream::requested_at);
         if let Some(since) = self.compactor.requested_at().or(of_task) {
             let model = self.spending.request_model(&self.cx);
             let wasted = self.spending.waste(None, &mut self.tasks, &mut self.cx);
-            self.report_waste(wasted, model, StopReason::Cancelled, at.since(since));
+            self.report_waste(wasted, model, StopReason::Cancelled, at.millis_since(since));
         }
     }
 
     /// Handles a request that failed for good. An overlong request is shortened once.
-    fn not_answered(&mut self, failure: Failure, at: InputTime) {
+    fn on_request_failed(&mut self, failure: Failure, at: InputTime) {
         if failure.kind != FailureKind::ContextTooLong {
             return self.fail(failure);
         }
@@ -726,10 +728,10 @@ impl TurnMachine {
             return false;
         }
         if let Some(failure) = self.preflight(at) {
-            self.forbidden(failure);
+            self.on_forbidden(failure);
             return true;
         }
-        if overlong == OverlongRequest::OfOtherModel {
+        if overlong == OverlongRequest::OtherModel {
             self.request(0, at);
             return true;
         }
@@ -747,10 +749,10 @@ impl TurnMachine {
     /// Retries a pending request at once, on request of the user.
     pub(super) fn retry_now(&mut self, at: InputTime) {
         if let Some(ticket) = self.compactor.ticket() {
-            return self.woken(ticket, at);
+            return self.on_timer(ticket, at);
         }
         match self.tasks.phase() {
-            Some(Phase::Retrying { ticket, .. }) => self.woken(*ticket, at),
+            Some(Phase::Retrying { ticket, .. }) => self.on_timer(*ticket, at),
             Some(Phase::Paused) => self.cx.out.notice("the task is paused; continue it to retry"),
             Some(Phase::Requesting(_) | Phase::Compacting | Phase::Working(_)) | None => {
                 self.cx.out.notice("no request is waiting to be retried");
@@ -758,8 +760,8 @@ impl TurnMachine {
         }
     }
 
-    pub(super) fn woken(&mut self, ticket: u64, at: InputTime) {
-        if self.summary_woken(ticket, at) {
+    pub(super) fn on_timer(&mut self, ticket: u64, at: InputTime) {
+        if self.on_summary_timer(ticket, at) {
             return;
         }
         if let Some(Phase::Retrying { attempt, ticket: waiting }) = self.tasks.phase()
@@ -783,7 +785,7 @@ impl TurnMachine {
         }
         let runs = self.tasks.current().is_some() && !self.tasks.is_paused();
         if runs || self.mentions.is_reading() || self.prompt_hooks.is_running() {
-            self.compactor.want(focus);
+            self.compactor.request_later(focus);
             return self.cx.out.notice("the conversation will be compacted before the next step");
         }
         self.compact_now(focus, AfterSummary::Nothing, at);
@@ -792,7 +794,7 @@ impl TurnMachine {
     /// Returns whether a compaction started.
     fn compact_now(&mut self, focus: Option<String>, then: AfterSummary, at: InputTime) -> bool {
         if let Some(failure) = self.preflight(at) {
-            self.cx.out.notice(failure.problem().at(NOT_COMPACTED).one_line());
+            self.cx.out.notice(failure.problem().with_location(NOT_COMPACTED).one_line());
             return false;
         }
         match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
@@ -807,7 +809,7 @@ impl TurnMachine {
     /// Starts a compaction before a request, if one is due. Returns whether it started; the request follows it.
     fn make_room(&mut self, attempt: u32, at: InputTime) -> bool {
         let then = AfterSummary::Request { attempt };
-        if let Some(SummaryRequest { focus }) = self.compactor.take_wanted() {
+        if let Some(SummaryRequest { focus }) = self.compactor.take_request() {
             match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
                 Ok(()) => return true,
                 Err(why) => self.cx.out.notice(why),
@@ -818,7 +820,7 @@ impl TurnMachine {
         }
         let begun = self.begin_compaction(CompactionTrigger::Threshold, None, then, at).is_ok();
         if !begun {
-            self.window.be_quiet(&self.cx);
+            self.window.pause_auto_compaction(&self.cx);
         }
         begun
     }
@@ -831,7 +833,7 @@ impl TurnMachine {
         then: AfterSummary,
         at: InputTime,
     ) -> Result<(), String> {
-        let task = self.tasks.continued_id();
+        let task = self.tasks.continuable_id();
         self.compactor.begin((trigger, focus, then), task.as_ref(), &self.window, &mut self.cx, at)?;
         if self.compactor.precedes_request() {
             self.tasks.set_phase(Phase::Compacting);
@@ -848,7 +850,7 @@ impl TurnMachine {
         let Some(call) = self.compactor.request(&self.window, &self.cx, at) else { return };
         let SummaryCall { request, model, estimated_input_tokens } = call;
         if matches!(self.tasks.phase(), Some(Phase::Compacting)) {
-            self.tasks.enter(TaskStatus::WaitingForLlm, &mut self.cx.out);
+            self.tasks.set_task_status(TaskStatus::WaitingForLlm, &mut self.cx.out);
         }
         let is_other = model.is_some();
         self.announce_request(model.unwrap_or_else(|| self.cx.options.model.clone()), estimated_input_tokens);
@@ -858,14 +860,14 @@ impl TurnMachine {
     /// Returns why the summary model cannot write the summary in progress.
     fn summary_obstacle(&self, at: InputTime) -> Option<String> {
         let model = self.compactor.model()?;
-        if let Err(denial) = self.cx.policy.may_call(&model.name) {
+        if let Err(denial) = self.cx.policy.check_model(&model.name) {
             return Some(format!("{} (rule: {})", denial.reason, denial.rule));
         }
         let messages = self.compactor.message_tokens(&self.window);
-        let Some(tokens) = self.window.summary_by(model, messages, &self.cx) else {
+        let Some(tokens) = self.window.summary_input(model, messages, &self.cx) else {
             return Some("the messages do not fit its context window".to_owned());
         };
-        let over_budget = self.spending.forbids_other(model, tokens, &self.tasks, &self.cx, at)?;
+        let over_budget = self.spending.other_request_failure(model, tokens, &self.tasks, &self.cx, at)?;
         Some(match over_budget.remedy {
             Some(Remedy::AssumePrice) => "its price is unknown, and there is a budget in dollars".to_owned(),
             _ => over_budget.text().to_owned(),
@@ -881,13 +883,13 @@ impl TurnMachine {
     }
 
     /// Handles the stream of a summary. Its text is not shown as a response, but it costs as much.
-    pub(super) fn summary_delta(&mut self, delta: Delta, at: InputTime) {
+    pub(super) fn on_summary_delta(&mut self, delta: Delta, at: InputTime) {
         let Some(since) = self.compactor.requested_at() else { return };
         self.spending.on_delta(&delta);
         let Delta::Completed(Completion { content, stop_reason, usage, model }) = delta else { return };
         let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
         let spent = self.spending.end_request(usage, &content, &mut self.tasks, &self.cx, at);
-        let request = CompletedRequest { spent, stop_reason, latency_ms: at.since(since), model };
+        let request = CompletedRequest { spent, stop_reason, latency_ms: at.millis_since(since), model };
         self.spending.report(request, &self.tasks, &mut self.cx);
         let response = (content.as_slice(), stop_reason);
         let outcome = self.compactor.on_response(response, spent, &mut self.window, &mut self.cx, at);
@@ -904,7 +906,7 @@ impl TurnMachine {
         }
     }
 
-    pub(super) fn summary_failed(&mut self, error: ModelError, at: InputTime) {
+    pub(super) fn on_summary_error(&mut self, error: ModelError, at: InputTime) {
         let Some(since) = self.compactor.requested_at() else { return };
         let Some(attempt) = self.compactor.count_attempt() else { return };
         let (wasted, delay_ms) = self.count_failed_request(&error, attempt, since, at);
@@ -954,7 +956,7 @@ impl TurnMachine {
     }
 
     /// Sends the summary request again after its delay. Returns whether the ticket was for it.
-    pub(super) fn summary_woken(&mut self, ticket: u64, at: InputTime) -> bool {
+    pub(super) fn on_summary_timer(&mut self, ticket: u64, at: InputTime) -> bool {
         let is_for_it = self.compactor.ticket() == Some(ticket);
         if is_for_it {
             self.request_summary_if_allowed(at);
@@ -968,9 +970,9 @@ impl TurnMachine {
         let Some(failure) = self.preflight(at) else { return self.request_summary(at) };
         if self.compactor.precedes_request() {
             self.compactor.finish();
-            return self.forbidden(failure);
+            return self.on_forbidden(failure);
         }
-        self.cx.out.notice(failure.problem().at(NOT_COMPACTED).one_line());
+        self.cx.out.notice(failure.problem().with_location(NOT_COMPACTED).one_line());
         self.cx.out.record(Record::CompactionGivenUp);
         self.after_compaction(at);
     }
@@ -985,8 +987,8 @@ impl TurnMachine {
             None => {}
             Some(AfterSummary::Nothing) => self.cx.out.commit(Durability::Process),
             Some(AfterSummary::Request { attempt }) => self.request_if_allowed(attempt, at),
-            Some(AfterSummary::GoOn) => self.go_on(at),
-            Some(AfterSummary::Next) => {
+            Some(AfterSummary::Continue) => self.continue_on_request(at),
+            Some(AfterSummary::NextTask) => {
                 self.cx.out.commit(Durability::Process);
                 self.start_next(at);
             }
@@ -1005,7 +1007,7 @@ impl TurnMachine {
         }
         self.cx.out.record(Record::CompactionGivenUp);
         self.cx.out.commit(Durability::Process);
-        self.window.be_quiet(&self.cx);
+        self.window.pause_auto_compaction(&self.cx);
         self.cx.out.notice(format!("{NOT_COMPACTED}: stopped by you; the conversation is unchanged"));
         !matches!(then, AfterSummary::Request { .. })
     }
@@ -1030,7 +1032,7 @@ impl TurnMachine {
         if tokens > limit {
             self.cx.out.notice(format!(
                 "the messages are restored: about {}, of which {limit} fit; the next request drops the oldest",
-                counted(tokens, "token", "tokens")
+                format_count(tokens, "token", "tokens")
             ));
         }
     }

@@ -25,7 +25,7 @@ impl SummaryModel {
     /// Returns the model for the next summary, with its price; `None` for the model in use.
     pub(crate) fn next(&self, prices: &AssumedPrices, cx: &TurnContext) -> Option<ModelFacts> {
         let facts = self.facts.clone().filter(|facts| facts.name != cx.model_name())?;
-        Some(prices.over(facts))
+        Some(prices.apply_to(facts))
     }
 }
 

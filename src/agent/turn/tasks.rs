@@ -10,7 +10,7 @@ use super::user_command::UserCommand;
 use crate::ports::TaskEnd;
 use crate::protocol::SessionStatus::{self, Paused, Running};
 use crate::protocol::{EventKind, Message, Part, SessionState, StepId, StopReason, TaskId, TaskState, TaskStatus, ToolCall};
-use crate::session::{Parts, Spent, Totals};
+use crate::session::{Expense, ResponseParts, Totals};
 
 /// Task from its prompt to its end.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Task {
     totals: Totals,
     phase: Phase,
     /// Response so far, if its model is asked to continue it.
-    parts: Parts,
+    parts: ResponseParts,
     /// Whether the task is being stopped; it ends at a point where nothing is lost.
     cancelling: bool,
     /// Count of identical calls in a row.
@@ -66,7 +66,7 @@ impl Task {
             max_steps,
             totals: Totals::default(),
             phase: Phase::Paused,
-            parts: Parts::default(),
+            parts: ResponseParts::default(),
             cancelling: false,
             guard: LoopGuard::default(),
             user_command: None,
@@ -108,7 +108,7 @@ impl Task {
 
     /// Returns the text of the response that ends with this part.
     pub(crate) fn response_text(&self, last: &str) -> String {
-        self.parts.with(last)
+        self.parts.full_text(last)
     }
 }
 
@@ -140,7 +140,7 @@ impl Tasks {
     }
 
     /// Returns the task that a continued conversation belongs to: a task that ended early counts too.
-    pub(crate) fn continued_id(&self) -> Option<TaskId> {
+    pub(crate) fn continuable_id(&self) -> Option<TaskId> {
         self.current.as_ref().or(self.ended.as_ref()).map(|task| task.id.clone())
     }
 
@@ -227,7 +227,7 @@ impl Tasks {
     }
 
     #[cfg(test)]
-    pub(crate) fn ended(&self) -> Option<&Task> {
+    pub(crate) fn last_ended(&self) -> Option<&Task> {
         self.ended.as_ref()
     }
 
@@ -239,20 +239,20 @@ impl Tasks {
 
 /// Changes of the states.
 impl Tasks {
-    pub(crate) fn enter_session(&mut self, to: SessionStatus, out: &mut Outputs) {
+    pub(crate) fn set_session_status(&mut self, to: SessionStatus, out: &mut Outputs) {
         // The session is paused for the disk, whatever happens behind that.
         if to == Running && self.states.is_stalled() {
             return;
         }
-        if self.states.session_to(to) {
-            out.event(self.state_changed());
+        if self.states.set_session(to) {
+            out.event(self.state_event());
         }
     }
 
-    pub(crate) fn enter(&mut self, to: TaskStatus, out: &mut Outputs) {
-        if self.states.task_to(to) {
+    pub(crate) fn set_task_status(&mut self, to: TaskStatus, out: &mut Outputs) {
+        if self.states.set_task(to) {
             self.reported = self.state().task;
-            out.event(self.state_changed());
+            out.event(self.state_event());
         }
     }
 
@@ -260,18 +260,18 @@ impl Tasks {
     pub(crate) fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
         self.states.set_stalled(stalled);
         let waits = stalled || self.is_paused();
-        self.states.session_to(if waits { Paused } else { Running }).then(|| self.state_changed())
+        self.states.set_session(if waits { Paused } else { Running }).then(|| self.state_event())
     }
 
-    fn state_changed(&self) -> EventKind {
+    fn state_event(&self) -> EventKind {
         let SessionState { session_status, task } = self.state();
         EventKind::StateChanged { session_status, task }
     }
 
     /// Sets the task status that describes the calls.
-    pub(crate) fn enter_for_calls(&mut self, out: &mut Outputs) {
+    pub(crate) fn set_status_for_calls(&mut self, out: &mut Outputs) {
         if let Some(status) = self.calls().map(CallBatch::status) {
-            self.enter(status, out);
+            self.set_task_status(status, out);
         }
     }
 }
@@ -295,7 +295,7 @@ impl Tasks {
     }
 
     /// Ends a task of the previous process. Returns its ID and the number of its steps.
-    pub(crate) fn end_restored(&mut self, end: &TaskEnd, out: &mut Outputs) -> Option<(TaskId, u32)> {
+    pub(crate) fn end_restored_task(&mut self, end: &TaskEnd, out: &mut Outputs) -> Option<(TaskId, u32)> {
         let task = self.current.take()?;
         let ended = (task.id.clone(), task.step_count);
         self.ended = Some(task).filter(|_| *end != TaskEnd::Completed);
@@ -308,12 +308,12 @@ impl Tasks {
         self.set_current(None, out);
     }
 
-    pub(crate) fn forget_ended(&mut self) {
+    pub(crate) fn forget_ended_task(&mut self) {
         self.ended = None;
     }
 
     /// Continues the task that ended early with this many more steps. Returns whether there is one.
-    pub(crate) fn continue_ended(&mut self, max_steps: u32, out: &mut Outputs) -> bool {
+    pub(crate) fn continue_ended_task(&mut self, max_steps: u32, out: &mut Outputs) -> bool {
         let Some(task) = self.ended.take() else { return false };
         self.set_current(Some(task.with_steps(max_steps)), out);
         true
@@ -329,7 +329,7 @@ impl Tasks {
     ) {
         let command = Task {
             step_id: Some(step_id),
-            phase: Phase::Working(CallBatch::of_user(call)),
+            phase: Phase::Working(CallBatch::from_user_command(call)),
             user_command: Some(command),
             ..Task::new(id, 0)
         };
@@ -392,7 +392,7 @@ impl Tasks {
 
     /// Applies the step limit of this run to the restored task. If nobody can raise the limit (`adds`), or the task has used it up, it
     /// gets that many steps in addition to the completed ones.
-    pub(crate) fn limit_restored(&mut self, max_steps: u32, adds: bool) {
+    pub(crate) fn limit_restored_task(&mut self, max_steps: u32, adds: bool) {
         self.current = self.current.take().map(|task| {
             if adds || task.step_count >= max_steps { task.with_steps(max_steps) } else { Task { max_steps, ..task } }
         });
@@ -410,7 +410,7 @@ impl Tasks {
     }
 
     /// Adds to the usage of the task.
-    pub(crate) fn add_usage(&mut self, spent: Spent) {
+    pub(crate) fn add_usage(&mut self, spent: Expense) {
         if let Some(task) = &mut self.current {
             task.totals.add(spent);
         }

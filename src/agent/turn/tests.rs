@@ -6,14 +6,15 @@ use super::rule_files::Grant;
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
 use crate::ports::{
-    Amends, Completion, Delta, LayerEnd, LayerRun, ModelError, ModelRequest, Plan, Record, RecoveredCalls, RecoveredState, Tail,
+    Completion, Delta, LayerEnd, LayerRun, ModelError, ModelRequest, Plan, PlanAmendments, Record, RecoveredCalls,
+    RecoveredState, SavedTail,
 };
 use crate::protocol::{
     Action, Amendable, Amendment, Approval, ApprovalId, Arguments, AssumedPrice, Budget, BudgetLimit, BudgetScope, BudgetUnit,
     CallHooks, CallId, Command, CountedEffects, Decision, DiscardedEffect, EffectKind, EffectPart, Effects, Effort, ErrorCode,
-    EventHooks, EventKind, Failure, FailureKind, FileEffect, GrantScope, HookDecision, HookEvent, HookEvents, HookRun, Hunk,
-    HunkChoice, Message, Mode, ModelFacts, Outside, Part, Place, PreviewOffer, Price, Proposal, Remember, Resolution,
-    RewindScope, RewindTarget, Role, SandboxTier, StopReason, Target, TaskId, ToolCall, ToolError, ToolResult, Usage,
+    EventHooks, EventKind, Failure, FailureKind, FileEffect, GrantChoice, GrantScope, HookDecision, HookEvent, HookEvents,
+    HookRun, Hunk, HunkChoice, Message, Mode, ModelFacts, Part, Place, PreviewOffer, Price, Proposal, Resolution, RewindScope,
+    RewindTarget, Role, SandboxAccess, SandboxTier, StopReason, Target, TaskId, ToolCall, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
 use std::fmt::Write as _;
@@ -57,7 +58,7 @@ struct Sim {
     now: Timestamp,
     calls: Vec<ToolCall>,
     max_steps: u32,
-    limits: Vec<Allowance>,
+    limits: Vec<BudgetSetting>,
     window: u64,
     /// Ticket of the preview started last.
     ticket: u64,
@@ -72,10 +73,15 @@ fn machine(approver: Approver, max_steps: u32) -> TurnMachine {
     machine_with(approver, max_steps, Vec::new(), None)
 }
 
-fn machine_with(approver: Approver, max_steps: u32, limits: Vec<Allowance>, approval_timeout: Option<Duration>) -> TurnMachine {
+fn machine_with(
+    approver: Approver,
+    max_steps: u32,
+    limits: Vec<BudgetSetting>,
+    approval_timeout: Option<Duration>,
+) -> TurnMachine {
     let price = Price { input: 1.0, output: 0.0, cache_read: 1.0, cache_write: 1.0 };
     let options = Options {
-        model: ModelFacts::of_test("test/model", 100_000, Some(price)),
+        model: ModelFacts::for_test("test/model", 100_000, Some(price)),
         effort: None,
         max_output_tokens: 1_000,
         max_steps,
@@ -144,21 +150,21 @@ fn layer_effects(mark: &str) -> Option<Box<Effects>> {
 }
 
 /// Parses `network`, or a host.
-fn outside(name: &str) -> Outside {
+fn outside(name: &str) -> SandboxAccess {
     match name {
-        "network" => Outside::Network,
-        host => Outside::Host { host: host.to_owned(), port: 443 },
+        "network" => SandboxAccess::Network,
+        host => SandboxAccess::Host { host: host.to_owned(), port: 443 },
     }
 }
 
 /// Returns the action that a policy judges.
-fn fetched(opened: &Outside) -> Option<Action> {
-    let Outside::Host { host, port } = opened else { return None };
+fn fetched(opened: &SandboxAccess) -> Option<Action> {
+    let SandboxAccess::Host { host, port } = opened else { return None };
     Some(Action::Fetch { url: format!("https://{host}:{port}/"), method: "GET".to_owned() })
 }
 
 /// Parses `-example.com WORDS`: the access blocked for a run, and its output.
-fn denied_in(output: &str) -> (Vec<Outside>, &str) {
+fn denied_in(output: &str) -> (Vec<SandboxAccess>, &str) {
     match output.strip_prefix('-') {
         Some(rest) => {
             let (name, output) = rest.split_once(' ').unwrap();
@@ -220,7 +226,7 @@ fn known(how: &str) -> (&str, RecoveredCalls) {
                     .insert(id, RecoveredState::NotDone { left: words.split_whitespace().skip(1).map(PathBuf::from).collect() }),
             ),
             ("found", ("partly", words)) => drop(known.found.insert(id, RecoveredState::Partly { words: words.to_owned() })),
-            ("printed", _) => drop(known.tails.insert(id, Tail { text: words.to_owned(), ran_ms: 12_000 })),
+            ("printed", _) => drop(known.tails.insert(id, SavedTail { text: words.to_owned(), ran_ms: 12_000 })),
             other => panic!("known {other:?}"),
         }
     }
@@ -301,15 +307,15 @@ impl Sim {
             "budgets" => Input::Command(Command::ShowBudget),
             "price" => Input::Command(Command::AssumePrice { price: AssumedPrice::parse(rest).unwrap() }),
             "model" => Input::Command(Command::SetModel { name: rest.to_owned() }),
-            "effort" => Input::Command(Command::SetEffort { effort: Effort::named(rest) }),
+            "effort" => Input::Command(Command::SetEffort { effort: Effort::from_name(rest) }),
             // `other/model 5`: the price of a million tokens; unknown without it.
             "opened" => {
                 let (name, price) = rest.split_once(' ').map_or((rest, None), |(name, price)| (name, price.parse().ok()));
                 let price = price.map(|input| Price { input, output: 0.0, cache_read: input, cache_write: input });
-                Input::ModelOpened(Ok(ModelFacts::of_test(name, 50_000, price)))
+                Input::ModelOpened(Ok(ModelFacts::for_test(name, 50_000, price)))
             }
             "known-for-summaries" => {
-                Input::SummaryModelKnown(ModelFacts::of_test("small/model", rest.parse().unwrap(), Some(SMALL_PRICE)))
+                Input::SummaryModelKnown(ModelFacts::for_test("small/model", rest.parse().unwrap(), Some(SMALL_PRICE)))
             }
             "unopened" => Input::ModelOpened(Err(Failure::new(FailureKind::Authentication, rest, "hint"))),
             "limited" => Input::ModelFailed(ModelError {
@@ -353,10 +359,10 @@ impl Sim {
                 let call = &self.calls[index];
                 let (denied, output) = denied_in(output);
                 let result = match output.strip_prefix("conflict ") {
-                    None => ToolResult::succeeded(call.tool_call_id.clone(), call.tool_name.clone(), output),
+                    None => ToolResult::success(call.tool_call_id.clone(), call.tool_name.clone(), output),
                     Some(why) => {
                         let error = ToolError::new(ErrorCode::Conflict, why);
-                        ToolResult::refused(call.tool_call_id.clone(), call.tool_name.clone(), error)
+                        ToolResult::from_error(call.tool_call_id.clone(), call.tool_name.clone(), error)
                     }
                 };
                 let result = ToolResult { denied, ..result };
@@ -367,10 +373,10 @@ impl Sim {
                 let approval_id = ApprovalId::new(words.next().unwrap());
                 let decision = match words.next().unwrap() {
                     "yes" => Decision::Approved,
-                    "always" => Decision::ApprovedAlways { remember: Remember::default() },
-                    "here" => {
-                        Decision::ApprovedAlways { remember: Remember { scope: GrantScope::Project, ..Remember::default() } }
-                    }
+                    "always" => Decision::ApprovedAlways { remember: GrantChoice::default() },
+                    "here" => Decision::ApprovedAlways {
+                        remember: GrantChoice { scope: GrantScope::Project, ..GrantChoice::default() },
+                    },
                     // `TL`: the first hunk is selected, the second is not.
                     "hunks" => {
                         let choice = |letter| if letter == 'T' { HunkChoice::Taken } else { HunkChoice::Left };
@@ -417,7 +423,7 @@ impl Sim {
                 Input::MentionsPlanned { ticket: self.ticket, plans }
             }
             "read-along" => {
-                let read = |text: &str| ToolResult::succeeded(CallId::new("mention_0"), "ReadFile", text);
+                let read = |text: &str| ToolResult::success(CallId::new("mention_0"), "ReadFile", text);
                 Input::MentionsRead { ticket: self.ticket, results: rest.split("; ").map(read).collect() }
             }
             "compact" => Input::Command(Command::Compact { focus: Some(rest.to_owned()) }),
@@ -434,7 +440,7 @@ impl Sim {
                 let mut numbers = rest.split(' ').map(|number| number.parse().unwrap());
                 let number = numbers.next().unwrap();
                 let restored = u64::from(numbers.next().unwrap_or(1));
-                Input::FilesRewound { number, outcome: Ok(crate::ports::FilesRewound { restored, kept: Vec::new() }) }
+                Input::FilesRewound { number, outcome: Ok(crate::ports::FileRewindResult { restored, kept: Vec::new() }) }
             }
             "undo-compaction" => Input::Command(Command::UndoCompaction),
             "context" => Input::Command(Command::ShowContext),
@@ -486,12 +492,12 @@ impl Sim {
         // `settled c1` after it: recovery determined the outcome of that call.
         let (how, id) = how.split_once("settled ").map_or((how, None), |(how, id)| (how.trim(), Some(id)));
         let settled =
-            id.map(|id| ToolResult::succeeded(CallId::new(id), "RunCommand", "finished afterwards")).into_iter().collect();
+            id.map(|id| ToolResult::success(CallId::new(id), "RunCommand", "finished afterwards")).into_iter().collect();
         let (how, known) = known(how);
         let unfinished = match how {
-            "" => Unfinished::Wait,
-            "go-on" => Unfinished::GoOn,
-            "replace" => Unfinished::Replace,
+            "" => ResumePolicy::Pause,
+            "go-on" => ResumePolicy::Continue,
+            "replace" => ResumePolicy::Discard,
             other => panic!("unfinished {other}"),
         };
         // Through the text format, as in a store.
@@ -502,7 +508,7 @@ impl Sim {
         self.machine.cx.options.model.context_window = self.window;
         self.machine.cx.options.hooks = self.hooks;
         let at = self.at();
-        self.machine.know(known);
+        self.machine.set_recovery_info(known);
         self.machine.restore(records, settled, unfinished, at)
     }
 
@@ -552,7 +558,7 @@ impl Sim {
             _ => ("", rest),
         };
         let opens = mark.trim_start_matches('^').strip_prefix('+').map_or("", |names| names).split(',');
-        let opens: Vec<Outside> = opens.filter(|name| !name.is_empty()).map(outside).collect();
+        let opens: Vec<SandboxAccess> = opens.filter(|name| !name.is_empty()).map(outside).collect();
         let effects = mark.strip_prefix('!').map(|path| {
             let kind = EffectKind::Created { bytes: 1, binary: false };
             let file = FileEffect { path: path.to_owned(), kind, notes: Vec::new() };
@@ -564,7 +570,7 @@ impl Sim {
         let layer = Self::layer(mark);
         let effects = effects.or_else(|| layer_effects(mark));
         let part = |path: &str| EffectPart { path: path.to_owned(), hunk: None, name: None, first: 0, end: 0 };
-        let parts = effects.iter().flat_map(|effects| effects.listed().map(part)).collect();
+        let parts = effects.iter().flat_map(|effects| effects.listed_paths().map(part)).collect();
         let index: usize = index.parse().unwrap();
         let target = |path: &str| Target {
             given: path.to_owned(),
@@ -609,7 +615,7 @@ impl Sim {
             task_plan: None,
             proposed_plan: None,
             doubts: crate::ports::Doubts::default(),
-            amends: Amends {
+            amends: PlanAmendments {
                 offer: Amendable {
                     hunks: (0..mark.strip_prefix('#').map_or(0, |count| count.parse().unwrap()))
                         .map(|_| Hunk { file: Some(0), first: 0, end: 1, name: None, fixed: None })
@@ -691,7 +697,7 @@ impl Sim {
                             continue;
                         }
                     } else {
-                        self.changes.is_in_force(&kind, self.approver == Approver::Person);
+                        self.changes.is_in_force(&kind, self.approver == Approver::User);
                     }
                     format!("emit {}", show(&kind))
                 }
@@ -821,10 +827,10 @@ fn call_hooks(item: &str) -> (usize, CallHooks) {
 fn sim_of(text: &str) -> Sim {
     let nobody = text.lines().next().is_some_and(|line| line.contains("approver=nobody"));
     let steps = text.lines().next().and_then(|line| line.split("steps=").nth(1)).and_then(|word| word.trim().parse().ok());
-    let mut sim = Sim::new(if nobody { Approver::Nobody } else { Approver::Person }, steps.unwrap_or(50));
+    let mut sim = Sim::new(if nobody { Approver::Nobody } else { Approver::User }, steps.unwrap_or(50));
     let options = text.lines().next().filter(|line| line.starts_with('#')).unwrap_or_default();
     let limits = options.split(' ').filter_map(|word| word.strip_prefix("limit="));
-    let allowance = |word| Allowance { limit: limit_of(word, ':'), set_by: "config.toml:3".to_owned(), for_this_run: false };
+    let allowance = |word| BudgetSetting { limit: limit_of(word, ':'), set_by: "config.toml:3".to_owned(), for_this_run: false };
     sim.limits = limits.map(allowance).collect();
     let seconds = options.split("timeout=").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
     sim.approval_timeout = seconds.map(Duration::from_secs);
@@ -844,7 +850,7 @@ fn sim_of(text: &str) -> Sim {
     // The context window of the summary model; its price is unknown with `?` after it.
     if let Some(window) = options.split(' ').find_map(|word| word.strip_prefix("summary=")) {
         let price = Some(SMALL_PRICE).filter(|_| !window.ends_with('?'));
-        let facts = ModelFacts::of_test("small/model", window.trim_end_matches('?').parse().unwrap(), price);
+        let facts = ModelFacts::for_test("small/model", window.trim_end_matches('?').parse().unwrap(), price);
         sim.machine.cx.options.summary_model = Some(facts);
         sim.machine.summaries = super::summary_model::SummaryModel::new(&sim.machine.cx.options);
     }

@@ -39,7 +39,7 @@ impl TurnContext {
     }
 
     /// Records a choice of the user. A session without messages is not saved, so there the record waits for the first prompt.
-    pub(crate) fn keep(&mut self, record: Record) {
+    pub(crate) fn record_setting(&mut self, record: Record) {
         if self.numbers.tasks() == 0 {
             self.choices.push(record);
         } else {
@@ -109,13 +109,13 @@ impl TurnContext {
     }
 
     /// Returns why no request may be sent, apart from the budgets and the size.
-    pub(crate) fn forbids(&self, now: Timestamp) -> Option<Failure> {
-        if let Some(message) = self.policy.expired(now) {
+    pub(crate) fn request_failure(&self, now: Timestamp) -> Option<Failure> {
+        if let Some(message) = self.policy.expiry_reason(now) {
             return Some(
                 Failure::new(FailureKind::PolicyExpired, message, "update the policy file").with_remedy(Remedy::Continue),
             );
         }
-        if let Err(denial) = self.policy.may_call(&self.options.model.name) {
+        if let Err(denial) = self.policy.check_model(&self.options.model.name) {
             return Some(Failure::new(
                 FailureKind::Permission,
                 format!("{} (rule: {})", denial.reason, denial.rule),

@@ -1,7 +1,7 @@
 //! Commands that ran without approval in this run of aye.
 
-use super::sandbox_escalation::names;
-use crate::protocol::{CallId, Effects, Outside, ToolResult, exit_of};
+use super::sandbox_escalation::format_access;
+use crate::protocol::{CallId, Effects, SandboxAccess, ToolResult, exit_code_in};
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -21,8 +21,8 @@ struct UnaskedRun {
 }
 
 /// Formats the hosts that a rule let a command reach.
-fn reaching(hosts: &[Outside]) -> String {
-    if hosts.is_empty() { String::new() } else { format!(" with access to {}", names(hosts)) }
+fn format_hosts(hosts: &[SandboxAccess]) -> String {
+    if hosts.is_empty() { String::new() } else { format!(" with access to {}", format_access(hosts)) }
 }
 
 /// Commands that ran without approval, oldest first.
@@ -35,16 +35,22 @@ pub(super) struct UnaskedRuns {
 impl UnaskedRuns {
     /// Adds a command that starts. `effects`: those of its run in a layer, with the hosts that a rule let it reach; otherwise the
     /// allowing rule determines them.
-    pub(super) fn start(&mut self, tool_call_id: &CallId, summary: &str, rule: &str, effects: Option<(&Effects, &[Outside])>) {
+    pub(super) fn start(
+        &mut self,
+        tool_call_id: &CallId,
+        summary: &str,
+        rule: &str,
+        effects: Option<(&Effects, &[SandboxAccess])>,
+    ) {
         if self.runs.len() == MAX_RUNS {
             self.runs.pop_front();
             self.dropped += 1;
         }
         let why = match effects {
             None => format!("allowed by {rule}"),
-            Some((effects, hosts)) if effects.is_empty() => format!("in a copy{}; changed no file", reaching(hosts)),
+            Some((effects, hosts)) if effects.is_empty() => format!("in a copy{}; changed no file", format_hosts(hosts)),
             Some((effects, hosts)) => {
-                format!("in a copy{}; applied: {}", reaching(hosts), effects.brief())
+                format!("in a copy{}; applied: {}", format_hosts(hosts), effects.summary())
             }
         };
         let (tool_call_id, summary) = (tool_call_id.clone(), summary.to_owned());
@@ -56,7 +62,7 @@ impl UnaskedRuns {
         let Some(run) = self.runs.iter_mut().rev().find(|run| run.tool_call_id == result.tool_call_id) else { return };
         run.ended = Some(match &result.error {
             Some(error) => error.code.as_str().to_owned(),
-            None => exit_of(&result.output_text).map_or_else(|| "done".to_owned(), |code| format!("exit {code}")),
+            None => exit_code_in(&result.output_text).map_or_else(|| "done".to_owned(), |code| format!("exit {code}")),
         });
     }
 
@@ -88,7 +94,7 @@ mod tests {
         let (first, second) = (CallId::new("c1"), CallId::new("c2"));
         runs.start(&first, "$ ls", "built-in:40", None);
         runs.start(&second, "$ make test", "built-in:9", Some((&Effects::default(), &[])));
-        runs.end(&ToolResult::succeeded(second, "RunCommand".to_owned(), "Exit code: 2\nno rule".to_owned()));
+        runs.end(&ToolResult::success(second, "RunCommand".to_owned(), "Exit code: 2\nno rule".to_owned()));
         let list = runs.list();
         assert!(list.contains("$ ls  running; allowed by built-in:40"), "{list}");
         assert!(list.contains("$ make test  exit 2; in a copy; changed no file"), "{list}");

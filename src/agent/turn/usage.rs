@@ -5,11 +5,11 @@
 //! price.
 
 use super::super::context::estimate;
-use super::super::limits::{BYTES_PER_TOKEN, CACHE_SECONDS, OUTPUT_GUESS_TOKENS};
+use super::super::limits::{BYTES_PER_TOKEN, CACHE_SECONDS, OUTPUT_ESTIMATE_TOKENS};
 use super::io::InputTime;
 use crate::ports::{Delta, ModelError};
 use crate::protocol::{ModelFacts, Part, Usage};
-use crate::session::{Spent, Totals};
+use crate::session::{Expense, Totals};
 use jiff::Timestamp;
 
 /// Tokens and cost of a session, and the current request.
@@ -54,7 +54,7 @@ impl UsageLedger {
     }
 
     /// Adds to the totals; also used when restoring a journal.
-    pub(crate) fn add(&mut self, spent: Spent) {
+    pub(crate) fn add(&mut self, spent: Expense) {
         self.totals.add(spent);
     }
 
@@ -89,7 +89,7 @@ impl UsageLedger {
     }
 
     /// Ends the current request with a response. What its provider did not report is estimated.
-    pub(crate) fn end_with_answer(&mut self, usage: Usage, content: &[Part], model: &ModelFacts, at: InputTime) -> Spent {
+    pub(crate) fn end_with_answer(&mut self, usage: Usage, content: &[Part], model: &ModelFacts, at: InputTime) -> Expense {
         let mut counted = usage;
         if usage.input_tokens == 0 {
             counted.input_tokens = self.request.as_ref().map_or(0, |request| request.tokens);
@@ -106,12 +106,12 @@ impl UsageLedger {
             self.last = Some(CountedRequest { model, usage, at: at.now });
         }
         let cost_usd = self.charge(counted, model);
-        Spent { usage: counted, cost_usd, estimated }
+        Expense { usage: counted, cost_usd, estimated }
     }
 
     /// Ends the current request without a response. If its provider reported no usage, it is estimated from the received part; a
     /// request without any response is not counted.
-    pub(crate) fn end_without_answer(&mut self, error: Option<&ModelError>, model: &ModelFacts) -> Option<Spent> {
+    pub(crate) fn end_without_answer(&mut self, error: Option<&ModelError>, model: &ModelFacts) -> Option<Expense> {
         let told = error.and_then(|error| error.usage).filter(|usage| *usage != Usage::default());
         let guessed = self.request.as_ref().filter(|request| request.received_bytes > 0).map(|request| Usage {
             input_tokens: request.tokens,
@@ -121,13 +121,13 @@ impl UsageLedger {
         let usage = told.or(guessed)?;
         let is_assumed = self.request.as_ref().map_or(model, |request| &request.model).price_is_assumed;
         let cost_usd = self.charge(usage, model);
-        Some(Spent { usage, cost_usd, estimated: told.is_none() || is_assumed })
+        Some(Expense { usage, cost_usd, estimated: told.is_none() || is_assumed })
     }
 
     /// Estimates the usage of the next request. `at` decides whether the last request is still in the provider's cache.
     pub(crate) fn next_request(&self, input_tokens: u64, model: &ModelFacts, max_output_tokens: u64, at: InputTime) -> Usage {
         let input_tokens = input_tokens.min(model.context_window);
-        let output_tokens = max_output_tokens.min(OUTPUT_GUESS_TOKENS);
+        let output_tokens = max_output_tokens.min(OUTPUT_ESTIMATE_TOKENS);
         let mut next = Usage { input_tokens, output_tokens, ..Usage::default() };
         let same = |last: &&CountedRequest| last.model == model.name;
         if let Some(CountedRequest { usage, at: then, .. }) = self.last.as_ref().filter(same) {

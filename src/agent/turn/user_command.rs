@@ -3,7 +3,7 @@
 //! Such a command takes the place of a task, with one call and no request. Typing it and pressing Enter counts as approval at low and
 //! medium risk; higher risk still needs approval. `shared`: the model sees the result with the next message.
 
-use super::guardrail::after_the_words;
+use super::guardrail::insert_after_prompt;
 use crate::agent::context::estimate;
 use crate::agent::thread::Thread;
 use crate::protocol::{Arguments, CallId, ErrorCode, Message, Part, Role, ToolCall, ToolResult, ToolStatus};
@@ -21,11 +21,11 @@ pub(super) struct UserCommand {
 }
 
 impl UserCommand {
-    pub(crate) fn typed(line: &str, shared: bool) -> Self {
+    pub(crate) fn from_line(line: &str, shared: bool) -> Self {
         Self { line: line.to_owned(), shared, typed: true }
     }
 
-    pub(crate) fn restored(line: &str, shared: bool) -> Self {
+    pub(crate) fn from_journal(line: &str, shared: bool) -> Self {
         Self { line: line.to_owned(), shared, typed: false }
     }
 
@@ -44,8 +44,8 @@ impl UserCommand {
 
     /// Returns the command and its output for the thread, if it is shared and ran.
     pub(crate) fn report(&self, result: Option<ToolResult>, most_bytes: usize) -> Option<String> {
-        let result = result.filter(|result| self.shared && ran(result))?;
-        Some(format!("[The user ran this command:]\n$ {}\n{}", self.line, result.fitted(most_bytes).text_for_model()))
+        let result = result.filter(|result| self.shared && has_run(result))?;
+        Some(format!("[The user ran this command:]\n$ {}\n{}", self.line, result.truncate_to(most_bytes).text_for_model()))
     }
 }
 
@@ -61,7 +61,7 @@ impl UserCommandOutputs {
     /// Adds the outputs to the prompt, for the thread.
     pub(crate) fn add_to_prompt(&mut self, mut prompt: Message) -> Message {
         for output in std::mem::take(&mut self.0).iter().rev() {
-            after_the_words(&mut prompt, output);
+            insert_after_prompt(&mut prompt, output);
             prompt.token_count = estimate(&prompt.content);
         }
         prompt
@@ -82,7 +82,7 @@ impl UserCommandOutputs {
 }
 
 /// Returns whether the command ran.
-fn ran(result: &ToolResult) -> bool {
+fn has_run(result: &ToolResult) -> bool {
     let not_run = |code| {
         matches!(
             code,

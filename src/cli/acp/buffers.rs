@@ -5,13 +5,13 @@ use crate::ports;
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use std::path::{Path, PathBuf};
 
-pub(crate) struct OfEditor {
+pub(crate) struct EditorPaths {
     buffers: Buffers,
     /// The directories of the session: their canonical paths, and their paths in the editor.
     directories: Vec<(PathBuf, PathBuf)>,
 }
 
-impl OfEditor {
+impl EditorPaths {
     /// Returns the buffers of the editor that requested the session, if it shares its files.
     pub(crate) fn for_opening(asked: &SessionOpening) -> Option<Self> {
         let buffers = asked.buffers.clone()?;
@@ -20,29 +20,29 @@ impl OfEditor {
         Some(Self { buffers, directories })
     }
 
-    fn named(&self, real: &Path) -> Option<PathBuf> {
-        named(&self.directories, real)
+    fn editor_path(&self, real: &Path) -> Option<PathBuf> {
+        editor_path_in(&self.directories, real)
     }
 }
 
 /// Returns the path in the editor, by the innermost directory that contains the file.
-fn named(directories: &[(PathBuf, PathBuf)], real: &Path) -> Option<PathBuf> {
+fn editor_path_in(directories: &[(PathBuf, PathBuf)], real: &Path) -> Option<PathBuf> {
     let within =
         |(own, given): &(PathBuf, PathBuf)| real.strip_prefix(own).ok().map(|rest| (own.components().count(), given.join(rest)));
     directories.iter().filter_map(within).max_by_key(|(depth, _)| *depth).map(|(_, path)| path)
 }
 
-impl ports::Buffers for OfEditor {
+impl ports::Buffers for EditorPaths {
     fn text(&self, real: &Path) -> BoxFuture<'static, Option<String>> {
-        let Some(path) = self.named(real) else { return ready(None).boxed() };
+        let Some(path) = self.editor_path(real) else { return ready(None).boxed() };
         let buffers = self.buffers.clone();
         async move { buffers.text(path).await }.boxed()
     }
 
-    fn follow(&self, real: &Path, text: String) -> BoxFuture<'static, bool> {
-        let Some(path) = self.named(real) else { return ready(false).boxed() };
+    fn send_text(&self, real: &Path, text: String) -> BoxFuture<'static, bool> {
+        let Some(path) = self.editor_path(real) else { return ready(false).boxed() };
         let buffers = self.buffers.clone();
-        async move { buffers.follow(path, text).await }.boxed()
+        async move { buffers.send_text(path, text).await }.boxed()
     }
 }
 
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn paths_are_mapped_to_the_directories_of_the_editor_and_outside_paths_have_none() {
         let directories = [("/data/p".into(), "/home/me/p".into()), ("/data/p/lib".into(), "/home/me/lib".into())];
-        let name = |real: &str| named(&directories, Path::new(real)).map(|path| path.display().to_string());
+        let name = |real: &str| editor_path_in(&directories, Path::new(real)).map(|path| path.display().to_string());
         assert_eq!(name("/data/p/a.rs").as_deref(), Some("/home/me/p/a.rs"));
         assert_eq!(name("/data/p/lib/b.rs").as_deref(), Some("/home/me/lib/b.rs"));
         assert_eq!(name("/data/p2/a.rs"), None);

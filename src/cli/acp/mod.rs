@@ -5,7 +5,8 @@ mod servers;
 mod session_files;
 
 use crate::acp::{
-    self, Answer, Authentication, Ended, Front, Listed, Refusal, RunningSession, Sanitizers, SessionOpening, SessionOrigin,
+    self, Answer, Authentication, ConnectionParts, EndReason, Listed, Refusal, RunningSession, Sanitizers, SessionOpening,
+    SessionOrigin,
 };
 use crate::agent;
 use crate::config::NoModel;
@@ -17,7 +18,7 @@ use crate::host::local_models;
 use crate::host::models::ModelCatalog;
 use crate::host::options::{Common, SessionChoice};
 use crate::host::query::QueryHandler;
-use crate::host::query_service::{QueryService, Serving};
+use crate::host::query_service::{QueryService, QueryTask};
 use crate::host::retention;
 use crate::host::review::ReviewService;
 use crate::host::session_builder::front_end::FrontEnd;
@@ -28,10 +29,10 @@ use crate::host::startup::{open_store, start_log};
 use crate::host::stored_sessions;
 use crate::protocol::Problem;
 use crate::store::{Store, StoreError};
-use crate::sys::signals::hang_up_is_ignored;
-use crate::tools::InEditor;
+use crate::sys::signals::is_hangup_ignored;
+use crate::tools::EditorConnection;
 use crate::{text, tui};
-use buffers::OfEditor;
+use buffers::EditorPaths;
 use futures_util::future::FutureExt as _;
 use session_files::SessionFiles;
 use std::collections::HashSet;
@@ -59,8 +60,8 @@ pub(crate) fn run(common: &Common) -> Result<Exit, CliError> {
     let store = open_store(&place)?;
     let runtime = startup::runtime()?;
     let host =
-        Arc::new(Host { common: common.clone(), place: place.clone(), store: store.clone(), reported: Reported::default() });
-    let front = Front {
+        Arc::new(Host { common: common.clone(), place: place.clone(), store: store.clone(), reported: ReportedPaths::default() });
+    let front = ConnectionParts {
         host,
         looks: Sanitizers { clean: text::clean, reveal: text::reveal },
         version: env!("CARGO_PKG_VERSION"),
@@ -68,13 +69,13 @@ pub(crate) fn run(common: &Common) -> Result<Exit, CliError> {
     };
     let signalled = Arc::new(AtomicU8::new(0));
     let ended = runtime.block_on(acp::serve(front, std::io::stdin(), std::io::stdout(), signal(signalled.clone())));
-    retention::before_the_end(&place, &store);
+    retention::prune_at_end(&place, &store);
     // The process does not wait for a disk that does not respond.
     runtime.shutdown_timeout(LEFTOVERS);
     Ok(match (ended, signalled.load(Ordering::Relaxed)) {
-        (Ended::Stopped, INTERRUPTED) => Exit::Interrupted,
-        (Ended::Stopped, _) => Exit::Terminated,
-        (Ended::Closed, _) => Exit::Completed,
+        (EndReason::Stopped, INTERRUPTED) => Exit::Interrupted,
+        (EndReason::Stopped, _) => Exit::Terminated,
+        (EndReason::Closed, _) => Exit::Completed,
     })
 }
 
@@ -87,7 +88,7 @@ async fn signal(which: Arc<AtomicU8>) {
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
         return std::future::pending().await;
     };
-    let mut hang_up = if hang_up_is_ignored() { None } else { signal(SignalKind::hangup()).ok() };
+    let mut hang_up = if is_hangup_ignored() { None } else { signal(SignalKind::hangup()).ok() };
     let hung_up = async {
         match &mut hang_up {
             Some(hang_up) => drop(hang_up.recv().await),
@@ -102,7 +103,7 @@ async fn signal(which: Arc<AtomicU8>) {
     which.store(came, Ordering::Relaxed);
 }
 
-type Reported = Arc<Mutex<HashSet<PathBuf>>>;
+type ReportedPaths = Arc<Mutex<HashSet<PathBuf>>>;
 
 struct Host {
     common: Common,
@@ -110,7 +111,7 @@ struct Host {
     place: AppContext,
     store: Store,
     /// Projects already reported as untrusted.
-    reported: Reported,
+    reported: ReportedPaths,
 }
 
 impl acp::Host for Host {
@@ -156,7 +157,7 @@ impl acp::Host for Host {
         run_blocking(delete).boxed()
     }
 
-    fn ways_in(&self) -> Vec<Authentication> {
+    fn auth_methods(&self) -> Vec<Authentication> {
         vec![
             Authentication {
                 id: "setup",
@@ -177,14 +178,14 @@ impl acp::Host for Host {
         ]
     }
 
-    fn authenticated(&self) -> Answer<()> {
-        let place = self.place.anew(&[]).unwrap_or_else(|_| self.place.clone());
+    fn check_authentication(&self) -> Answer<()> {
+        let place = self.place.reload(&[]).unwrap_or_else(|_| self.place.clone());
         let flag = self.common.model.clone();
         async move {
             let models = ModelCatalog::new(&place);
             let (open, chosen) =
                 (local_models::is_open(&place.settings, flag.as_deref(), None), models.choose(flag.as_deref(), None));
-            let (chosen, _) = local_models::instead(&models, &place.settings, chosen, open).await;
+            let (chosen, _) = local_models::fallback_local_model(&models, &place.settings, chosen, open).await;
             chosen.map(drop).map_err(no_model)
         }
         .boxed()
@@ -237,7 +238,7 @@ fn refusal_of_session(error: SessionError) -> Refusal {
     }
 }
 
-async fn open(store: Store, common: Common, opening: SessionOpening, reported: Reported) -> Result<RunningSession, Refusal> {
+async fn open(store: Store, common: Common, opening: SessionOpening, reported: ReportedPaths) -> Result<RunningSession, Refusal> {
     let which = opening.which.clone();
     let builder = run_blocking(move || find(store, common, &which)).await?;
     let builder = builder.with_model().await.map_err(refusal_of_session)?;
@@ -267,16 +268,16 @@ fn find(store: Store, common: Common, which: &SessionOrigin) -> Result<SessionBu
 }
 
 /// Claims the session, and connects it to the editor.
-fn claim(builder: SessionBuilder, opening: &SessionOpening, reported: &Reported) -> Result<ClaimedSession, Refusal> {
+fn claim(builder: SessionBuilder, opening: &SessionOpening, reported: &ReportedPaths) -> Result<ClaimedSession, Refusal> {
     let mut claimed = builder.claim().map_err(refusal_of_session)?;
     // Once per workspace, for the log of the editor.
-    if let Some(line) = claimed.project().ignored()
-        && reported.lock().unwrap_or_else(PoisonError::into_inner).insert(claimed.place().workspace.clone())
+    if let Some(line) = claimed.project().ignored_files_notice()
+        && reported.lock().unwrap_or_else(PoisonError::into_inner).insert(claimed.context().workspace.clone())
     {
         warn(&line);
     }
-    if let Some(editor) = OfEditor::for_opening(opening) {
-        claimed.connect_editor(InEditor::new(Arc::new(editor)));
+    if let Some(editor) = EditorPaths::for_opening(opening) {
+        claimed.connect_editor(EditorConnection::new(Arc::new(editor)));
     }
     Ok(claimed)
 }
@@ -295,25 +296,25 @@ fn start(mut claimed: ClaimedSession, opening: SessionOpening, runtime: &Handle)
     };
     let title = claimed.title().map(str::to_owned);
     let (events, receive_events) = mpsc::unbounded_channel();
-    let desk = QueryHandler::new(claimed.session().store.clone(), claimed.place(), events.clone());
+    let desk = QueryHandler::new(claimed.session().store.clone(), claimed.context(), events.clone());
     desk.trust(claimed.project());
-    let reviews = ReviewService::new(claimed.common(), claimed.place());
+    let reviews = ReviewService::new(claimed.common(), claimed.context());
     let mut prepared = runtime.block_on(claimed.prepare()).map_err(refusal_of_session)?;
     let notices = prepared.take_notices();
     let (send, receive) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (ask, queries) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (room, has_room) = watch::channel(true);
     let service = QueryService::new(desk);
-    service.open_history(past, prepared.place().clone());
+    service.open_history(past, prepared.context().clone());
     let serving = service.serve(queries);
     let id = prepared.session().id().clone();
-    let files = Arc::new(SessionFiles::new(prepared.place(), &id));
-    let directory = prepared.place().workspace.clone();
+    let files = Arc::new(SessionFiles::new(prepared.context(), &id));
+    let directory = prepared.context().workspace.clone();
     let (laxest, effort) = (prepared.setup().options.laxest, prepared.setup().options.effort);
     let session = prepared.start(receive, events, Some(has_room));
     service.open_session(session.queries().clone());
     service.open_reviews(reviews.clone(), session.account().clone());
-    let ended = tokio::spawn(wait_for_the_end(session, serving, reviews));
+    let ended = tokio::spawn(wait_for_end(session, serving, reviews));
     Ok(RunningSession {
         id,
         directory,
@@ -332,8 +333,8 @@ fn start(mut claimed: ClaimedSession, opening: SessionOpening, runtime: &Handle)
 }
 
 /// Frees the session once it has ended.
-async fn wait_for_the_end(mut session: StartedSession, serving: Serving, reviews: ReviewService) {
-    session.ended().await;
+async fn wait_for_end(mut session: StartedSession, serving: QueryTask, reviews: ReviewService) {
+    session.wait_until_ended().await;
     reviews.end().await;
     serving.end().await;
     session.close().await;

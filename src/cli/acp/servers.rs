@@ -41,7 +41,7 @@ fn spec(server: Server) -> Result<Spec, String> {
         return Err("the name must be 1 to 100 characters without `/`".to_owned());
     }
     let http = |url: String, headers: Vec<(String, String)>, kind| {
-        checked(&url)?;
+        check_url(&url)?;
         let headers: Vec<Header> = headers.into_iter().map(|(name, value)| Header { name, value }).collect();
         // A server with its own authorization header needs no sign-in.
         let has_key = headers.iter().any(|header| header.name.eq_ignore_ascii_case("authorization"));
@@ -72,7 +72,7 @@ fn spec(server: Server) -> Result<Spec, String> {
 }
 
 /// Checks that the URL is encrypted or local, so that nobody else can read requests to the server.
-fn checked(url: &str) -> Result<(), String> {
+fn check_url(url: &str) -> Result<(), String> {
     let rest = url.strip_prefix("http://");
     let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
     // The text before an `@` is not the host.

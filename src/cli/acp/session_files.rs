@@ -2,7 +2,7 @@
 
 use crate::acp::Files;
 use crate::host::context::AppContext;
-use crate::host::query::kept_image;
+use crate::host::query::store_image;
 use crate::ports::{ArtifactError, Artifacts, NewArtifact};
 use crate::protocol::{ArtifactKind, SessionId};
 use crate::store::ArtifactStore;
@@ -34,7 +34,7 @@ impl Files for SessionFiles {
 
     fn keep_image(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, String>> {
         let artifacts = self.artifacts.clone();
-        let keep = move || kept_image(&*artifacts, &bytes, "image from the editor").map(|image| image.uri);
+        let keep = move || store_image(&*artifacts, &bytes, "image from the editor").map(|image| image.uri);
         tokio::task::spawn_blocking(keep).map(flatten).boxed()
     }
 

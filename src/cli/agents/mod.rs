@@ -3,13 +3,13 @@
 pub(crate) mod args;
 
 use crate::host::agent_definitions::own_folders;
-use crate::host::console::{print_text, say_json, warn, warn_all};
+use crate::host::console::{print_json, print_text, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
-use crate::protocol::{Effort, Problem, counted};
+use crate::protocol::{Effort, Problem, format_count};
 use crate::subagents::{AgentDefinition, AgentFolder, AgentOrigin, AgentSet, Format, PROJECT_FOLDERS, Report, check};
 use crate::text::{clean, clean_line, truncate, width};
 use crate::tools::AgentTools;
@@ -34,7 +34,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, action: AgentsAction) -> 
 /// Returns the agents that a session here would have.
 fn usable(place: &AppContext, common: &Common) -> Arc<AgentSet> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    project.ignored().iter().for_each(|notice| warn(notice.clone()));
+    project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
     place.agents.with_project(&project).set()
 }
 
@@ -59,7 +59,7 @@ struct ListedAgent<'a> {
 fn list(set: &AgentSet, json: bool) -> Exit {
     if json {
         let agents: Vec<_> = set.agents.iter().map(listed).collect();
-        say_json(&serde_json::json!({ "agents": agents, "hidden": set.hidden, "broken": set.broken, "limits": set.limits }));
+        print_json(&serde_json::json!({ "agents": agents, "hidden": set.hidden, "broken": set.broken, "limits": set.limits }));
         return Exit::Completed;
     }
     let longest = set.agents.iter().map(|agent| width(&agent.name)).max().unwrap_or_default();
@@ -75,7 +75,7 @@ fn list(set: &AgentSet, json: bool) -> Exit {
     });
     let broken = set.broken.iter().flat_map(|broken| {
         let file = shown(&broken.file);
-        broken.faults.iter().map(move |fault| format!("ignored an agent: {}", fault.located(&file)))
+        broken.faults.iter().map(move |fault| format!("ignored an agent: {}", fault.with_file(&file)))
     });
     let told: Vec<String> = hidden.chain(broken).chain(set.limits.iter().cloned()).collect();
     warn_all(&told);
@@ -132,7 +132,7 @@ fn unknown(set: &AgentSet, name: &str) -> CliError {
     let mut problem = Problem::new(format!("there is no agent `{}`", name.escape_debug()));
     let is_it = |file: &str| Path::new(file).file_stem().is_some_and(|stem| stem == name);
     if let Some(broken) = set.broken.iter().find(|broken| is_it(&broken.file)) {
-        let fault = broken.faults.first().map(|fault| fault.located(&shown(&broken.file))).unwrap_or_default();
+        let fault = broken.faults.first().map(|fault| fault.with_file(&shown(&broken.file))).unwrap_or_default();
         return CliError::usage(problem.because(fault));
     }
     let near = set.agents.iter().map(|agent| (damerau_levenshtein(&agent.name, name), agent.name.as_str())).min();
@@ -154,18 +154,18 @@ fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit
     let errors = reports.iter().map(|report| report.errors.len()).sum::<usize>();
     let exit = if errors > 0 { Exit::Failed } else { Exit::Completed };
     if json {
-        say_json(&reports);
+        print_json(&reports);
         return Ok(exit);
     }
     let mut text = String::new();
     for report in &reports {
         let file = shown(&report.file);
         let lines = |kind: &'static str| move |message: String| format!("{kind}: {}\n", clean_line(&message));
-        text.extend(report.errors.iter().map(|fault| fault.located(&file)).map(lines("error")));
-        text.extend(report.warnings.iter().map(|fault| fault.located(&file)).map(lines("warning")));
+        text.extend(report.errors.iter().map(|fault| fault.with_file(&file)).map(lines("error")));
+        text.extend(report.warnings.iter().map(|fault| fault.with_file(&file)).map(lines("warning")));
     }
     let warnings = reports.iter().map(|report| report.warnings.len()).sum::<usize>();
-    let count = |number: usize, one, many| counted(number as u64, one, many);
+    let count = |number: usize, one, many| format_count(number as u64, one, many);
     let (agents, errors) = (count(reports.len(), "agent", "agents"), count(errors, "error", "errors"));
     print_text(&format!("{text}{agents}: {errors}, {}\n", count(warnings, "warning", "warnings")));
     Ok(exit)

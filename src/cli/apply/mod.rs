@@ -22,7 +22,7 @@ use crate::host::tool_runner::{Starts, ToolEnvironment, ToolRunner};
 use crate::policy::Verdict;
 use crate::ports::ToolRouter as _;
 use crate::protocol::{
-    Approval, Command, Decision, ErrorCode, EventKind, Problem, SessionCommand, ToolError, ToolStatus, VerdictKind, counted,
+    Approval, Command, Decision, ErrorCode, EventKind, Problem, SessionCommand, ToolError, ToolStatus, VerdictKind, format_count,
 };
 use crate::store::Store;
 use crate::text::clean;
@@ -87,8 +87,8 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
     }
     let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && request.file != Path::new("-");
     let approver = match request.form {
-        Form::Yes => Approver::Person,
-        Form::Ask if has_person && Nesting::of_process() == Nesting::Outermost => Approver::Person,
+        Form::Yes => Approver::User,
+        Form::Ask if has_person && Nesting::detect() == Nesting::Outermost => Approver::User,
         Form::Ask | Form::Check => Approver::Nobody,
     };
     if worst == VerdictKind::Ask && approver == Approver::Nobody {
@@ -97,7 +97,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
             .hint("pass `--yes` to approve, or `--check` to see only what it would do"));
     }
     let store = Store::open(&place.directories.data)?;
-    let files = counted(patch.header().files.len() as u64, "file", "files");
+    let files = format_count(patch.header().files.len() as u64, "file", "files");
     let builder = SessionBuilder::find(FrontEnd::apply(approver), common.clone(), place, store, &SessionChoice::New)?;
     let prepared = runtime.block_on(builder.with_own_model(Arc::new(ListedCalls(calls(&patch)))).claim()?.prepare())?;
     let prompt = format!("Apply a patch file: {files}, SHA-256 {}", patch.digest());
@@ -148,7 +148,7 @@ impl Forecast {
                 files.push((paths.next().unwrap_or_default(), kind(&verdict), reason(&verdict)));
             }
             if !files.iter().any(|(_, verdict, _)| *verdict == VerdictKind::Deny) {
-                runner.plan(call).await.map_err(|error| unplanned(&error))?;
+                runner.plan(call).await.map_err(|error| planning_error(&error))?;
             }
         }
         Ok(Self { files })
@@ -183,7 +183,7 @@ fn reason(verdict: &Verdict) -> String {
     }
 }
 
-fn unplanned(error: &ToolError) -> CliError {
+fn planning_error(error: &ToolError) -> CliError {
     let problem = CliError::failed(Problem::new("cannot apply the patch file").because(&error.message));
     if error.code == ErrorCode::Conflict {
         return problem.hint("run the task again, with `aye exec --patch`, to get a patch for the files as they are now");
@@ -223,7 +223,7 @@ async fn apply(prepared: PreparedSession, prompt: String, form: Form) -> Result<
             let _ = commands.send(Command::Quit.into()).await;
         }
     }
-    session.ended().await;
+    session.wait_until_ended().await;
     session.close().await;
     match errors.into_iter().next() {
         None if exit == Exit::Completed => {
@@ -231,7 +231,7 @@ async fn apply(prepared: PreparedSession, prompt: String, form: Form) -> Result<
             Ok(exit)
         }
         None => Err(CliError::new(exit, "the patch file was not applied")),
-        Some(error) => Err(CliError { exit, ..unplanned(&error) }),
+        Some(error) => Err(CliError { exit, ..planning_error(&error) }),
     }
 }
 
@@ -241,11 +241,11 @@ async fn decide(approval: Approval, form: Form) -> Decision {
         let reason = || Some("`--yes` does not approve critical risk".to_owned());
         return if approval.critical { Decision::Denied { reason: reason() } } else { Decision::Approved };
     }
-    let asked = tokio::task::spawn_blocking(move || confirmed(&approval)).await;
+    let asked = tokio::task::spawn_blocking(move || confirm(&approval)).await;
     if asked.unwrap_or(false) { Decision::Approved } else { Decision::Denied { reason: None } }
 }
 
-fn confirmed(approval: &Approval) -> bool {
+fn confirm(approval: &Approval) -> bool {
     let mut err = std::io::stderr();
     let (diff, risk) = (approval.proposal.diff.to_string(), approval.risk_level.as_str());
     let notes: Vec<&str> = approval.proposal.notes.iter().flat_map(|note| [note.as_str(), "\n"]).collect();

@@ -497,7 +497,7 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
             Mode::Auto => "Ask only about high-risk actions",
         })
     };
-    PossibleValuesParser::new(Mode::ALL.map(value)).map(|given| Mode::named(&given).unwrap_or_default())
+    PossibleValuesParser::new(Mode::ALL.map(value)).map(|given| Mode::from_name(&given).unwrap_or_default())
 }
 
 fn efforts() -> impl TypedValueParser<Value = Effort> {
@@ -514,7 +514,7 @@ fn efforts() -> impl TypedValueParser<Value = Effort> {
             Effort::Max => "The most reasoning that the model supports",
         })
     };
-    PossibleValuesParser::new(Effort::ALL.map(value)).map(|given| Effort::named(&given).unwrap_or(Effort::Medium))
+    PossibleValuesParser::new(Effort::ALL.map(value)).map(|given| Effort::from_name(&given).unwrap_or(Effort::Medium))
 }
 
 /// Parses two amounts of US dollars per million tokens.

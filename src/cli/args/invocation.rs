@@ -13,7 +13,7 @@ use crate::cli::import::args::{Form as ImportForm, Request as Import};
 use crate::cli::mcp::args::McpAction;
 use crate::cli::policy::args::PolicyAction;
 use crate::cli::rewind::{Form as RewindForm, Request as Rewind};
-use crate::cli::serve::Door;
+use crate::cli::serve::ServeEndpoint;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsAction;
 use crate::cli::skills::args::SkillsAction;
@@ -48,7 +48,7 @@ pub(crate) enum Action {
     Demo {
         answers: Answers,
     },
-    Serve(Door),
+    Serve(ServeEndpoint),
     ToolList {
         json: bool,
     },
@@ -249,7 +249,7 @@ impl Sub {
                 check_prompt(prompt.as_deref(), &session, written, "aye exec")?;
                 return exec(GivenPrompt { text: prompt, written }, session, output.format(), !no_stdin, run);
             }
-            Self::Serve { stdio: _, socket } => Action::Serve(socket.map_or(Door::Stdio, Door::Socket)),
+            Self::Serve { stdio: _, socket } => Action::Serve(socket.map_or(ServeEndpoint::Stdio, ServeEndpoint::Socket)),
             Self::Demo { yes } => Action::Demo { answers: answers(yes) },
             Self::Tool { tool: ToolSub::List { json } } => Action::ToolList { json },
             Self::Tool { tool: ToolSub::Schema { name: Some(name), .. } } => Action::ToolSchema { name },
@@ -324,7 +324,7 @@ impl ResumeArgs {
                 return Err(problem.hint("remove one of them"));
             }
             (Some(id), false) => {
-                let known = session_id(&id).map_err(|problem| problem.at(format!("invalid session ID `{id}`")))?;
+                let known = session_id(&id).map_err(|problem| problem.with_location(format!("invalid session ID `{id}`")))?;
                 (SessionChoice::Id(known), self.prompt)
             }
             (None, true) => (SessionChoice::Latest, None),
@@ -484,7 +484,7 @@ impl Invocation {
             ("aye mcp", matches!(&self.action, Action::Mcp(mcp) if mcp.changes_servers())),
             ("aye import", matches!(&self.action, Action::Import(import) if import.form != ImportForm::Plan)),
             ("aye setup", matches!(self.action, Action::Setup { .. })),
-            ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_the_policy())),
+            ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_policy())),
         ];
         match checks.iter().find(|(_, given)| *given) {
             Some((flag, _)) => {

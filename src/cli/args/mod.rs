@@ -9,7 +9,7 @@ mod pages;
 mod single_word;
 mod usage_error;
 
-use crate::cli::session_ids::looks_like_an_id;
+use crate::cli::session_ids::is_possible_id;
 pub(crate) use invocation::{Action, ExecPrompt, Invocation, OutputFormat, ReviewRequest};
 pub(crate) use pages::{completions, manual, write_manual};
 
@@ -44,16 +44,16 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
         let at = words.iter().rposition(|known| known == word)?;
         words.get(at.checked_sub(1)?)?.to_str()
     };
-    let usage = |problem: Problem| ParseExit::Usage(usage_error::own(problem, &words));
+    let usage = |problem: Problem| ParseExit::Usage(usage_error::format_problem(problem, &words));
     let line = line.map_err(|error| match second_word(&error).filter(|_| !asks_for_help) {
         Some(word) if explains(&error) => {
-            usage(unexpected(word).hint(format!("put the command after `--`: aye policy explain -- {word} …")))
+            usage(unexpected_argument(word).hint(format!("put the command after `--`: aye policy explain -- {word} …")))
         }
-        Some(word) => match before(word).and_then(|first| Some((first, single_word::elsewhere(first)?))) {
+        Some(word) => match before(word).and_then(|first| Some((first, single_word::find_equivalent(first)?))) {
             Some((first, instead)) if !is_literal => {
                 usage(Problem::new(format!("`{first}` is not an aye command")).hint(instead))
             }
-            _ => usage(unexpected(word).hint("put a prompt of several words in quotes")),
+            _ => usage(unexpected_argument(word).hint("put a prompt of several words in quotes")),
         },
         None if error.use_stderr() => {
             if let Some(problem) = foreign_option(&error, &words) {
@@ -61,7 +61,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
             }
             let of_help =
                 usage_error::unknown_help(&words).filter(|_| asks_for_help && error.kind() == ErrorKind::InvalidSubcommand);
-            of_help.map_or_else(|| ParseExit::Usage(usage_error::of_clap(&error, &words)), usage)
+            of_help.map_or_else(|| ParseExit::Usage(usage_error::format_clap_error(&error, &words)), usage)
         }
         None => ParseExit::Told(error),
     })?;
@@ -95,7 +95,7 @@ fn unknown_option(error: &clap::Error) -> Option<String> {
     }
 }
 
-fn unexpected(word: &str) -> Problem {
+fn unexpected_argument(word: &str) -> Problem {
     Problem::new(format!("unexpected argument `{word}`"))
 }
 
@@ -103,7 +103,7 @@ fn unexpected(word: &str) -> Problem {
 fn foreign_option(error: &clap::Error, words: &[OsString]) -> Option<Problem> {
     let option = unknown_option(error)?;
     match other_agents::translate(words, &option)? {
-        Translation::Hint(hint) => Some(unexpected(&option).because("it is an option of another agent").hint(hint)),
+        Translation::Hint(hint) => Some(unexpected_argument(&option).because("it is an option of another agent").hint(hint)),
         Translation::Line(_) => None,
     }
 }
@@ -142,7 +142,7 @@ fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
     let mut marked: Vec<OsString> = Vec::new();
     let mut only_operands = false;
     for word in words {
-        let id = word.to_str().filter(|word| !only_operands && looks_like_an_id(word));
+        let id = word.to_str().filter(|word| !only_operands && is_possible_id(word));
         match (id, marked.last_mut()) {
             (Some(id), Some(last)) if ["--resume", "-r", "--fork"].iter().any(|option| last == *option) => {
                 last.push(format!("={id}"));

@@ -35,15 +35,15 @@ pub(crate) fn completions(shell: Shell) -> String {
 
 /// Returns the page of aye itself.
 pub(crate) fn manual() -> io::Result<String> {
-    page(&built(), "").map(|page| String::from_utf8_lossy(&page).into_owned())
+    page(&build_command(), "").map(|page| String::from_utf8_lossy(&page).into_owned())
 }
 
 /// Writes that page and the pages of all subcommands.
 pub(crate) fn write_manual(directory: &Path) -> io::Result<()> {
-    write_pages(&built(), "", directory)
+    write_pages(&build_command(), "", directory)
 }
 
-fn built() -> Command {
+fn build_command() -> Command {
     let mut command = help::command().disable_help_subcommand(true);
     command.build();
     command
@@ -125,7 +125,7 @@ fn environment() -> Vec<(String, String)> {
 /// Returns the files at their default paths, with descriptions.
 fn files() -> Vec<(String, String)> {
     let usual = Directories::new("~/.config/aye", "~/.local/share/aye");
-    let credentials = Credentials::at(&usual).file().map(Path::to_owned);
+    let credentials = Credentials::in_directories(&usual).file().map(Path::to_owned);
     let (config, data) = (|name: &str| usual.config.join(name), |name: &str| usual.data.join(name));
     let of_user = [
         (Some(usual.config_file()), "Your settings. `aye config keys` lists the keys."),

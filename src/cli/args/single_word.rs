@@ -53,20 +53,20 @@ pub(super) fn refuse(prompt: &str, start: &str) -> Option<Problem> {
     if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'_') {
         return None;
     }
-    let (what, instead) = meant(&word)?;
+    let (what, instead) = find_meaning(&word)?;
     let problem = Problem::new(format!("`{given}` was not sent as a prompt: it {what}")).hint(instead);
     Some(problem.hint(format!("run `{start} -- {given}` to send it as a prompt")))
 }
 
 /// Returns a description of the word, and the alternative in aye.
-fn meant(word: &str) -> Option<(&'static str, String)> {
+fn find_meaning(word: &str) -> Option<(&'static str, String)> {
     let line = Line::command();
     let names = || line.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
     let run = |name: &str| format!("run `aye {name}`");
     if names().chain(["help"]).any(|name| name == word) {
         return Some(("is an aye command", run(word)));
     }
-    if let Some(use_instead) = elsewhere(word) {
+    if let Some(use_instead) = find_equivalent(word) {
         return Some(("is a command of another agent", use_instead.to_owned()));
     }
     if let Some(name) = near(word, names().chain(["help"])) {
@@ -74,7 +74,7 @@ fn meant(word: &str) -> Option<(&'static str, String)> {
     }
     let known = ELSEWHERE.iter().flat_map(|(names, _)| names.iter());
     let near = known.copied().find(|name| name.len() > SHORT_NAME + 1 && is_typo(word, name))?;
-    Some(("looks like a command of another agent", elsewhere(near)?.to_owned()))
+    Some(("looks like a command of another agent", find_equivalent(near)?.to_owned()))
 }
 
 /// Returns the name that `word` is a typo of.
@@ -83,14 +83,14 @@ pub(super) fn near<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Opti
 }
 
 /// Returns the alternative in aye for a command of another agent.
-pub(super) fn elsewhere(word: &str) -> Option<&'static str> {
+pub(super) fn find_equivalent(word: &str) -> Option<&'static str> {
     ELSEWHERE.iter().find(|(names, _)| names.contains(&word)).map(|(_, instead)| *instead)
 }
 
 fn is_typo(word: &str, name: &str) -> bool {
     let distance = osa_distance(word, name);
     match name.len() {
-        0..=SHORT_NAME => distance == 1 && (same_letters(word, name) || repeats_a_letter_of(word, name)),
+        0..=SHORT_NAME => distance == 1 && (same_letters(word, name) || has_repeated_letters(word, name)),
         length if length < LONG_NAME => distance <= 1,
         _ => distance <= 2,
     }
@@ -106,7 +106,7 @@ fn same_letters(one: &str, other: &str) -> bool {
 }
 
 /// Returns whether the word is the name with repeated letters.
-fn repeats_a_letter_of(word: &str, name: &str) -> bool {
+fn has_repeated_letters(word: &str, name: &str) -> bool {
     let mut letters = word.as_bytes().to_vec();
     letters.dedup();
     letters == name.as_bytes()

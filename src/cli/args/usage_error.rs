@@ -9,13 +9,13 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 
 /// Returns the text of an error of aye. If it has no hint, the hint is the help of the command.
-pub(super) fn own(problem: Problem, line: &[OsString]) -> String {
+pub(super) fn format_problem(problem: Problem, line: &[OsString]) -> String {
     let problem = if problem.hints.is_empty() { problem.hint(help_hint(line)) } else { problem };
     problem.text() + "\n"
 }
 
 /// Returns the text of a clap error in the same form. A group without a subcommand prints the help of clap.
-pub(super) fn of_clap(error: &clap::Error, line: &[OsString]) -> String {
+pub(super) fn format_clap_error(error: &clap::Error, line: &[OsString]) -> String {
     let text = error.render().to_string();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return text;
@@ -83,7 +83,7 @@ pub(super) fn unknown_help(line: &[OsString]) -> Option<Problem> {
             continue;
         }
         let names = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
-        let hint = match (single_word::near(word, names), single_word::elsewhere(word)) {
+        let hint = match (single_word::near(word, names), single_word::find_equivalent(word)) {
             (Some(name), _) => format!("did you mean `{path} {name}`?"),
             (None, Some(instead)) if path == "aye help" => instead.to_owned(),
             (None, _) => format!("run `{path}` to list the commands"),

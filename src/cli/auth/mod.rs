@@ -3,8 +3,8 @@
 pub(crate) mod args;
 
 use crate::config::{ConfigError, KeyStorage, services_with_key};
-use crate::host::api_keys::{GOES_BEFORE, KEY_BYTES, check_place_of_file, keep};
-use crate::host::console::{print_text, say_json};
+use crate::host::api_keys::{GOES_BEFORE, KEY_BYTES, check_file_location, keep};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -35,16 +35,16 @@ pub(crate) fn run(place: &AppContext, asked: AuthAction) -> Result<Exit, CliErro
 fn log_in(place: &AppContext, provider: Option<String>, key_on_stdin: bool) -> Result<Exit, CliError> {
     let provider = match provider {
         Some(provider) => provider,
-        None => which(place, key_on_stdin)?,
+        None => choose_provider(place, key_on_stdin)?,
     };
     let name = key_name(place, &provider)?;
     if name == "local" {
         return Err(CliError::usage("`local` is a local model server and needs no API key"));
     }
     if !place.settings.uses_keyring() {
-        check_place_of_file(place)?;
+        check_file_location(place)?;
     }
-    let key = if key_on_stdin { from_stdin()? } else { typed(&name)? };
+    let key = if key_on_stdin { from_stdin()? } else { prompt_for_key(&name)? };
     print_text(&clean(&keep(place, &name, &key, GOES_BEFORE)?));
     Ok(Exit::Completed)
 }
@@ -71,7 +71,7 @@ fn log_out(place: &AppContext, names: &[String]) -> Result<Exit, CliError> {
 }
 
 /// Returns the given provider, or the one that the user enters.
-fn which(place: &AppContext, key_on_stdin: bool) -> Result<String, CliError> {
+fn choose_provider(place: &AppContext, key_on_stdin: bool) -> Result<String, CliError> {
     let names: Vec<String> =
         place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
     let names = names.into_iter().chain(services_with_key().map(str::to_owned)).collect::<Vec<_>>().join(", ");
@@ -98,7 +98,7 @@ fn key_name(place: &AppContext, provider: &str) -> Result<String, CliError> {
     }
 }
 
-fn typed(name: &str) -> Result<String, CliError> {
+fn prompt_for_key(name: &str) -> Result<String, CliError> {
     if !std::io::stdin().is_terminal() {
         return Err(CliError::usage("cannot prompt for the key: stdin is not a terminal")
             .hint("pass the key on stdin with `--key-stdin`"));
@@ -144,7 +144,7 @@ fn status(place: &AppContext, json: bool, check: bool) -> Result<Exit, CliError>
             names.push(kept);
         }
     }
-    let mut standings = names.iter().map(|name| standing(place, name)).collect::<Result<Vec<_>, _>>()?;
+    let mut standings = names.iter().map(|name| key_status(place, name)).collect::<Result<Vec<_>, _>>()?;
     if check {
         let here = ModelCatalog::new(place);
         // A search service has no request that costs nothing.
@@ -153,30 +153,30 @@ fn status(place: &AppContext, json: bool, check: bool) -> Result<Exit, CliError>
             standing.source != "none" && standing.problem.is_none() && !is_search
         };
         let asked = standings.iter_mut().filter(is_asked);
-        runtime()?.block_on(join_all(asked.map(|standing| ask(&here, standing))));
+        runtime()?.block_on(join_all(asked.map(|standing| check_key(&here, standing))));
     }
     let refused = standings.iter().any(|standing| standing.accepted == Some(false));
     if json {
-        say_json(&standings);
+        print_json(&standings);
     } else {
         print_text(&clean(&table(&standings)));
     }
     Ok(if refused { Exit::Authentication } else { Exit::Completed })
 }
 
-fn standing(place: &AppContext, provider: &str) -> Result<KeyStatus, ConfigError> {
+fn key_status(place: &AppContext, provider: &str) -> Result<KeyStatus, ConfigError> {
     let mut standing =
         KeyStatus { provider: provider.to_owned(), source: "none", place: None, ends_with: None, problem: None, accepted: None };
     let variable = place.settings.key_variable(provider, &place.environment);
     if let Some(key) = variable.as_deref().and_then(|variable| place.environment.get(variable)) {
-        (standing.source, standing.place, standing.ends_with) = ("environment", variable.clone(), end_of(key));
+        (standing.source, standing.place, standing.ends_with) = ("environment", variable.clone(), key_tail(key));
         return Ok(standing);
     }
     if let Some(command) = place.settings.key_command(provider) {
-        (standing.source, standing.place) = ("command", Some(command.shown()));
+        (standing.source, standing.place) = ("command", Some(command.shell_line()));
         return Ok(standing);
     }
-    match place.credentials.kept(provider)? {
+    match place.credentials.storage_of(provider)? {
         Some(KeyStorage::File) => {
             standing.source = "file";
             standing.place = place.credentials.file().map(|file| file.display().to_string());
@@ -194,19 +194,19 @@ fn standing(place: &AppContext, provider: &str) -> Result<KeyStatus, ConfigError
         }
     }
     match place.credentials.secret(provider) {
-        Ok(key) => standing.ends_with = key.and_then(|key| end_of(key.reveal())),
+        Ok(key) => standing.ends_with = key.and_then(|key| key_tail(key.reveal())),
         Err(problem) => standing.problem = Some(problem),
     }
     Ok(standing)
 }
 
-fn end_of(key: &str) -> Option<String> {
+fn key_tail(key: &str) -> Option<String> {
     let letters = key.chars().count();
     (letters >= SHOWN_OF).then(|| key.chars().skip(letters - MAX_SHOWN).collect())
 }
 
 /// Requests the list of models, which costs nothing.
-async fn ask(here: &ModelCatalog, standing: &mut KeyStatus) {
+async fn check_key(here: &ModelCatalog, standing: &mut KeyStatus) {
     let spec = match here.provider(&standing.provider) {
         Ok(spec) => spec,
         Err(error) => {

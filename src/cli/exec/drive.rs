@@ -1,13 +1,13 @@
 //! A running session of `aye exec`: its prompt, its end, and the signals in between.
 
-use super::{Printing, tell_all};
+use super::{OutputMode, print_notices};
 use crate::agent;
 use crate::headless;
 use crate::host::exit::Exit;
 use crate::host::output_schema::{OutputSchema, REPAIRS};
 use crate::host::session_builder::PreparedSession;
 use crate::protocol::{Command, Event, EventKind, SessionCommand};
-use crate::sys::signals::hang_up_is_ignored;
+use crate::sys::signals::is_hangup_ignored;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 const GRACE: Duration = Duration::from_secs(8);
 
 /// Runs the session until its task ends, and prints its events.
-pub(super) async fn drive(prepared: PreparedSession, prompt: Option<String>, printing: &Printing) -> Exit {
+pub(super) async fn drive(prepared: PreparedSession, prompt: Option<String>, printing: &OutputMode) -> Exit {
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, receive_events) = mpsc::unbounded_channel();
     let (tell, told) = mpsc::unbounded_channel();
@@ -29,12 +29,12 @@ pub(super) async fn drive(prepared: PreparedSession, prompt: Option<String>, pri
     }
     let task = TaskWatch { commands, tell, schema: printing.schema.clone(), repairs: REPAIRS };
     let watch = tokio::spawn(task.run(receive_events));
-    let outcome = tell_all(told, printing, REPAIRS).await;
+    let outcome = print_notices(told, printing, REPAIRS).await;
     let mut signalled = None;
     if outcome != headless::Outcome::OutputClosed {
         signalled = watch.await.unwrap_or(None);
         if signalled.is_none() {
-            session.ended().await;
+            session.wait_until_ended().await;
         }
     }
     session.close().await;
@@ -106,7 +106,7 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hang_up: if hang_up_is_ignored() { None } else { signal(SignalKind::hangup()).ok() },
+            hang_up: if is_hangup_ignored() { None } else { signal(SignalKind::hangup()).ok() },
         })
     }
 

@@ -5,7 +5,7 @@ mod patch;
 pub(crate) mod piped_input;
 
 use super::args::{ExecPrompt, OutputFormat};
-use crate::agent::{self, Approver, Unfinished};
+use crate::agent::{self, Approver, ResumePolicy};
 use crate::headless::{self, Check, Format, Output};
 use crate::host::console::{warn, warn_all};
 use crate::host::context::AppContext;
@@ -13,7 +13,7 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, RunOptions, SessionChoice};
 use crate::host::output_schema::OutputSchema;
-use crate::host::prompt_commands::{PromptCommands, PromptMeaning, of_screen};
+use crate::host::prompt_commands::{PromptCommands, PromptMeaning, screen_only_error};
 use crate::host::session_builder::front_end::FrontEnd;
 use crate::host::session_builder::{ClaimedSession, SessionBuilder};
 use crate::host::session_error::SessionError;
@@ -76,7 +76,7 @@ impl ExecInput {
         warn_all(&commands.notices(text));
         match commands.parse(text.clone()).map_err(CliError::usage)? {
             PromptMeaning::Prompt(text) => self.prompt = Some(text),
-            PromptMeaning::OfScreen(text) => return Err(CliError::usage(of_screen(&text))),
+            PromptMeaning::OfScreen(text) => return Err(CliError::usage(screen_only_error(&text))),
         }
         Ok(())
     }
@@ -89,7 +89,7 @@ impl ExecInput {
     fn prompt(self, setup: &agent::Setup) -> Result<Option<String>, CliError> {
         match (self.prompt, self.input) {
             (Some(prompt), Some(input)) => {
-                let room = piped_input::Room {
+                let room = piped_input::InputStorage {
                     redactor: &setup.redactor,
                     artifacts: setup.artifacts.as_deref(),
                     context_window: setup.options.model.context_window,
@@ -138,7 +138,7 @@ pub(crate) fn run_for_value(common: &Common, mut place: AppContext, task: ValueT
     // Dropped last: everything below may write to it.
     let ephemeral = if task.is_ephemeral { Some(place.save_nothing()?) } else { None };
     let _log = start_log(&place, common.verbosity);
-    let value = Captured::default();
+    let value = CapturedOutput::default();
     let request = Request {
         prompt: ExecPrompt::Literal(task.prompt),
         takes_input: false,
@@ -154,9 +154,9 @@ pub(crate) fn run_for_value(common: &Common, mut place: AppContext, task: ValueT
 
 /// Output that is not printed. Copies share it.
 #[derive(Clone, Default)]
-struct Captured(Arc<Mutex<Vec<u8>>>);
+struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
-impl Captured {
+impl CapturedOutput {
     /// Returns the text, unless it is empty.
     fn take(&self) -> Option<String> {
         let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
@@ -164,7 +164,7 @@ impl Captured {
     }
 }
 
-impl Write for Captured {
+impl Write for CapturedOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }
@@ -179,7 +179,7 @@ struct TaskOutput {
     /// True if the session is saved.
     is_saved: bool,
     /// Receiver of the output that would otherwise go to stdout.
-    captured: Option<Captured>,
+    captured: Option<CapturedOutput>,
 }
 
 /// The end of a task, and the policy that it ran under.
@@ -215,17 +215,17 @@ fn run_task(
     if request.takes_input && words.input.is_none() && !from_stdin {
         words.input = piped_input::read(&mut |notice| warn(notice))?;
     }
-    let policy = builder.policy().stamp(builder.place().mode);
-    let printing = Printing { format: request.format.into(), schema, is_saved: output.is_saved, captured: output.captured };
-    let unfinished = if words.is_empty() { Unfinished::GoOn } else { Unfinished::Replace };
+    let policy = builder.policy().stamp(builder.context().mode);
+    let printing = OutputMode { format: request.format.into(), schema, is_saved: output.is_saved, captured: output.captured };
+    let unfinished = if words.is_empty() { ResumePolicy::Continue } else { ResumePolicy::Discard };
     let claimed = builder.with_unfinished(unfinished).claim().map_err(refusal)?;
     if words.is_empty() && claimed.session().state.is_done() {
-        return told_again(&runtime, &claimed, &printing).map(|exit| EndedTask { exit, policy });
+        return reprint_result(&runtime, &claimed, &printing).map(|exit| EndedTask { exit, policy });
     }
-    if unfinished == Unfinished::Replace
+    if unfinished == ResumePolicy::Discard
         && let Some(task) = claimed.session().state.task().filter(|task| !task.stage.is_over())
     {
-        warn(replaced(&task.prompt));
+        warn(replaced_notice(&task.prompt));
     }
     let prepared = runtime.block_on(claimed.prepare())?;
     match words.prompt(prepared.setup()) {
@@ -241,7 +241,7 @@ fn run_task(
 }
 
 /// Returns the notice that a new prompt ends the unfinished task with this prompt.
-fn replaced(prompt: &str) -> Problem {
+fn replaced_notice(prompt: &str) -> Problem {
     let line = crate::text::clean_line(prompt.trim().lines().next().unwrap_or_default());
     let line = crate::text::truncate(&line, TITLE_CELLS).into_owned();
     Problem::new(format!("the unfinished task \"{line}\" was abandoned, because a new prompt was given"))
@@ -258,17 +258,17 @@ fn refusal(error: SessionError) -> CliError {
 }
 
 /// How the events of a run are printed.
-struct Printing {
+struct OutputMode {
     format: Format,
     /// The schema that the final response has to match.
     schema: Option<Arc<OutputSchema>>,
     is_saved: bool,
-    captured: Option<Captured>,
+    captured: Option<CapturedOutput>,
 }
 
 /// Prints the events until their sender is dropped. `repairs`: the number of times that the model may correct its response.
-async fn tell_all(told: UnboundedReceiver<Event>, printing: &Printing, repairs: usize) -> headless::Outcome {
-    let Printing { format, schema, is_saved, captured } = printing;
+async fn print_notices(told: UnboundedReceiver<Event>, printing: &OutputMode, repairs: usize) -> headless::Outcome {
+    let OutputMode { format, schema, is_saved, captured } = printing;
     let check = schema.as_deref().map(|schema| Check { by: schema, repairs });
     let mut err = std::io::stderr();
     let out_is_terminal = captured.is_none() && std::io::stdout().is_terminal();
@@ -282,7 +282,7 @@ async fn tell_all(told: UnboundedReceiver<Event>, printing: &Printing, repairs: 
 }
 
 /// Prints the result of the last task again: the previous process may have been killed before it did.
-fn told_again(runtime: &Runtime, claimed: &ClaimedSession, printing: &Printing) -> Result<Exit, CliError> {
+fn reprint_result(runtime: &Runtime, claimed: &ClaimedSession, printing: &OutputMode) -> Result<Exit, CliError> {
     let session = claimed.session();
     let events = claimed.history().events(&session.records);
     let Some(mut end) = events.into_iter().rev().find(|event| event.kind.is_over()) else {
@@ -297,13 +297,13 @@ fn told_again(runtime: &Runtime, claimed: &ClaimedSession, printing: &Printing) 
     if printing.format == Format::StreamJson {
         // The first line describes the session.
         let model = claimed.model().as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
-        let (mode, workspace) = (claimed.place().mode, claimed.place().workspace.display().to_string());
+        let (mode, workspace) = (claimed.context().mode, claimed.context().workspace.display().to_string());
         let kind = EventKind::SessionStarted { model, mode, workspace, resumed: true, facts: None };
         let _ = tell.send(Event { kind, ..end.clone() });
     }
     let _ = tell.send(end);
     drop(tell);
-    Ok(runtime.block_on(tell_all(told, printing, 0)).into())
+    Ok(runtime.block_on(print_notices(told, printing, 0)).into())
 }
 
 impl From<OutputFormat> for Format {
@@ -323,7 +323,7 @@ fn stdin() -> Result<String, CliError> {
     let read = std::io::stdin().lock().take(piped_input::MAX_READ as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| CliError::usage(Problem::new("cannot read the prompt from standard input").because(error)))?;
     if bytes.len() > piped_input::MAX_READ {
-        return Err(piped_input::too_large());
+        return Err(piped_input::too_large_error());
     }
     let text = piped_input::decode(&bytes, &mut |notice| warn(notice))?;
     if text.trim().is_empty() {

@@ -6,7 +6,7 @@ use crate::host::ephemeral::EphemeralData;
 use crate::host::error::CliError;
 use crate::host::options::Common;
 use crate::host::version::version;
-use crate::protocol::{Problem, counted};
+use crate::protocol::{Problem, format_count};
 use crate::store::{DecisionFilter, Store};
 use crate::sys::sandbox::ProcessLayer;
 use crate::tools::{CollectedChanges, LoggedVerdict, PatchFile, PatchHeader, PolicyStamp};
@@ -48,7 +48,7 @@ impl PatchRun {
             return Err(no_layer(&"the data directory is inside the workspace").hint("set AYE_DATA_DIR to another directory"));
         }
         let base = run.create_layer().map_err(|error| no_layer(&error))?;
-        let layer = ProcessLayer::put_over(&place.workspace, &base).map_err(|why| no_layer(&why))?;
+        let layer = ProcessLayer::mount_over(&place.workspace, &base).map_err(|why| no_layer(&why))?;
         Ok(Self { layer, file })
     }
 
@@ -64,7 +64,7 @@ impl PatchRun {
             CliError::failed(problem.hint("the workspace is unchanged; run the task again"))
         };
         let verdicts = verdicts(place).map_err(|error| failed(&error.into_problem()))?;
-        let changes = layer.take_off().map_err(|error| failed(&error))?;
+        let changes = layer.unmount().map_err(|error| failed(&error))?;
         let changes = CollectedChanges::read(&changes).map_err(|why| failed(&why))?;
         let header = PatchHeader::new(version(), policy, changes.files.clone(), changes.left_out.clone(), verdicts);
         let text = PatchFile::text(&header, &changes).map_err(|error| failed(&error))?;
@@ -108,7 +108,7 @@ fn report(file: &Path, changes: &CollectedChanges) {
     let (file, count) = (file.display(), changes.files.len());
     let notice = Problem::new(format!(
         "{} in the patch file `{file}`; the workspace is unchanged",
-        counted(count as u64, "file", "files")
+        format_count(count as u64, "file", "files")
     ));
     warn(if count == 0 { notice } else { notice.hint(format!("run `aye apply {file}` to apply it")) });
     let left_out = &changes.left_out;

@@ -3,7 +3,7 @@
 use crate::host::error::CliError;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, NewArtifact};
-use crate::protocol::{ArtifactKind, Problem, cut_after, cut_before, size, with_input};
+use crate::protocol::{ArtifactKind, Problem, cut_position_after, cut_position_before, size, with_input};
 use crate::sys::socket::has_data;
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use std::borrow::Cow;
@@ -79,12 +79,12 @@ pub(crate) fn read(say: &mut dyn FnMut(Problem)) -> Result<Option<Piped>, CliErr
     });
     let collected = collect(&told, TIMEOUT, say);
     let bytes = collected.map_err(|error| CliError::usage(Problem::new("cannot read standard input").because(error)))?;
-    let text = decode(&bytes.ok_or_else(too_large)?, say)?;
+    let text = decode(&bytes.ok_or_else(too_large_error)?, say)?;
     Ok((!text.trim().is_empty()).then_some(Piped { text }))
 }
 
 /// Returns the error for an input that is larger than [`MAX_READ`].
-pub(crate) fn too_large() -> CliError {
+pub(crate) fn too_large_error() -> CliError {
     let most = size(MAX_READ as u64);
     CliError::usage(format!("standard input is larger than {most}"))
         .hint("save it to a file in the workspace and name the file in the prompt")
@@ -177,7 +177,7 @@ fn looks_binary(bytes: &[u8]) -> bool {
 }
 
 /// Storage for a long input, and the limit for the prompt.
-pub(crate) struct Room<'a> {
+pub(crate) struct InputStorage<'a> {
     pub redactor: &'a Redactor,
     pub artifacts: Option<&'a dyn Artifacts>,
     /// Context window of the model in tokens. The input may have as many bytes, about a quarter of the window.
@@ -186,7 +186,7 @@ pub(crate) struct Room<'a> {
 
 /// Returns the prompt with the input after it. Of a long input, the prompt gets the beginning and the end; the whole
 /// input becomes an artifact.
-pub(crate) fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(Problem)) -> String {
+pub(crate) fn attach(prompt: &str, input: &Piped, room: &InputStorage<'_>, say: &mut dyn FnMut(Problem)) -> String {
     let most = usize::try_from(room.context_window.min(MAX_ATTACHED)).unwrap_or(usize::MAX);
     if input.text.len() <= most {
         say(format!("attached standard input ({})", size(input.text.len() as u64)).into());
@@ -194,7 +194,7 @@ pub(crate) fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn
     }
     // Redacted before the text is cut, so that no part of a secret is left.
     let text = room.redactor.redact(&input.text).text;
-    let (head, tail) = ends(&text, most);
+    let (head, tail) = head_and_tail(&text, most);
     let left_out = text.len() - head.len() - tail.len();
     let (way, told) = match room.artifacts.map(|artifacts| store(artifacts, &text)) {
         Some(Ok(uri)) => (
@@ -218,12 +218,12 @@ pub(crate) fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn
 }
 
 /// Returns the beginning and end of the text, together at most this long, cut at line breaks if there are any nearby.
-fn ends(text: &str, most: usize) -> (Cow<'_, str>, Cow<'_, str>) {
+fn head_and_tail(text: &str, most: usize) -> (Cow<'_, str>, Cow<'_, str>) {
     if text.len() <= most {
         return (Cow::Borrowed(text), Cow::Borrowed(""));
     }
     let half = most / 2;
-    let (head, tail) = (&text[..cut_before(text, half)], &text[cut_after(text, text.len() - half)..]);
+    let (head, tail) = (&text[..cut_position_before(text, half)], &text[cut_position_after(text, text.len() - half)..]);
     let near = half / 8;
     let head = head.rfind('\n').filter(|end| head.len() - end <= near).map_or(head, |end| &head[..end]);
     let tail = tail.find('\n').filter(|end| *end <= near).map_or(tail, |end| &tail[end + 1..]);
@@ -273,7 +273,7 @@ mod tests {
         let (tell, told) = sync_channel(1);
         thread::spawn(move || while tell.send(Ok(vec![b'y'; 1 << 20])).is_ok() {});
         assert_eq!(collect(&told, TIMEOUT, &mut |_| {}).unwrap(), None);
-        assert!(too_large().to_string().contains("10.0 MB"), "{}", too_large());
+        assert!(too_large_error().to_string().contains("10.0 MB"), "{}", too_large_error());
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn long_input_keeps_its_start_and_end_and_the_omission_is_reported() {
         let redactor = Redactor::new(Vec::new(), [], || [7; 32]);
-        let room = Room { redactor: &redactor, artifacts: None, context_window: 1000 };
+        let room = InputStorage { redactor: &redactor, artifacts: None, context_window: 1000 };
         let lines = (0..1000).map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat();
         let mut said = Vec::new();
         let piped = Piped { text: lines.clone() };

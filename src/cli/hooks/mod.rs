@@ -3,7 +3,7 @@
 pub(crate) mod args;
 
 use crate::hooks::{Hook, HookAction, HookOrigin};
-use crate::host::console::{print_text, say_json, warn, warn_all};
+use crate::host::console::{print_json, print_text, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -14,7 +14,7 @@ use crate::host::startup;
 use crate::host::tool_runner::{Starts, ToolEnvironment, hooks_of};
 use crate::ports::{HookOccasion, Hooks};
 use crate::protocol::{
-    Arguments, CallHooks, CallId, EventHooks, HookDecision, HookEvent, Problem, ToolCall, ToolResult, counted,
+    Arguments, CallHooks, CallId, EventHooks, HookDecision, HookEvent, Problem, ToolCall, ToolResult, format_count,
 };
 use crate::text::{abbreviate_home, clean, clean_line};
 use args::HooksAction;
@@ -34,7 +34,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, action: HooksAction) -> R
 /// Returns the hooks that a session here would have.
 fn usable(place: &AppContext, common: &Common) -> Arc<HookSet> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    project.ignored().iter().for_each(|notice| warn(notice.clone()));
+    project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
     place.hooks.with_project(&project).set()
 }
 
@@ -59,7 +59,7 @@ struct ListedHook<'a> {
 fn list(set: &HookSet, json: bool) -> Exit {
     let listed: Vec<ListedHook<'_>> = set.hooks.iter().map(|hook| listed(hook, set)).collect();
     if json {
-        say_json(&serde_json::json!({ "hooks": listed, "notes": set.notes }));
+        print_json(&serde_json::json!({ "hooks": listed, "notes": set.notes }));
         return Exit::Completed;
     }
     let mut text = String::new();
@@ -128,7 +128,7 @@ fn test(
         arguments: Arguments::Object(parsed),
     };
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    project.ignored().iter().for_each(|notice| warn(notice.clone()));
+    project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
     let ground = ToolEnvironment::find(place, common, &project, Starts::Programs)?;
     let Some(hooks) = hooks_of(&ground) else {
         print_text("No hooks.\n");
@@ -137,7 +137,7 @@ fn test(
     let runtime = startup::runtime()?;
     let tested = runtime.block_on(tested(&*hooks, event, call, text));
     if json {
-        say_json(&match &tested {
+        print_json(&match &tested {
             Tested::Call(hooks) => serde_json::json!(hooks),
             Tested::Result(output) => serde_json::json!({ "result": output }),
             Tested::Event(outcome) => event_json(outcome),
@@ -157,7 +157,7 @@ async fn tested(hooks: &dyn Hooks, event: HookEvent, call: ToolCall, text: Strin
     let occasion = match event {
         HookEvent::PreToolUse => return Tested::Call(hooks.before_call(call, stop).await),
         HookEvent::PostToolUse => {
-            let result = ToolResult::succeeded(call.tool_call_id.clone(), call.tool_name.clone(), text);
+            let result = ToolResult::success(call.tool_call_id.clone(), call.tool_name.clone(), text);
             return Tested::Result(hooks.after_call(call, result, stop).await.output_text);
         }
         HookEvent::UserPromptSubmit => HookOccasion::Prompt { text, first: false, resumed: false },
@@ -240,7 +240,7 @@ fn pin(place: &AppContext) -> Result<Exit, CliError> {
             let _ = writeln!(text, "{}: {}", clean_line(&hook.name()), clean_line(line));
         }
     }
-    let _ = writeln!(text, "Pinned {}:", counted(files.len() as u64, "file", "files"));
+    let _ = writeln!(text, "Pinned {}:", format_count(files.len() as u64, "file", "files"));
     for file in files {
         let _ = writeln!(text, "    {}", clean_line(&abbreviate_home(&file, &place.home)));
     }

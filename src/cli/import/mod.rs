@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 
-use crate::host::console::{print_text, say_json};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -43,7 +43,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
         return Err(CliError::usage("nothing was imported: cannot prompt without a terminal")
             .hint("pass `--yes` to import, or `--plan` to see only the plan"));
     }
-    if request.form == Form::Ask && !confirmed(request.agent, &plan) {
+    if request.form == Form::Ask && !confirm(request.agent, &plan) {
         return Err(CliError::usage("nothing was imported"));
     }
     if request.form == Form::Yes && !request.json {
@@ -58,7 +58,7 @@ fn plan(place: &AppContext, common: &Common, request: &Request, targets: &Target
     let settings = crate::import::read(request.agent, &mut sources, &secrets);
     let is_trusted = common.trust == Trust::ForThisRun
         || ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust).is_trusted();
-    let judged = judged_place(place);
+    let judged = judging_context(place);
     let planner = Planner {
         agent: request.agent,
         targets,
@@ -76,7 +76,7 @@ fn plan(place: &AppContext, common: &Common, request: &Request, targets: &Target
 
 /// Returns the directory for which permissions are judged. In the home directory, every command asks and no rule could be saved,
 /// but the user's permissions are meant for projects.
-fn judged_place(place: &AppContext) -> AppContext {
+fn judging_context(place: &AppContext) -> AppContext {
     if !place.is_too_wide() {
         return place.clone();
     }
@@ -108,7 +108,7 @@ fn import(place: &AppContext, request: &Request, plan: &ImportPlan, targets: &Ta
     let mut written = Vec::new();
     let outcome = crate::import::write(plan, targets, &place.directories.config, &place.workspace, |file| written.push(file));
     if request.json {
-        say_json(&as_json(request.agent, plan, Some(&written)));
+        print_json(&as_json(request.agent, plan, Some(&written)));
     } else {
         let receipts: String = written.iter().map(|file| receipt(file, &place.home)).collect();
         print_text(&clean(&format!("\n{receipts}")));
@@ -127,14 +127,14 @@ fn import(place: &AppContext, request: &Request, plan: &ImportPlan, targets: &Ta
 
 fn show(request: &Request, plan: &ImportPlan) -> Exit {
     if request.json {
-        say_json(&as_json(request.agent, plan, None));
+        print_json(&as_json(request.agent, plan, None));
     } else {
         print_text(&describe(request.agent, plan));
     }
     Exit::Completed
 }
 
-fn confirmed(agent: Agent, plan: &ImportPlan) -> bool {
+fn confirm(agent: Agent, plan: &ImportPlan) -> bool {
     let mut err = std::io::stderr();
     let _ = write!(err, "{}\nImport? [y/N] ", describe(agent, plan));
     let _ = err.flush();
@@ -149,7 +149,7 @@ fn describe(agent: Agent, plan: &ImportPlan) -> String {
         let _ = writeln!(text, "nothing to import: found no settings of {}", agent.title());
         return text;
     }
-    let _ = writeln!(text, "Read {}", listed(&plan.sources));
+    let _ = writeln!(text, "Read {}", join_names(&plan.sources));
     if plan.files.is_empty() {
         text.push_str("nothing to import\n");
     }
@@ -158,7 +158,7 @@ fn describe(agent: Agent, plan: &ImportPlan) -> String {
         let _ = write!(text, "\n{verb} {}\n{}", file.shown, file.diff());
     }
     if !plan.in_force.is_empty() {
-        let _ = writeln!(text, "\nAlready in effect: {}", listed(&plan.in_force));
+        let _ = writeln!(text, "\nAlready in effect: {}", join_names(&plan.in_force));
     }
     let narrowed: Vec<String> = plan.narrowed.iter().map(|(entry, part)| format!("{entry}: {part}")).collect();
     text.push_str(&lines("Imported in part", &narrowed));
@@ -186,7 +186,7 @@ fn lines(title: &str, lines: &[String]) -> String {
     text
 }
 
-fn listed(names: &[String]) -> String {
+fn join_names(names: &[String]) -> String {
     let shown = names.iter().take(NAMES).map(|name| reveal_line(name)).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMES) {
         0 => shown,

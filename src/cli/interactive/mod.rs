@@ -12,13 +12,13 @@ use crate::cli::screen::exit_summary::farewell;
 use crate::cli::screen::{TuiChannels, connect, is_plain};
 use crate::host::console::{fail, print_text, warn_all};
 use crate::host::context::AppContext;
-use crate::host::crash::Watch;
+use crate::host::crash::CrashHandler;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, SessionChoice};
 use crate::host::policy_layers::Policy;
 use crate::host::project::ProjectConfig;
-use crate::host::prompt_commands::{PromptCommands, PromptMeaning, of_screen};
+use crate::host::prompt_commands::{PromptCommands, PromptMeaning, screen_only_error};
 use crate::host::startup;
 use crate::host::startup::{open_store, start_log};
 use crate::protocol::{Mode, Problem, SessionId};
@@ -63,7 +63,7 @@ impl Request {
     }
 
     /// Replaces a slash command in the prompt by its text. A command of the screen becomes the draft.
-    pub(crate) fn expanded(self, common: &Common) -> Result<Self, CliError> {
+    pub(crate) fn expand_command(self, common: &Common) -> Result<Self, CliError> {
         let Some(text) = self.prompt.as_ref().filter(|text| text.trim_start().starts_with('/')) else { return Ok(self) };
         let place = AppContext::find(common)?;
         let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
@@ -71,14 +71,14 @@ impl Request {
         warn_all(&commands.notices(text));
         match commands.parse(text.clone()).map_err(CliError::usage)? {
             PromptMeaning::Prompt(text) => Ok(Self { prompt: Some(text), ..self }),
-            PromptMeaning::OfScreen(text) if is_plain(common, &place) => Err(CliError::usage(of_screen(&text))),
+            PromptMeaning::OfScreen(text) if is_plain(common, &place) => Err(CliError::usage(screen_only_error(&text))),
             PromptMeaning::OfScreen(text) => Ok(Self { prompt: None, typed: text, ..self }),
         }
     }
 }
 
 pub(crate) fn run(common: &Common, mut request: Request) -> Result<Exit, CliError> {
-    let watch = Watch::begin();
+    let watch = CrashHandler::install();
     loop {
         match screen(common, request, &watch)? {
             AfterScreen::Ended(exit) => return Ok(exit),
@@ -103,7 +103,7 @@ enum AfterScreen {
 }
 
 /// Runs a screen to its end.
-fn screen(common: &Common, request: Request, watch: &Watch) -> Result<AfterScreen, CliError> {
+fn screen(common: &Common, request: Request, watch: &CrashHandler) -> Result<AfterScreen, CliError> {
     if !(io::stdin().is_terminal() || common.plain) {
         return Err(CliError::usage("stdin is not a terminal")
             .hint("run `aye exec PROMPT` for a single task, or `aye --plain` to read lines from stdin"));
@@ -133,7 +133,7 @@ async fn show(
     place: AppContext,
     policy: &Policy,
     request: Request,
-    watch: &Watch,
+    watch: &CrashHandler,
 ) -> Result<AfterScreen, CliError> {
     let (plain, logs) = (is_plain(common, &place), place.directories.data.join("logs"));
     let here = CurrentWorkspace::new(&place, policy);
@@ -142,8 +142,8 @@ async fn show(
     let (front, wires) = connect(options, prompt.clone(), typed);
     tokio::spawn(async {
         tokio::time::sleep(STARTED).await;
-        allocator::let_go_of_code();
-        allocator::give_back();
+        allocator::release_code_pages();
+        allocator::release_free_memory();
     });
     let opening = SessionOpener {
         common: common.clone(),
@@ -157,15 +157,15 @@ async fn show(
     };
     let behind = if plain { open_as_lines(opening, wires)? } else { tokio::spawn(session_start::open(opening, wires)) };
     let outcome = if plain { tui::run_plain(front).await } else { tui::run(front).await };
-    let patience = if outcome.as_ref().is_ok_and(leaves_nothing) { NO_FAREWELL } else { SHUTDOWN_TIMEOUT };
+    let patience = if outcome.as_ref().is_ok_and(is_empty_outcome) { NO_FAREWELL } else { SHUTDOWN_TIMEOUT };
     // The end of the screen dropped its command sender, so the session saves itself and ends.
     let remains = tokio::time::timeout(patience, behind).await.ok().and_then(Result::ok).unwrap_or_default();
     warn_all(&remains.notices);
     let outcome =
-        outcome.map_err(|error| watch.trouble().unwrap_or_else(|| terminal_failed(&error, remains.session.as_ref(), &logs)))?;
+        outcome.map_err(|error| watch.error().unwrap_or_else(|| terminal_error(&error, remains.session.as_ref(), &logs)))?;
     let model = Some(outcome.model.clone()).filter(|model| !model.is_empty());
     let before = outcome.mode.map(|mode| PreviousSession { workspace: here.workspace(), model, mode }).or(before);
-    left(outcome, remains, prompt, before)
+    after_screen(outcome, remains, prompt, before)
 }
 
 /// Starts the session of line-based mode: errors are printed at once, and a choice is requested as lines.
@@ -176,11 +176,11 @@ fn open_as_lines(mut opening: SessionOpener, wires: TuiChannels) -> Result<JoinH
 }
 
 /// Returns true if the user left a screen without a session and without any input.
-fn leaves_nothing(outcome: &TuiOutcome) -> bool {
+fn is_empty_outcome(outcome: &TuiOutcome) -> bool {
     outcome.mode.is_none() && outcome.typed.is_empty() && matches!(outcome.ended, ExitReason::Quit | ExitReason::Signal(_))
 }
 
-fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) -> CliError {
+fn terminal_error(error: &io::Error, session: Option<&SessionId>, logs: &Path) -> CliError {
     let resume = session.map_or_else(|| "--resume".to_owned(), |id| format!("--resume={id}"));
     let logs = logs.display();
     CliError::failed(Problem::new("terminal error").because(error))
@@ -189,7 +189,7 @@ fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) 
 }
 
 /// Returns the action after a screen. `prompt`: the prompt of the command line.
-fn left(
+fn after_screen(
     outcome: TuiOutcome,
     remains: SessionOutcome,
     prompt: Option<String>,

@@ -23,7 +23,7 @@ pub(crate) struct LockedSession {
 
 /// The outcome of the dialog.
 pub(crate) enum LockOutcome {
-    Ours(Box<ClaimedSession>),
+    Locked(Box<ClaimedSession>),
     /// The session is shown read-only; it is not claimed and nothing runs.
     ReadOnly(Box<ReadOnlySession>),
     Left,
@@ -40,7 +40,7 @@ pub(crate) struct ReadOnlySession {
 
 /// The outcome of an attempt to claim the session.
 enum LockAttempt {
-    Ours(Box<Session>),
+    Locked(Box<Session>),
     By(Holder),
     Failed(String),
 }
@@ -53,7 +53,7 @@ impl LockedSession {
         let mut problem = None;
         loop {
             let (pid, since) = match try_again(&builder, &id).await {
-                LockAttempt::Ours(session) => return LockOutcome::Ours(Box::new(builder.claimed(*session))),
+                LockAttempt::Locked(session) => return LockOutcome::Locked(Box::new(builder.with_claimed(*session))),
                 LockAttempt::By(holder) => (holder.instance.pid, holder.since.map(clock)),
                 LockAttempt::Failed(message) => {
                     problem = Some(message);
@@ -61,7 +61,7 @@ impl LockedSession {
                 }
             };
             let (answer, answered) = oneshot::channel();
-            let stays = lock_takeover::forbidden().map(|problem| problem.one_line());
+            let stays = lock_takeover::obstacle().map(|problem| problem.one_line());
             let question = LockQuestion { session: id.clone(), pid, since, problem: problem.take(), stays, answer };
             if ahead.send(StartupQuestion::Held(question)).is_err() {
                 return LockOutcome::Left;
@@ -69,7 +69,7 @@ impl LockedSession {
             match answered.await {
                 Ok(LockAnswer::ReadOnly) => {
                     let (from, session) = (store.clone(), id.clone());
-                    match run_blocking(move || from.piece(&session, None, PIECE_RECORDS).map_err(|error| error.to_string())).await
+                    match run_blocking(move || from.page(&session, None, PIECE_RECORDS).map_err(|error| error.to_string())).await
                     {
                         Ok(tail) => {
                             let holder = format!("open in process {pid}");
@@ -97,7 +97,7 @@ async fn try_again(builder: &SessionBuilder, id: &SessionId) -> LockAttempt {
         if let Some(holder) = store.holder(&id).map_err(|error| Problem::from(error).one_line())? {
             return Ok(LockAttempt::By(holder));
         }
-        attempt().map(|session| LockAttempt::Ours(Box::new(session))).map_err(|error| CliError::from(error).to_string())
+        attempt().map(|session| LockAttempt::Locked(Box::new(session))).map_err(|error| CliError::from(error).to_string())
     });
     tried.await.unwrap_or_else(LockAttempt::Failed)
 }

@@ -7,7 +7,7 @@ use super::session_prompt;
 use super::session_runner::SessionRunner;
 use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::host::context::AppContext;
-use crate::host::crash::Watch;
+use crate::host::crash::CrashHandler;
 use crate::host::error::CliError;
 use crate::host::options::{Common, SessionChoice};
 use crate::host::query::QueryHandler;
@@ -28,7 +28,7 @@ pub(crate) struct SessionOpener {
     pub here: CurrentWorkspace,
     /// The sender for results of queries outside the session.
     pub events: mpsc::UnboundedSender<Event>,
-    pub watch: Watch,
+    pub watch: CrashHandler,
     /// True if first-time setup may start automatically.
     pub sets_up: bool,
 }
@@ -56,13 +56,13 @@ impl SessionOpener {
         let common = Common { model, mode, take_over, ..common };
         let flag = common.model.clone();
         let builder = SessionBuilder::find(FrontEnd::interactive(), common, place, store.clone(), &choice)?;
-        let place = builder.place();
+        let place = builder.context();
         let moved = place.workspace != started_in;
         let wanted = flag.or_else(|| place.settings.default_model_name().map(str::to_owned));
-        here.moves_to(place, builder.policy());
+        here.set(place, builder.policy());
         let desk = QueryHandler::new(store, place, events);
         let session = match builder.try_claim() {
-            Ok(session) => SessionStart::Ready(Box::new(builder.claimed(session))),
+            Ok(session) => SessionStart::Ready(Box::new(builder.with_claimed(session))),
             Err(SessionError::Locked { id, .. }) => SessionStart::Held(Box::new(LockedSession { id, builder })),
             Err(error) => return Err(error.into()),
         };

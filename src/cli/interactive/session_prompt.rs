@@ -16,7 +16,7 @@ pub(crate) fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> R
     if choice != SessionChoice::Pick {
         return Ok(choice);
     }
-    let found = offered(store, place)?;
+    let found = unarchived_sessions(store, place)?;
     if found.len() < 2 {
         return Ok(SessionChoice::Latest);
     }
@@ -43,11 +43,11 @@ pub(crate) fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> R
 
 /// Returns true if there is more than one session to choose from.
 pub(crate) fn has_several(store: &Store, place: &AppContext) -> Result<bool, CliError> {
-    Ok(offered(store, place)?.len() > 1)
+    Ok(unarchived_sessions(store, place)?.len() > 1)
 }
 
 /// Returns the sessions of this workspace that are not archived.
-fn offered(store: &Store, place: &AppContext) -> Result<Vec<SessionSummary>, CliError> {
+fn unarchived_sessions(store: &Store, place: &AppContext) -> Result<Vec<SessionSummary>, CliError> {
     let mut found = store.sessions(Some(&place.workspace_id()))?;
     found.retain(|session| !session.archived);
     Ok(found)

@@ -5,7 +5,7 @@ use super::start_hints;
 use crate::cli::screen::TuiChannels;
 use crate::host::catalogue_update;
 use crate::host::context::AppContext;
-use crate::host::crash::Watch;
+use crate::host::crash::CrashHandler;
 use crate::host::error::CliError;
 use crate::host::history;
 use crate::host::history::SessionHistory;
@@ -42,7 +42,7 @@ pub(crate) struct SessionRunner {
     /// The requested model, from the command line or the configuration.
     pub wanted: Option<String>,
     pub desk: QueryHandler,
-    pub watch: Watch,
+    pub watch: CrashHandler,
     /// True if first-time setup may start automatically.
     pub sets_up: bool,
 }
@@ -72,7 +72,7 @@ impl SessionRunner {
         let mut claimed = match session {
             SessionStart::Ready(claimed) => *claimed,
             SessionStart::Held(locked) => match locked.ask(&ahead).await {
-                LockOutcome::Ours(claimed) => *claimed,
+                LockOutcome::Locked(claimed) => *claimed,
                 LockOutcome::ReadOnly(watched) => {
                     show_read_only(*watched, moved, start, commands, (events, &service)).await;
                     return nothing();
@@ -81,10 +81,10 @@ impl SessionRunner {
             },
         };
         let id = claimed.session().id().clone();
-        watch.knows(claimed.place().directories.data.join("logs"), format!("aye --resume={id}"));
+        watch.set_session(claimed.context().directories.data.join("logs"), format!("aye --resume={id}"));
         *opened = Some(id);
         let past = claimed.history();
-        service.open_history(past.clone(), claimed.place().clone());
+        service.open_history(past.clone(), claimed.context().clone());
         desk.trust(claimed.project());
         let context = StartContext { moved, wanted, sets_up };
         let Ok(decision) = show(&mut claimed, &past, context, start).await else {
@@ -108,7 +108,7 @@ impl SessionRunner {
         }
         let sum = older.map(|_| EventKind::HistorySummed(claimed.session().state.history_sum()));
         let draft = Some(claimed.session().draft.clone()).filter(|draft| !draft.is_empty());
-        let place = claimed.place().clone();
+        let place = claimed.context().clone();
         let reviews = ReviewService::new(claimed.common(), &place);
         let mut prepared = match claimed.prepare().await {
             Ok(prepared) => prepared,
@@ -119,11 +119,11 @@ impl SessionRunner {
             past.emit(kind, &events);
         }
         // The screen has been drawn, and nothing waits for this.
-        let looks = tokio::spawn(tell_of_new_catalogue(place, past.clone(), events.clone()));
+        let looks = tokio::spawn(report_catalogue_update(place, past.clone(), events.clone()));
         let mut running = prepared.start(commands, events, None);
         service.open_session(running.queries().clone());
         service.open_reviews(reviews.clone(), running.account().clone());
-        running.ended().await;
+        running.wait_until_ended().await;
         looks.abort();
         reviews.end().await;
         serving.end().await;
@@ -134,7 +134,7 @@ impl SessionRunner {
 }
 
 /// Notifies the user if the list of models has changed, if the user enabled this.
-async fn tell_of_new_catalogue(place: AppContext, past: SessionHistory, events: mpsc::UnboundedSender<Event>) {
+async fn report_catalogue_update(place: AppContext, past: SessionHistory, events: mpsc::UnboundedSender<Event>) {
     if let Some(message) = catalogue_update::daily_look(&place).await {
         past.emit(EventKind::Notice { message }, &events);
     }
@@ -149,7 +149,7 @@ async fn show(
 ) -> Result<Option<TrustDecision>, ScreenClosed> {
     let StartContext { moved, wanted, sets_up } = context;
     let probe = tokio::task::spawn_blocking(claimed.sandbox_probe());
-    let (here, store) = (claimed.place().clone(), claimed.session().store.clone());
+    let (here, store) = (claimed.context().clone(), claimed.session().store.clone());
     // In a resumed session, the first lines do not show hints.
     let hints = claimed.session().is_new().then(|| tokio::spawn(async move { start_hints::hints(&store, &here).await }));
     claimed.find_local_model().await;
@@ -162,7 +162,7 @@ async fn show(
     };
     let (question, decision) = trust_question(claimed).unzip();
     let sandbox = claimed.find_sandbox();
-    let (place, policy, model) = (claimed.place(), claimed.policy(), claimed.model());
+    let (place, policy, model) = (claimed.context(), claimed.policy(), claimed.model());
     let (header, model_access) = head(place, policy, (model, wanted), claimed.summary_model(), &sandbox);
     // A user who has named a model by a flag or in the settings may still lack a key for it.
     let has_questions = match model {
@@ -175,14 +175,14 @@ async fn show(
         header,
         history: past.events(&claimed.session().tail.records),
         older: claimed.session().tail.before,
-        cwd: moved.then(|| place.workspace_for_people()),
+        cwd: moved.then(|| place.workspace_display()),
         model_access,
         trust: question,
-        is_trusted: claimed.project().has_a_say(),
-        policy_ends: start_hints::ends(policy, jiff::Timestamp::now()),
+        is_trusted: claimed.project().has_trusted_files(),
+        policy_ends: start_hints::expiry_hint(policy, jiff::Timestamp::now()),
         last_here,
         attempt,
-        is_first: may_set_up && Nesting::of_process() == Nesting::Outermost && crate::host::setup::write::is_first(place),
+        is_first: may_set_up && Nesting::detect() == Nesting::Outermost && crate::host::setup::write::is_first(place),
     };
     start.send(told).map(|()| decision).map_err(|_| ScreenClosed)
 }
@@ -190,18 +190,18 @@ async fn show(
 /// Returns the trust prompt for an undecided project, and the receiver of the answer.
 fn trust_question(claimed: &mut ClaimedSession) -> Option<(TrustQuestion, TrustDecision)> {
     let (answer, decision) = oneshot::channel();
-    let place = claimed.place().workspace_for_people();
+    let place = claimed.context().workspace_display();
     claimed.project_to_trust()?;
     let approves_effects = claimed.approves_effects();
     let project = claimed.project();
     let question = TrustQuestion {
         place,
         items: project.lines(),
-        runs_code: project.runs_code(),
+        runs_code: project.code_files(),
         files: project.files(),
         remote: project.remote(),
         changes: project.changes().map(<[String]>::to_vec),
-        broken: project.broken(),
+        broken: project.policy_error(),
         approves_effects,
         answer,
     };
@@ -231,7 +231,7 @@ async fn show_read_only(
     (events, service): (mpsc::UnboundedSender<Event>, &QueryService),
 ) {
     let ReadOnlySession { builder, id, tail, holder } = watched;
-    let (place, policy) = (builder.place(), builder.policy());
+    let (place, policy) = (builder.context(), builder.policy());
     let past = SessionHistory::new(builder.store(), &id, place);
     service.open_history(past.clone(), place.clone());
     let own = place.clone();
@@ -246,11 +246,11 @@ async fn show_read_only(
         header,
         history: past.events(&tail.records),
         older,
-        cwd: moved.then(|| place.workspace_for_people()),
+        cwd: moved.then(|| place.workspace_display()),
         model_access: ModelAccess::ReadOnly { holder },
         trust: None,
         is_trusted: false,
-        policy_ends: start_hints::ends(policy, jiff::Timestamp::now()),
+        policy_ends: start_hints::expiry_hint(policy, jiff::Timestamp::now()),
         last_here: None,
         attempt: None,
         is_first: false,
@@ -258,9 +258,9 @@ async fn show_read_only(
     // Ignored if the screen has closed.
     drop(start.send(told));
     if older.is_some() {
-        past.sum_up(events);
+        past.emit_totals(events);
     }
-    wait_for_the_end(commands).await;
+    wait_for_exit(commands).await;
 }
 
 fn head(
@@ -302,13 +302,13 @@ async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<SessionCom
     let before = Some(&session.draft).filter(|draft| !draft.is_empty());
     let kept = kept.map(|text| before.map_or(text.clone(), |before| format!("{text}\n\n{before}")));
     if let Some(text) = kept
-        && let Err(error) = session.store.journal(session.id(), claimed.place().mode).save_draft(text).await
+        && let Err(error) = session.store.journal(session.id(), claimed.context().mode).save_draft(text).await
     {
         tracing::warn!(%error, "cannot save the draft");
     }
 }
 
 /// Waits until the user quits a screen on which nothing can run.
-pub(crate) async fn wait_for_the_end(mut commands: mpsc::Receiver<SessionCommand>) {
+pub(crate) async fn wait_for_exit(mut commands: mpsc::Receiver<SessionCommand>) {
     while commands.recv().await.is_some() {}
 }

@@ -1,7 +1,7 @@
 //! Start of a session behind the screen: opens the store and the session, and runs it.
 
 use super::session_open::{OpenOutcome, SessionOpener};
-use super::session_runner::{SessionOutcome, wait_for_the_end};
+use super::session_runner::{SessionOutcome, wait_for_exit};
 use crate::cli::screen::TuiChannels;
 use crate::host::error::CliError;
 use crate::host::query_service::QueryService;
@@ -35,7 +35,7 @@ pub(crate) async fn run(opened: OpenOutcome, wires: TuiChannels) -> SessionOutco
             let TuiChannels { start, ahead, commands, queries, .. } = wires;
             let serving = QueryService::new(desk).serve(queries);
             let _ = ahead.send(StartupQuestion::Choose);
-            wait_for_the_end(commands).await;
+            wait_for_exit(commands).await;
             serving.end().await;
             // No start was sent. The sender of it lives until here, because dropping it would be a message.
             drop(start);

@@ -26,13 +26,13 @@ pub(crate) async fn hints(store: &Store, place: &AppContext) -> (Option<String>,
     let (store, here, workspace) = (store.clone(), place.clone(), place.workspace.clone());
     // In a home directory or the root directory, there is no project to search.
     let is_project = workspace != place.home && workspace.parent().is_some();
-    let last = tokio::task::spawn_blocking(move || last_here(&store, &here, jiff::Timestamp::now()));
-    let task = tokio::task::spawn_blocking(move || is_project.then(|| task_of(&workspace)).flatten());
+    let last = tokio::task::spawn_blocking(move || last_session(&store, &here, jiff::Timestamp::now()));
+    let task = tokio::task::spawn_blocking(move || is_project.then(|| find_unfinished_task(&workspace)).flatten());
     (last.await.ok().flatten(), task.await.ok().flatten())
 }
 
 /// Returns `Last session: "Validate the name" · 2 h ago · 3 uncommitted changes`; `None` if there is no such session.
-fn last_here(store: &Store, place: &AppContext, now: jiff::Timestamp) -> Option<String> {
+fn last_session(store: &Store, place: &AppContext, now: jiff::Timestamp) -> Option<String> {
     let last = store.latest(&place.workspace_id()).ok().flatten()?;
     let changes = || Repository::find(&place.workspace)?.changes(&place.workspace)?.describe();
     format_hint(&last, changes, now)
@@ -47,12 +47,12 @@ fn format_hint(last: &SessionSummary, changes: impl FnOnce() -> Option<String>, 
     let id: String = last.session_id.as_str().chars().take(8).collect();
     Some(format!(
         "Last session: \"{short}{cut}\" · {}{open}{changes} · run `aye --resume={id}` to continue",
-        ago(last.updated, now)
+        format_age(last.updated, now)
     ))
 }
 
 /// Returns when the first policy layer expires: `expires in 6 d`.
-pub(crate) fn ends(policy: &Policy, now: jiff::Timestamp) -> Option<String> {
+pub(crate) fn expiry_hint(policy: &Policy, now: jiff::Timestamp) -> Option<String> {
     let end = policy.layers.iter().filter_map(|layer| layer.bundle.expires_at).min()?;
     Some(match end.as_second().saturating_sub(now.as_second()) {
         ..=0 => "expired".to_owned(),
@@ -63,7 +63,7 @@ pub(crate) fn ends(policy: &Policy, now: jiff::Timestamp) -> Option<String> {
 }
 
 /// Returns `2 h ago`.
-fn ago(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
+fn format_age(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
     let seconds = now.as_second().saturating_sub(then.as_second()).max(0);
     match seconds {
         0..60 => "just now".to_owned(),
@@ -75,7 +75,7 @@ fn ago(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
 
 /// Returns a task for a marker of unfinished code in a file. The task names only the location, because the user did not write the
 /// comment.
-fn task_of(workspace: &Path) -> Option<String> {
+fn find_unfinished_task(workspace: &Path) -> Option<String> {
     let began = Instant::now();
     let mut walk = WalkBuilder::new(workspace);
     guard(walk.max_depth(Some(6)), workspace, Lists::Gits, |_| true);
@@ -115,9 +115,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
         write("a.txt", "TODO lists are nice\nTODOS // TODOS\n");
-        assert_eq!(task_of(directory.path()), None);
+        assert_eq!(find_unfinished_task(directory.path()), None);
         write("b.rs", "fn main() {}\n// TODO: say hello\n");
-        assert_eq!(task_of(directory.path()), Some("look into the TODO in b.rs:2".to_owned()));
+        assert_eq!(find_unfinished_task(directory.path()), Some("look into the TODO in b.rs:2".to_owned()));
     }
 
     #[test]
@@ -137,16 +137,16 @@ mod tests {
             (&[600_000], "expires in 6 d"),
             (&[-1], "expired"),
         ] {
-            assert_eq!(ends(&policy(after), now).as_deref(), Some(words));
+            assert_eq!(expiry_hint(&policy(after), now).as_deref(), Some(words));
         }
-        assert_eq!(ends(&policy(&[]), now), None);
+        assert_eq!(expiry_hint(&policy(&[]), now), None);
     }
 
     #[test]
     fn elapsed_time_is_shown_in_a_single_unit() {
         let at = |seconds| jiff::Timestamp::from_second(seconds).unwrap();
         for (seconds, words) in [(5, "just now"), (125, "2 min ago"), (7300, "2 h ago"), (200_000, "2 d ago"), (-9, "just now")] {
-            assert_eq!(ago(at(1_000_000), at(1_000_000 + seconds)), words);
+            assert_eq!(format_age(at(1_000_000), at(1_000_000 + seconds)), words);
         }
     }
 }

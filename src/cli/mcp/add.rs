@@ -81,7 +81,7 @@ fn change(place: &AppContext, edit: impl Fn(&str) -> Result<Option<String>, Conf
     let _only_one = grants::lock(&place.directories.config)?;
     let changed = grants::change(&file, |old| {
         let old = old.unwrap_or_default();
-        let new = edit(old).map_err(|error| error.at(format!("`{}`", file.display())))?;
+        let new = edit(old).map_err(|error| error.with_location(format!("`{}`", file.display())))?;
         Ok(match new {
             Some(new) => (new, true),
             None => (old.to_owned(), false),

@@ -1,6 +1,6 @@
 //! `aye mcp allow`: adds the tools of a server to the user's policy and leaves the rest unchanged.
 
-use super::login::named;
+use super::login::find_server;
 use crate::config::{ConfigError, grants};
 use crate::host::console::print_text;
 use crate::host::context::AppContext;
@@ -16,7 +16,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, name: &str) -> Result<Exi
     if common.policy.is_some() {
         return Err(CliError::usage("`aye mcp allow` changes your policy.toml").hint("remove `--policy`"));
     }
-    named(place, common, name)?;
+    find_server(place, common, name)?;
     let file = grants::user_file(&place.directories.config);
     let change = allow(place, &file, name)?;
     let file = file.display();
@@ -43,10 +43,10 @@ fn allow(place: &AppContext, file: &Path, name: &str) -> Result<Change, ConfigEr
     let _only_one = grants::lock(&place.directories.config)?;
     grants::change(file, |old| {
         let text = old.map_or_else(|| user_policy::new_file("`aye mcp allow`"), str::to_owned);
-        let wrong = |why: String| ConfigError::one(format!("`{}`: {why}", file.display()));
+        let wrong = |why: String| ConfigError::single(format!("`{}`: {why}", file.display()));
         let Some(with) = grants::with_server(&text, name).map_err(wrong)? else { return Ok((text, Change::None)) };
         // The next start reads this file, so it must be valid now.
-        Bundle::parse(&with.text, &file.display().to_string()).map_err(|error| ConfigError::one(error.to_string()))?;
+        Bundle::parse(&with.text, &file.display().to_string()).map_err(|error| ConfigError::single(error.to_string()))?;
         let change = if old.is_some() { Change::Added { is_first: with.is_first } } else { Change::Created };
         Ok((with.text, change))
     })

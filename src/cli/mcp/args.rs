@@ -1,6 +1,6 @@
 //! `aye mcp …`: clap definition and checked action.
 
-use crate::cli::mcp_server::Asks;
+use crate::cli::mcp_server::ApprovalMode;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Subcommand, ValueEnum};
 
@@ -113,7 +113,7 @@ pub(crate) enum McpAction {
     LogOut { name: String },
     Test { name: String, json: bool },
     Allow { name: String },
-    Serve { asks: Asks },
+    Serve { asks: ApprovalMode },
 }
 
 /// The new server, as given on the command line.
@@ -144,8 +144,8 @@ impl McpSub {
             Self::Allow { name } => McpAction::Allow { name },
             Self::Serve { ask } => McpAction::Serve {
                 asks: match ask {
-                    AskArg::Never => Asks::Nobody,
-                    AskArg::Client => Asks::Client,
+                    AskArg::Never => ApprovalMode::Nobody,
+                    AskArg::Client => ApprovalMode::Client,
                 },
             },
         })

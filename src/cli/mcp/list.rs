@@ -1,25 +1,25 @@
 //! `aye mcp list`: the MCP servers, their origins, and the tools that the policy lists. It does not connect to any
 //! server.
 
-use crate::host::console::{print_text, say_json, warn, warn_all};
+use crate::host::console::{print_json, print_text, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::mcp_servers::specs::{ConfiguredServer, found};
+use crate::host::mcp_servers::specs::{ConfiguredServer, find_servers};
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
 use crate::host::project::ProjectConfig;
 use crate::mcp::{McpDeps, Reach, Servers, Spec};
 use crate::policy::ToolPattern;
 use crate::ports::RemoteServers as _;
-use crate::protocol::{ServerStatus, counted};
+use crate::protocol::{ServerStatus, format_count};
 use crate::text::clean;
 use serde::Serialize;
 use std::fmt::Write as _;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct ServerRow {
     name: String,
     /// The command or URL: `npx -y server`, `https://example.org/mcp`.
     reached_by: String,
@@ -41,15 +41,15 @@ struct Listed {
 pub(crate) fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
-    let (servers, problems) = found(place, Some(&project));
-    let known = known(place, &servers);
-    let rows: Vec<Listed> = servers.into_iter().map(|server| row(server, &policy, &known)).collect();
+    let (servers, problems) = find_servers(place, Some(&project));
+    let known = saved_states(place, &servers);
+    let rows: Vec<ServerRow> = servers.into_iter().map(|server| row(server, &policy, &known)).collect();
     warn_all(&problems);
-    if let Some(ignored) = project.ignored().filter(|ignored| ignored.contains(".mcp.json")) {
+    if let Some(ignored) = project.ignored_files_notice().filter(|ignored| ignored.contains(".mcp.json")) {
         warn(&ignored);
     }
     if json {
-        say_json(&rows);
+        print_json(&rows);
     } else if rows.is_empty() {
         print_text("no servers; add one with `aye mcp add NAME URL` or `aye mcp add NAME -- COMMAND`\n");
     } else {
@@ -59,17 +59,17 @@ pub(crate) fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exi
 }
 
 /// Returns the saved state of each server from its last connection.
-fn known(place: &AppContext, servers: &[ConfiguredServer]) -> Vec<ServerStatus> {
+fn saved_states(place: &AppContext, servers: &[ConfiguredServer]) -> Vec<ServerStatus> {
     let specs = servers.iter().map(|found| found.spec.clone()).collect();
     let wires = McpDeps { known: Some(place.directories.shared.join("mcp").join("known")), ..McpDeps::default() };
     Servers::new(specs, wires).statuses()
 }
 
-fn row(ConfiguredServer { spec, place }: ConfiguredServer, policy: &Policy, known: &[ServerStatus]) -> Listed {
-    let reached_by = reached_by(&spec);
+fn row(ConfiguredServer { spec, place }: ConfiguredServer, policy: &Policy, known: &[ServerStatus]) -> ServerRow {
+    let reached_by = display_target(&spec);
     let known = known.iter().find(|status| status.name == spec.name && (status.offered > 0 || !status.notes.is_empty()));
-    let allowed_tools = allowed(&spec.name, policy);
-    Listed {
+    let allowed_tools = allowed_patterns(&spec.name, policy);
+    ServerRow {
         name: spec.name,
         reached_by,
         place: place.replace('`', ""),
@@ -82,7 +82,7 @@ fn row(ConfiguredServer { spec, place }: ConfiguredServer, policy: &Policy, know
 }
 
 /// Returns the command or URL for display, without a query, which may be a secret.
-pub(super) fn reached_by(spec: &Spec) -> String {
+pub(super) fn display_target(spec: &Spec) -> String {
     match &spec.reach {
         Reach::Program { argv, .. } => argv.join(" "),
         Reach::Http { url, .. } => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
@@ -90,14 +90,15 @@ pub(super) fn reached_by(spec: &Spec) -> String {
 }
 
 /// Returns the entries of the allowed tools that can match a tool of this server.
-fn allowed(server: &str, policy: &Policy) -> Vec<String> {
+fn allowed_patterns(server: &str, policy: &Policy) -> Vec<String> {
     let layers = policy.layers.iter().filter(|layer| layer.scope.grants());
     let mut patterns: Vec<String> = Vec::new();
     for tools in layers.filter_map(|layer| layer.bundle.mcp.as_ref()) {
         match &tools.allowed {
             None => patterns.push("*".to_owned()),
             Some(listed) => {
-                patterns.extend(listed.iter().filter(|pattern| speaks_of(pattern, server)).map(|pattern| pattern.text.clone()));
+                patterns
+                    .extend(listed.iter().filter(|pattern| pattern_covers(pattern, server)).map(|pattern| pattern.text.clone()));
             }
         }
     }
@@ -105,12 +106,12 @@ fn allowed(server: &str, policy: &Policy) -> Vec<String> {
     patterns
 }
 
-fn speaks_of(pattern: &ToolPattern, server: &str) -> bool {
+fn pattern_covers(pattern: &ToolPattern, server: &str) -> bool {
     let of_server = pattern.text.split('/').next().unwrap_or_default();
     ToolPattern { text: of_server.to_owned(), line: pattern.line }.names(server)
 }
 
-fn table(rows: &[Listed]) -> String {
+fn table(rows: &[ServerRow]) -> String {
     let widest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for row in rows {
@@ -123,7 +124,7 @@ fn table(rows: &[Listed]) -> String {
         };
         let _ = writeln!(text, "{:widest$}  {listed}", "");
         if let Some(offered) = row.offered {
-            let _ = writeln!(text, "{:widest$}  offered {} at the last connection", "", counted(offered, "tool", "tools"));
+            let _ = writeln!(text, "{:widest$}  offered {} at the last connection", "", format_count(offered, "tool", "tools"));
         }
         for note in &row.notes {
             let _ = writeln!(text, "{:widest$}  {note}", "");

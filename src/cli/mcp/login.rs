@@ -1,6 +1,6 @@
 //! `aye mcp login` and `aye mcp logout`: signs in with the browser, and saves or deletes tokens.
 
-use crate::host::api_keys::check_place_of_file;
+use crate::host::api_keys::check_file_location;
 use crate::host::console::{print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -33,7 +33,7 @@ impl LogIn for SignInPage<'_> {
             let text = format!("Sign in to `{}` at {host}:\n\n  {address}\n\n", self.server);
             print_text(&clean(&text));
             let opened = match Address::parse(address).filter(|_| !self.no_browser) {
-                Some(address) => self.desktop().carry_out(&Opening::Visit(address)).await.is_ok(),
+                Some(address) => self.desktop().perform(&Opening::Visit(address)).await.is_ok(),
                 None => false,
             };
             let how = if opened { "Opened it in your browser" } else { "Open the address in a browser on this machine" };
@@ -59,9 +59,9 @@ impl SignInPage<'_> {
 }
 
 pub(crate) fn log_in(place: &AppContext, common: &Common, name: &str, no_browser: bool) -> Result<Exit, CliError> {
-    let spec = named(place, common, name)?;
+    let spec = find_server(place, common, name)?;
     if !place.settings.uses_keyring() {
-        check_place_of_file(place)?;
+        check_file_location(place)?;
     }
     let shown = SignInPage { place, server: &spec.name, no_browser };
     let done = runtime()?.block_on(sign_in(&spec, &vault(place), &shown));
@@ -87,7 +87,7 @@ pub(crate) fn log_out(place: &AppContext, name: &str) -> Result<Exit, CliError> 
 
 /// Deletes the tokens of a server. Returns true if any were saved.
 pub(super) fn forget(place: &AppContext, name: &str) -> Result<bool, CliError> {
-    let kept = place.credentials.names_of_server(name)?;
+    let kept = place.credentials.server_token_names(name)?;
     for name in &kept {
         place.credentials.forget(name)?;
     }
@@ -95,7 +95,7 @@ pub(super) fn forget(place: &AppContext, name: &str) -> Result<bool, CliError> {
 }
 
 /// Returns a server by name. A server that is off can be used, unless it belongs to the project and is not approved.
-pub(super) fn named(place: &AppContext, common: &Common, name: &str) -> Result<Spec, CliError> {
+pub(super) fn find_server(place: &AppContext, common: &Common, name: &str) -> Result<Spec, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let (specs, problems) = specs(place, Some(&project));
     for problem in problems.iter().filter(|problem| problem.contains(&format!("`{name}`"))) {
@@ -103,7 +103,7 @@ pub(super) fn named(place: &AppContext, common: &Common, name: &str) -> Result<S
     }
     let spec = specs.into_iter().find(|spec| spec.name == name).ok_or_else(|| {
         let problem = Problem::new(format!("unknown MCP server `{name}`")).hint("run `aye mcp list` to list the servers");
-        CliError::usage(Problem { excerpt: project.ignored().into_iter().collect(), ..problem })
+        CliError::usage(Problem { excerpt: project.ignored_files_notice().into_iter().collect(), ..problem })
     })?;
     match &spec.off {
         Some(why) if spec.of_project => Err(CliError::usage(format!("server `{name}` is off: {why}"))),

@@ -1,9 +1,9 @@
 //! `aye mcp test`: connects to a server like a session, and shows its tools, their verdicts, and the policy that would
 //! list them.
 
-use super::list::reached_by;
-use super::login::named;
-use crate::host::console::{print_text, say_json};
+use super::list::display_target;
+use super::login::find_server;
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -13,11 +13,11 @@ use crate::host::project::ProjectConfig;
 use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
 use crate::host::startup::runtime;
-use crate::mcp::auth::Keeper;
+use crate::mcp::auth::TokenKeeper;
 use crate::mcp::{Identity, McpDeps, Reach, Servers, Spec};
 use crate::policy::Enforcer;
 use crate::ports::{Launcher, RemoteServers, RemoteTool};
-use crate::protocol::{Action, Problem, ServerState, VerdictKind, counted};
+use crate::protocol::{Action, Problem, ServerState, VerdictKind, format_count};
 use crate::text::clean;
 use crate::tools::ServerLauncher;
 use serde::Serialize;
@@ -42,12 +42,12 @@ struct ServerReport {
     revision: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
-    tools: Vec<Judged>,
+    tools: Vec<ToolVerdict>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Judged {
+struct ToolVerdict {
     name: String,
     fingerprint: String,
     verdict: VerdictKind,
@@ -56,34 +56,34 @@ struct Judged {
 }
 
 pub(crate) fn run(place: &AppContext, common: &Common, name: &str, json: bool) -> Result<Exit, CliError> {
-    let spec = named(place, common, name)?;
+    let spec = find_server(place, common, name)?;
     if let Some(why) = &spec.off {
         return Err(CliError::usage(format!("server `{name}` is off: {why}")));
     }
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
-    policy.holds_for(None)?;
+    policy.validate_for_session(None)?;
     let standing = match &spec.reach {
         Reach::Program { .. } => SandboxHost::find(place, project.trust()),
-        Reach::Http { .. } => SandboxHost::unasked(place),
+        Reach::Http { .. } => SandboxHost::unprobed(place),
     };
     let enforcer = standing.enforcer(place, &policy);
     let launcher = ServerLauncher::new(session::tool_settings(place, &enforcer, standing.sandbox_policy(&enforcer)));
     let wires = McpDeps {
         launcher: Some(Arc::new(launcher) as Arc<dyn Launcher>),
-        tokens: Some(Arc::new(Keeper::new(vault(place)))),
+        tokens: Some(Arc::new(TokenKeeper::new(vault(place)))),
         ..McpDeps::default()
     };
-    let reached_by = reached_by(&spec);
+    let reached_by = display_target(&spec);
     let ServerProbe { tools, notes, identity } = runtime()?.block_on(probe(spec, wires))?;
-    let tools = tools.iter().map(|tool| judged(tool, &enforcer)).collect();
+    let tools = tools.iter().map(|tool| judge_tool(tool, &enforcer)).collect();
     let (revision, name_of_it, version) = match identity {
         Some(Identity { revision, name, version }) => (Some(revision), name, version),
         None => (None, None, None),
     };
     let tried = ServerReport { server: name.to_owned(), reached_by, name: name_of_it, version, revision, notes, tools };
     if json {
-        say_json(&tried);
+        print_json(&tried);
     } else {
         print_text(&clean(&tried.as_text(place)));
     }
@@ -137,11 +137,11 @@ async fn probe(spec: Spec, wires: McpDeps) -> Result<ServerProbe, CliError> {
     found
 }
 
-fn judged(tool: &RemoteTool, enforcer: &Enforcer) -> Judged {
+fn judge_tool(tool: &RemoteTool, enforcer: &Enforcer) -> ToolVerdict {
     let (server, name, fingerprint) = (tool.server.clone(), tool.name.clone(), tool.fingerprint.clone());
     let action = Action::Invoke { server, tool: name, fingerprint, changed: false };
     let told = enforcer.explain(&[action], jiff::Timestamp::now());
-    Judged {
+    ToolVerdict {
         name: tool.name.clone(),
         fingerprint: tool.fingerprint.clone(),
         verdict: told.verdict,
@@ -154,7 +154,7 @@ impl ServerReport {
     fn as_text(&self, place: &AppContext) -> String {
         let mut text = String::new();
         let count = self.tools.len();
-        let offered = counted(count as u64, "tool", "tools");
+        let offered = format_count(count as u64, "tool", "tools");
         let _ = writeln!(text, "{} ({}) is reachable and offers {offered}", self.server, self.reached_by);
         if let Some(revision) = &self.revision {
             let own = [&self.name, &self.version].map(|word| word.as_deref().unwrap_or_default()).join(" ");

@@ -3,12 +3,12 @@
 use super::convert;
 use super::convert::{Offer, offers};
 use super::elicitation;
-use super::elicitation::{Answer, Means, PendingQuestion, Waiting, form, let_go};
+use super::elicitation::{Answer, ElicitationSupport, PendingApprovals, PendingQuestion, drop_in_background, form};
 use super::progress;
 use super::scheduler::{Arrival, Scheduler};
 use crate::agent::CHANNEL_DEPTH;
-use crate::cli::mcp_server::Asks;
-use crate::host::tool_runner::{Judged, ToolRunner};
+use crate::cli::mcp_server::ApprovalMode;
+use crate::host::tool_runner::{CallVerdict, ToolRunner};
 use crate::policy::redact::Redactor;
 use crate::policy::{Permit, Question};
 use crate::ports::{Artifacts, CallOrder, Plan, RunContext, ToolRouter};
@@ -28,7 +28,7 @@ const CLIENTS_PERSON: &str = "the user of the client";
 /// State shared by all calls.
 pub(crate) struct Calls {
     pub bench: ToolRunner,
-    pub asks: Asks,
+    pub asks: ApprovalMode,
     /// Timeout of an approval.
     pub patience: Duration,
     pub redactor: Arc<Redactor>,
@@ -38,12 +38,12 @@ pub(crate) struct Calls {
     /// Order of the calls; the connection sees them first.
     pub scheduler: Arc<Scheduler>,
     offers: Vec<Offer>,
-    waiting: Waiting,
+    waiting: PendingApprovals,
     count: AtomicU64,
 }
 
 /// The state of a call.
-enum Course {
+enum CallProgress {
     Runs { plan: Plan, permit: Permit, by: Option<&'static str> },
     Ends(End),
 }
@@ -63,14 +63,14 @@ struct ClientCall {
 impl Calls {
     pub(crate) fn new(
         bench: ToolRunner,
-        asks: Asks,
+        asks: ApprovalMode,
         patience: Duration,
         redactor: Arc<Redactor>,
         artifacts: Arc<dyn Artifacts>,
         end: CancellationToken,
     ) -> Self {
         let offers = offers(&bench);
-        let (scheduler, waiting, count) = (Arc::default(), Waiting::default(), AtomicU64::new(0));
+        let (scheduler, waiting, count) = (Arc::default(), PendingApprovals::default(), AtomicU64::new(0));
         Self { bench, asks, patience, redactor, artifacts, end, scheduler, offers, waiting, count }
     }
 
@@ -79,9 +79,9 @@ impl Calls {
     }
 
     /// Returns an error unless a tool with this name is served, even if the policy denies it.
-    fn knows(&self, name: &str) -> Result<(), ErrorData> {
+    fn check_known(&self, name: &str) -> Result<(), ErrorData> {
         // Aliases of tools are for models; they have different arguments.
-        if self.bench.router.full_name(name).as_deref() == Some(name) && self.bench.router.served(name).is_some() {
+        if self.bench.router.full_name(name).as_deref() == Some(name) && self.bench.router.details_for_client(name).is_some() {
             return Ok(());
         }
         let shown: String = name.chars().take(100).collect();
@@ -94,12 +94,12 @@ impl Calls {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
-        self.knows(&name)?;
+        self.check_known(&name)?;
         // Work that continues after the call is cancelled too.
         let kill = self.end.child_token();
         let answered = match request_state {
             Some(state) => {
-                let answer = input_responses.as_ref().map_or(Answer::No, Answer::among);
+                let answer = input_responses.as_ref().map_or(Answer::No, Answer::from_responses);
                 let Some(waits) = self.waiting.take(&state, &name, arguments.as_ref()) else {
                     let words = "no approval is pending under this `requestState` for this call; repeat the call \
                         without `requestState`";
@@ -115,7 +115,7 @@ impl Calls {
             ClientCall { call: ToolCall { tool_call_id: id, tool_name: name.clone().into_owned(), arguments: given }, arguments };
         let end = {
             let arrival = context.extensions.get::<Arrival>().cloned().unwrap_or_else(|| self.scheduler.arrive());
-            let work = self.carry_out(made, &arrival, answered, &context, &kill);
+            let work = self.execute(made, &arrival, answered, &context, &kill);
             tokio::pin!(work);
             tokio::select! {
                 end = &mut work => end?,
@@ -134,7 +134,7 @@ impl Calls {
         }
     }
 
-    async fn carry_out(
+    async fn execute(
         self: &Arc<Self>,
         made: ClientCall,
         arrival: &Arrival,
@@ -145,32 +145,32 @@ impl Calls {
         let course = match answered {
             Some((PendingQuestion { plan, question, .. }, answer)) => {
                 // The call is run as it was shown, or not at all, so it is not planned again.
-                let waits = arrival.turn(CallOrder::of_plan(&plan, &[]));
+                let waits = arrival.turn(CallOrder::for_plan(&plan, &[]));
                 tokio::select! {
-                    _ = waits => self.answered(&made.call, plan, question, answer).await,
+                    _ = waits => self.on_answer(&made.call, plan, question, answer).await,
                     () = kill.cancelled() => {
-                        let_go(plan);
-                        return Ok(stopped(&made.call));
+                        drop_in_background(plan);
+                        return Ok(stopped_end(&made.call));
                     }
                 }
             }
-            None => self.considered(&made, arrival, context, kill).await?,
+            None => self.evaluate(&made, arrival, context, kill).await?,
         };
         Ok(match course {
-            Course::Runs { plan, permit, by } => End::Result(self.run(&made.call, (plan, permit, by), context, kill).await),
-            Course::Ends(end) => end,
+            CallProgress::Runs { plan, permit, by } => End::Result(self.run(&made.call, (plan, permit, by), context, kill).await),
+            CallProgress::Ends(end) => end,
         })
     }
 
     /// Plans the call, and evaluates the policy as soon as no earlier call can change the outcome.
-    async fn judged_in_turn(&self, call: &ToolCall, arrival: &Arrival) -> Result<Judged, Box<ToolResult>> {
+    async fn judge_in_order(&self, call: &ToolCall, arrival: &Arrival) -> Result<CallVerdict, Box<ToolResult>> {
         let scope = self.bench.router.scope(call.clone()).await;
-        arrival.turn(CallOrder::of_scope(&scope)).await;
+        arrival.turn(CallOrder::for_scope(&scope)).await;
         loop {
-            let judged = self.bench.judged(call.clone()).await;
+            let judged = self.bench.judge(call.clone()).await;
             let order = match &judged {
-                Ok(Judged::Allowed(plan, _) | Judged::Asks(plan, _)) => CallOrder::of_plan(plan, &scope),
-                Err(_) => CallOrder::of_failed(&scope),
+                Ok(CallVerdict::Allowed(plan, _) | CallVerdict::Asks(plan, _)) => CallOrder::for_plan(plan, &scope),
+                Err(_) => CallOrder::for_failed(&scope),
             };
             if !arrival.turn(order).await {
                 return judged;
@@ -179,50 +179,50 @@ impl Calls {
     }
 
     /// Evaluates the policy, and asks for approval if needed.
-    async fn considered(
+    async fn evaluate(
         &self,
         made: &ClientCall,
         arrival: &Arrival,
         context: &RequestContext<RoleServer>,
         kill: &CancellationToken,
-    ) -> Result<Course, ErrorData> {
+    ) -> Result<CallProgress, ErrorData> {
         let judged = tokio::select! {
-            judged = self.judged_in_turn(&made.call, arrival) => judged,
-            () = kill.cancelled() => return Ok(Course::Ends(stopped(&made.call))),
+            judged = self.judge_in_order(&made.call, arrival) => judged,
+            () = kill.cancelled() => return Ok(CallProgress::Ends(stopped_end(&made.call))),
         };
         let (plan, question) = match judged {
-            Ok(Judged::Allowed(plan, permit)) => return Ok(Course::Runs { plan, permit, by: None }),
-            Ok(Judged::Asks(plan, question)) => (plan, question),
-            Err(refused) => return Ok(ends(*refused)),
+            Ok(CallVerdict::Allowed(plan, permit)) => return Ok(CallProgress::Runs { plan, permit, by: None }),
+            Ok(CallVerdict::Asks(plan, question)) => (plan, question),
+            Err(refused) => return Ok(finish_with(*refused)),
         };
         let means = match self.asks {
-            Asks::Nobody => Means::None,
-            Asks::Client => Means::from_context(context),
+            ApprovalMode::Nobody => ElicitationSupport::None,
+            ApprovalMode::Client => ElicitationSupport::from_context(context),
         };
-        if means == Means::None {
+        if means == ElicitationSupport::None {
             return Ok(self.deny_without_approver(&made.call, plan, &question).await);
         }
         let (output, _unwatched) = mpsc::channel(1);
-        let plan = match self.bench.looked_at(plan, &question, run_context(output, kill)).await {
+        let plan = match self.bench.run_preview(plan, &question, run_context(output, kill)).await {
             Ok(plan) => plan,
             Err(error) => return Ok(refuses(&made.call, error)),
         };
         let form = form(&plan, &question)?;
-        if means == Means::Request {
+        if means == ElicitationSupport::Request {
             let answer = tokio::select! {
                 answer = elicitation::ask(context, form, self.patience) => answer,
                 () = kill.cancelled() => {
-                    let_go(plan);
-                    return Ok(Course::Ends(stopped(&made.call)));
+                    drop_in_background(plan);
+                    return Ok(CallProgress::Ends(stopped_end(&made.call)));
                 }
             };
-            return Ok(self.answered(&made.call, plan, question, answer).await);
+            return Ok(self.on_answer(&made.call, plan, question, answer).await);
         }
         let of = (made.call.tool_name.clone(), made.arguments.clone());
         Ok(match self.waiting.keep(of, (plan, question), form, self.patience) {
-            Ok(asked) => Course::Ends(End::Question(asked.into())),
+            Ok(asked) => CallProgress::Ends(End::Question(asked.into())),
             Err(plan) => {
-                let_go(plan);
+                drop_in_background(plan);
                 let message = "too many approvals are pending; answer one of them and call again";
                 refuses(&made.call, ToolError::new(ErrorCode::NoApprover, message))
             }
@@ -230,30 +230,31 @@ impl Calls {
     }
 
     /// Handles the answer. The policy is evaluated again, because time has passed.
-    async fn answered(&self, call: &ToolCall, plan: Plan, question: Question, answer: Answer) -> Course {
+    async fn on_answer(&self, call: &ToolCall, plan: Plan, question: Question, answer: Answer) -> CallProgress {
         if answer == Answer::No {
             self.bench.keep(&plan, "deny", CLIENTS_PERSON, &question.reason).await;
-            let_go(plan);
+            drop_in_background(plan);
             let message = "the user of the client did not approve it; ask them what to do instead";
             return refuses(call, ToolError::new(ErrorCode::UserDenied, message));
         }
-        match self.bench.judged_again(plan, question).await {
-            Ok((plan, permit)) => Course::Runs { plan, permit, by: Some(CLIENTS_PERSON) },
+        match self.bench.judge_approved(plan, question).await {
+            Ok((plan, permit)) => CallProgress::Runs { plan, permit, by: Some(CLIENTS_PERSON) },
             Err(error) => refuses(call, error),
         }
     }
 
-    async fn deny_without_approver(&self, call: &ToolCall, plan: Plan, question: &Question) -> Course {
+    async fn deny_without_approver(&self, call: &ToolCall, plan: Plan, question: &Question) -> CallProgress {
         self.bench.keep(&plan, "deny", "no user can approve this call", &question.reason).await;
         let asks = match self.asks {
-            Asks::Nobody => "this server does not ask for approval (start it with `--ask client` to ask the user of the client)",
-            Asks::Client => "the client cannot show a form to its user (elicitation)",
+            ApprovalMode::Nobody => {
+                "this server does not ask for approval (start it with `--ask client` to ask the user of the client)"
+            }
+            ApprovalMode::Client => "the client cannot show a form to its user (elicitation)",
         };
         let now = jiff::Timestamp::now();
         let asks_for =
             |action: &&Action| self.bench.policy.explain(std::slice::from_ref(*action), now).verdict == VerdictKind::Ask;
-        let rule =
-            plan.actions.iter().find(asks_for).and_then(would_allow).map_or_else(String::new, |words| format!(". {words}"));
+        let rule = plan.actions.iter().find(asks_for).and_then(allow_hint).map_or_else(String::new, |words| format!(". {words}"));
         let message = format!("approval required ({}; rule: {}), and {asks}{rule}", question.reason, question.rule);
         refuses(call, ToolError::new(ErrorCode::NoApprover, message))
     }
@@ -288,12 +289,12 @@ impl Calls {
         }
         done.unwrap_or_else(|error| {
             let code = if changes { ErrorCode::OutcomeUnknown } else { ErrorCode::ToolExecutionFailed };
-            ToolResult::refused(id, name, ToolError::new(code, format!("the tool ended with an internal error: {error}")))
+            ToolResult::from_error(id, name, ToolError::new(code, format!("the tool ended with an internal error: {error}")))
         })
     }
 
     /// Ends background work and pending approvals.
-    pub(crate) async fn leave(&self) {
+    pub(crate) async fn shut_down(&self) {
         self.end.cancel();
         self.bench.router.end_commands().await;
         let waits = self.waiting.end();
@@ -302,7 +303,7 @@ impl Calls {
 }
 
 /// Returns a hint on the policy entry that would allow it without approval; `None` if there is none.
-fn would_allow(action: &Action) -> Option<String> {
+fn allow_hint(action: &Action) -> Option<String> {
     let capability = match action {
         Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Exec { .. } => action.capability(),
         Action::Custom { .. } => "Tool.Custom",
@@ -322,7 +323,7 @@ fn would_allow(action: &Action) -> Option<String> {
 /// Returns the arguments of a call. Beyond the limits of a session, they are malformed, and the call does not run.
 fn within_limits(arguments: JsonObject) -> Arguments {
     let json = Value::Object(arguments);
-    match (Arguments::exceeded_limit(&json.to_string()), json) {
+    match (Arguments::describe_exceeded_limit(&json.to_string()), json) {
         (None, Value::Object(arguments)) => Arguments::Object(arguments),
         (limit, _) => Arguments::over_limit("", &limit.unwrap_or_default()),
     }
@@ -339,19 +340,19 @@ fn run_context(output: mpsc::Sender<String>, kill: &CancellationToken) -> RunCon
     }
 }
 
-fn refuses(call: &ToolCall, error: ToolError) -> Course {
-    ends(ToolResult::refused(call.tool_call_id.clone(), &call.tool_name, error))
+fn refuses(call: &ToolCall, error: ToolError) -> CallProgress {
+    finish_with(ToolResult::from_error(call.tool_call_id.clone(), &call.tool_name, error))
 }
 
-fn ends(result: ToolResult) -> Course {
-    Course::Ends(End::Result(result))
+fn finish_with(result: ToolResult) -> CallProgress {
+    CallProgress::Ends(End::Result(result))
 }
 
 fn stopped_result(call: &ToolCall) -> ToolResult {
     let error = ToolError::new(ErrorCode::Cancelled, "the call was cancelled before it completed");
-    ToolResult::refused(call.tool_call_id.clone(), &call.tool_name, error)
+    ToolResult::from_error(call.tool_call_id.clone(), &call.tool_name, error)
 }
 
-fn stopped(call: &ToolCall) -> End {
+fn stopped_end(call: &ToolCall) -> End {
     End::Result(stopped_result(call))
 }

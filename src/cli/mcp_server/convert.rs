@@ -4,7 +4,7 @@ use crate::host::offered_tools;
 use crate::host::tool_runner::ToolRunner;
 use crate::ports::Artifacts;
 use crate::protocol::{ErrorCode, ToolDefinition, ToolError, ToolResult, ToolStatus};
-use crate::tools::{Served, ToolHints};
+use crate::tools::{ToolDetails, ToolHints};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
@@ -26,11 +26,13 @@ pub(crate) struct Offer {
 
 /// Returns the tools that the policy offers, without those that need a session.
 pub(crate) fn offers(bench: &ToolRunner) -> Vec<Offer> {
-    let served = |definition: ToolDefinition| bench.router.served(&definition.tool_name).map(|served| offer(definition, served));
-    offered_tools::offered(&bench.router, &bench.policy).into_iter().filter_map(served).collect()
+    let served = |definition: ToolDefinition| {
+        bench.router.details_for_client(&definition.tool_name).map(|served| offer(definition, served))
+    };
+    offered_tools::tools_for_model(&bench.router, &bench.policy).into_iter().filter_map(served).collect()
 }
 
-fn offer(definition: ToolDefinition, served: Served) -> Offer {
+fn offer(definition: ToolDefinition, served: ToolDetails) -> Offer {
     let ToolDefinition { tool_name, description, input_schema } = definition;
     let ToolHints { reads_only, destructive, idempotent, open_world } = served.hints;
     let annotations =
@@ -51,7 +53,7 @@ fn offer(definition: ToolDefinition, served: Served) -> Offer {
 
 /// Returns the result of a call for the client.
 pub(crate) async fn call_result(result: ToolResult, structured: bool, artifacts: Arc<dyn Artifacts>) -> CallToolResult {
-    let result = result.fitted(TEXT_BYTES);
+    let result = result.truncate_to(TEXT_BYTES);
     if result.status != ToolStatus::Succeeded {
         return CallToolResult::error(vec![ContentBlock::text(result.text_for_model())]);
     }

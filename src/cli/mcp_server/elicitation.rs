@@ -3,7 +3,7 @@
 
 use crate::policy::Question;
 use crate::ports::Plan;
-use crate::protocol::truncated;
+use crate::protocol::truncate;
 use crate::text::reveal;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, InputRequest, InputRequests,
@@ -31,7 +31,7 @@ const APPROVAL: &str = "approval";
 
 /// How the client can ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Means {
+pub(crate) enum ElicitationSupport {
     /// The client has announced no such capability.
     None,
     /// By a request during the call.
@@ -40,7 +40,7 @@ pub(crate) enum Means {
     NextCall,
 }
 
-impl Means {
+impl ElicitationSupport {
     pub(crate) fn from_context(context: &RequestContext<RoleServer>) -> Self {
         let shows_forms = context
             .client_capabilities()
@@ -70,7 +70,7 @@ impl Answer {
     }
 
     /// Returns the answer in a repeated call.
-    pub(crate) fn among(answers: &rmcp::model::InputResponses) -> Self {
+    pub(crate) fn from_responses(answers: &rmcp::model::InputResponses) -> Self {
         let result = answers.get(APPROVAL).and_then(|answer| serde_json::from_value(answer.clone()).ok());
         result.map_or(Self::No, |result| Self::from_result(&result))
     }
@@ -80,14 +80,14 @@ impl Answer {
 /// characters are removed.
 pub(crate) fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestParams, ErrorData> {
     let proposal = plan.proposal.as_ref();
-    let mut message = format!("aye: {}\n", truncated(&plan.summary, LINE_BYTES));
+    let mut message = format!("aye: {}\n", truncate(&plan.summary, LINE_BYTES));
     let _ =
         writeln!(message, "{} · {} risk · {} (rule: {})", question.title, question.risk.as_str(), question.reason, question.rule);
     for note in proposal.into_iter().flat_map(|proposal| &proposal.notes) {
-        let _ = writeln!(message, "- {}", truncated(note, LINE_BYTES));
+        let _ = writeln!(message, "- {}", truncate(note, LINE_BYTES));
     }
     if let Some(diff) = proposal.map(|proposal| &proposal.diff).filter(|diff| !diff.is_empty()) {
-        let _ = write!(message, "\n{}", truncated(&diff.to_string(), DIFF_BYTES));
+        let _ = write!(message, "\n{}", truncate(&diff.to_string(), DIFF_BYTES));
     }
     let schema = json!({
         "type": "object",
@@ -124,9 +124,9 @@ pub(crate) struct PendingQuestion {
 
 /// The calls that wait to be repeated.
 #[derive(Default)]
-pub(crate) struct Waiting(Mutex<HashMap<String, PendingQuestion>>);
+pub(crate) struct PendingApprovals(Mutex<HashMap<String, PendingQuestion>>);
 
-impl Waiting {
+impl PendingApprovals {
     /// Stores the plan as it was shown, under an unguessable name.
     pub(crate) fn keep(
         &self,
@@ -147,7 +147,7 @@ impl Waiting {
             waiting.insert(state.clone(), PendingQuestion { name, arguments, until: now + patience, plan, question });
             gone
         };
-        let_go(gone);
+        drop_in_background(gone);
         let asked = InputRequests::from([(APPROVAL.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form)))]);
         Ok(InputRequiredResult::new(Some(asked), Some(state)))
     }
@@ -168,7 +168,7 @@ impl Waiting {
 }
 
 /// Drops a value on another thread, because the files of a preview may take long to remove.
-pub(crate) fn let_go<T: Send + 'static>(what: T) {
+pub(crate) fn drop_in_background<T: Send + 'static>(what: T) {
     drop(tokio::task::spawn_blocking(move || drop(what)));
 }
 
@@ -192,8 +192,8 @@ mod tests {
         ];
         for (answer, meant) in cases {
             let answers = rmcp::model::InputResponses::from([(APPROVAL.to_owned(), answer.clone())]);
-            assert_eq!(Answer::among(&answers), meant, "{answer}");
+            assert_eq!(Answer::from_responses(&answers), meant, "{answer}");
         }
-        assert_eq!(Answer::among(&rmcp::model::InputResponses::new()), Answer::No);
+        assert_eq!(Answer::from_responses(&rmcp::model::InputResponses::new()), Answer::No);
     }
 }

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use transport::ClientTransport;
 
 /// Time for the last responses after the client has stopped sending.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for cancelled calls to report their end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 /// Time for remaining reads and writes to finish at exit.
@@ -37,16 +37,16 @@ const LEFTOVERS: Duration = Duration::from_secs(2);
 
 /// The approver of calls while aye serves its tools to another agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asks {
+pub(crate) enum ApprovalMode {
     Nobody,
     /// The user of the client.
     Client,
 }
 
-pub(crate) fn run(place: &AppContext, common: &Common, asks: Asks) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common, asks: ApprovalMode) -> Result<Exit, CliError> {
     let _log = start_log(place, common.verbosity);
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    project.ignored().iter().for_each(warn);
+    project.ignored_files_notice().iter().for_each(warn);
     let ground = ToolEnvironment::find(place, common, &project, Starts::Programs)?;
     let set = place.settings.approval.timeout;
     let patience = ground.policy.approval_timeout().map_or(set, |bundle| bundle.min(set));
@@ -61,8 +61,8 @@ pub(crate) fn run(place: &AppContext, common: &Common, asks: Asks) -> Result<Exi
         let calls = Arc::new(Calls::new(ToolRunner::new(ground, None), asks, patience, redactor, artifacts, end));
         let wire = ClientTransport::new(client, Arc::clone(&calls.scheduler));
         let hand = Handler { calls: Arc::clone(&calls), instructions: instructions.into() };
-        let exit = until_the_end(&wire, hand, &mut signals, &calls.end).await;
-        calls.leave().await;
+        let exit = serve_until_end(&wire, hand, &mut signals, &calls.end).await;
+        calls.shut_down().await;
         wire.close().await;
         Ok(exit)
     });
@@ -71,10 +71,10 @@ pub(crate) fn run(place: &AppContext, common: &Common, asks: Asks) -> Result<Exi
 }
 
 /// Returns the instructions for the model of the client.
-fn instructions(place: &AppContext, asks: Asks) -> String {
+fn instructions(place: &AppContext, asks: ApprovalMode) -> String {
     let asked = match asks {
-        Asks::Nobody => "Calls that need approval are denied",
-        Asks::Client => "Calls that need approval are shown to the user by the client",
+        ApprovalMode::Nobody => "Calls that need approval are denied",
+        ApprovalMode::Client => "Calls that need approval are shown to the user by the client",
     };
     format!(
         "Tools for files and commands in `{}`, under a policy set by the user who started this server. {asked}; a \
@@ -84,8 +84,8 @@ fn instructions(place: &AppContext, asks: Asks) -> String {
 }
 
 /// Serves until the client disconnects or a signal ends the process.
-async fn until_the_end(wire: &ClientTransport, hand: Handler, signals: &mut Signals, end: &CancellationToken) -> Exit {
-    let (over, deaf) = (CancellationToken::new(), wire.deaf());
+async fn serve_until_end(wire: &ClientTransport, hand: Handler, signals: &mut Signals, end: &CancellationToken) -> Exit {
+    let (over, deaf) = (CancellationToken::new(), wire.disconnected());
     let served = serve(wire.clone(), hand, over.clone());
     tokio::pin!(served);
     let exit = tokio::select! {
@@ -93,7 +93,7 @@ async fn until_the_end(wire: &ClientTransport, hand: Handler, signals: &mut Sign
         exit = signals.next() => exit,
         () = async {
             deaf.cancelled().await;
-            tokio::time::sleep(LAST_ANSWERS).await;
+            tokio::time::sleep(RESPONSE_TIMEOUT).await;
         } => Exit::Completed,
     };
     // Kills commands first, so that their calls get results.

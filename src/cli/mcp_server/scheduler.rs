@@ -20,9 +20,9 @@ struct OpenCall {
 
 /// Place of a call among the open ones. The call is open until all clones are dropped.
 #[derive(Clone)]
-pub(crate) struct Arrival(Arc<Place>);
+pub(crate) struct Arrival(Arc<QueueSlot>);
 
-struct Place {
+struct QueueSlot {
     scheduler: Arc<Scheduler>,
     number: u64,
 }
@@ -33,7 +33,7 @@ impl Scheduler {
         let mut open = self.open();
         let number = open.last().map_or(0, |last| last.number + 1);
         open.push(OpenCall { number, order: None });
-        Arrival(Arc::new(Place { scheduler: Arc::clone(self), number }))
+        Arrival(Arc::new(QueueSlot { scheduler: Arc::clone(self), number }))
     }
 
     /// Sets the order of a call.
@@ -67,7 +67,7 @@ impl Arrival {
     /// Sets the order of the call, and waits until no earlier call has to end before it. Returns whether it had to wait, because
     /// its effects may then have changed.
     pub(crate) async fn turn(&self, order: CallOrder) -> bool {
-        let Place { scheduler, number } = &*self.0;
+        let QueueSlot { scheduler, number } = &*self.0;
         let mut changed = scheduler.changed.subscribe();
         scheduler.set(*number, order);
         let mut waited = false;
@@ -80,7 +80,7 @@ impl Arrival {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.scheduler.open().retain(|call| call.number != self.number);
         self.scheduler.notify();
@@ -97,7 +97,7 @@ mod tests {
     fn order(path: &str, changes: bool) -> CallOrder {
         let target = Target { given: path.to_owned(), real: PathBuf::from(path), place: FilePlace::File { bytes: 0 } };
         let action = if changes { Action::Write { target } } else { Action::Read { target } };
-        CallOrder::of_actions([action].iter(), changes)
+        CallOrder::for_actions([action].iter(), changes)
     }
 
     #[tokio::test]

@@ -34,7 +34,7 @@ pub(crate) struct ClientTransport {
 
 /// A permit that is dropped with its request.
 #[derive(Clone)]
-struct Underway(#[expect(dead_code, reason = "dropping it releases its permit")] Arc<OwnedSemaphorePermit>);
+struct RequestPermit(#[expect(dead_code, reason = "dropping it releases its permit")] Arc<OwnedSemaphorePermit>);
 
 impl ClientTransport {
     pub(crate) fn new(client: Client, scheduler: Arc<Scheduler>) -> Self {
@@ -47,7 +47,7 @@ impl ClientTransport {
         }
     }
 
-    pub(crate) fn deaf(&self) -> CancellationToken {
+    pub(crate) fn disconnected(&self) -> CancellationToken {
         self.deaf.clone()
     }
 
@@ -63,13 +63,13 @@ impl ClientTransport {
         let mut lines = self.lines.lock().await;
         if !self.out.has_room() {
             tokio::select! {
-                () = self.out.changed(false) => {}
-                () = self.out.gone() => return None,
+                () = self.out.wait_for_room_change(false) => {}
+                () = self.out.wait_for_disconnect() => return None,
             }
         }
         tokio::select! {
             line = lines.recv() => line,
-            () = self.out.gone() => None,
+            () = self.out.wait_for_disconnect() => None,
         }
     }
 
@@ -89,7 +89,7 @@ impl ClientTransport {
                 self.out.send(&ServerJsonRpcMessage::error(ErrorData::new(BUSY, words, None), Some(request.id.clone())));
                 return None;
             };
-            request.request.extensions_mut().insert(Underway(Arc::new(permit)));
+            request.request.extensions_mut().insert(RequestPermit(Arc::new(permit)));
             // Requests are handled concurrently, so only here it is known which call came first.
             if matches!(request.request, ClientRequest::CallToolRequest(_)) {
                 request.request.extensions_mut().insert(self.scheduler.arrive());

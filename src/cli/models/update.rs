@@ -12,7 +12,7 @@ use crate::host::models::ModelCatalog;
 use crate::host::nesting::Nesting;
 use crate::host::startup::runtime;
 use crate::llm::CatalogueUpdate;
-use crate::protocol::{Problem, counted};
+use crate::protocol::{Problem, format_count};
 use crate::text::reveal_line;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write as _};
@@ -21,14 +21,14 @@ use std::io::{BufRead, IsTerminal, Write as _};
 const SHOWN: usize = 200;
 
 pub(crate) fn run(place: &AppContext, args: &ModelsUpdate) -> Result<Exit, CliError> {
-    if Nesting::of_process() == Nesting::InsideAye && !args.check {
+    if Nesting::detect() == Nesting::InsideAye && !args.check {
         return Err(CliError::usage("a command that aye runs (AYE=1) cannot change the catalogue of models"));
     }
     let catalogue = ModelCatalog::new(place).catalogue()?;
     let source = source(place, args)?;
     let update = runtime()?.block_on(catalogue_update::read(&source, place, &catalogue)).map_err(CliError::failed)?;
-    let allowed = place.policy(None, None).map(|policy| AllowedModels::by(&policy)).unwrap_or_default();
-    print_text(&described(&update, &allowed));
+    let allowed = place.policy(None, None).map(|policy| AllowedModels::from_policy(&policy)).unwrap_or_default();
+    print_text(&describe_changes(&update, &allowed));
     if args.check || update.changes.is_empty() {
         return Ok(Exit::Completed);
     }
@@ -37,7 +37,7 @@ pub(crate) fn run(place: &AppContext, args: &ModelsUpdate) -> Result<Exit, CliEr
             return Err(CliError::usage("nothing was changed: cannot prompt without a terminal")
                 .hint("pass `--yes` to update, or `--check` to see only the changes"));
         }
-        if !confirmed() {
+        if !confirm() {
             return Err(CliError::usage("nothing was changed"));
         }
     }
@@ -59,11 +59,11 @@ fn source(place: &AppContext, args: &ModelsUpdate) -> Result<ListSource, CliErro
             .hint(format!("run `aye models update {PUBLIC_LIST}` to use the public list of models.dev"))
             .hint("name another URL or a file, or set `models.catalogue_url` in config.toml"));
     };
-    ListSource::named(&given).map_err(CliError::usage)
+    ListSource::parse(&given).map_err(CliError::usage)
 }
 
 /// Returns the changes as text.
-fn described(update: &CatalogueUpdate, allowed: &AllowedModels) -> String {
+fn describe_changes(update: &CatalogueUpdate, allowed: &AllowedModels) -> String {
     let date = update.date().map(|date| format!(" of {date}")).unwrap_or_default();
     if update.changes.is_empty() {
         return format!("no changes: the catalogue in use matches the list{date}\n");
@@ -71,7 +71,7 @@ fn described(update: &CatalogueUpdate, allowed: &AllowedModels) -> String {
     let mut text = String::new();
     let mut forbidden = 0;
     for (number, (name, words)) in update.changes.iter().enumerate() {
-        let note = if allowed.forbidden_by(name).is_some() {
+        let note = if allowed.forbidding_rule(name).is_some() {
             forbidden += 1;
             " (not allowed by the policy)"
         } else {
@@ -84,15 +84,16 @@ fn described(update: &CatalogueUpdate, allowed: &AllowedModels) -> String {
     if update.changes.len() > SHOWN {
         let _ = writeln!(text, "and {} more", update.changes.len() - SHOWN);
     }
-    let count = counted(update.changes.len() as u64, "change", "changes");
+    let count = format_count(update.changes.len() as u64, "change", "changes");
     let _ = writeln!(text, "\n{count} in the list{date}");
     if forbidden > 0 {
-        let _ = writeln!(text, "{} not allowed by the policy (`allowed_models`)", counted(forbidden, "model is", "models are"));
+        let _ =
+            writeln!(text, "{} not allowed by the policy (`allowed_models`)", format_count(forbidden, "model is", "models are"));
     }
     text
 }
 
-fn confirmed() -> bool {
+fn confirm() -> bool {
     let mut err = std::io::stderr();
     let _ = write!(err, "Update the catalogue? [y/N] ");
     let _ = err.flush();

@@ -234,7 +234,7 @@ impl PolicySub {
 
 impl PolicyAction {
     /// Returns true if the action changes the policy, which a command that aye runs must not do.
-    pub(crate) fn changes_the_policy(&self) -> bool {
+    pub(crate) fn changes_policy(&self) -> bool {
         match self {
             Self::Init { place, .. } => *place != InitPlace::Stdout,
             Self::Grants(GrantsAction::Revoke { .. }) => true,

@@ -29,12 +29,12 @@ struct Answer<'a> {
 
 /// Prints one verdict for each line, even if the line is invalid. The exit code does not depend on the verdicts.
 pub(crate) fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
-    let policy = super::in_force(place, common)?;
+    let policy = super::load_policy(place, common)?;
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, common.mode.unwrap_or(Mode::Ask));
     let toolset = super::toolset(place, &enforcer);
     let servers =
-        ServerTools::known(place, Some(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust)));
+        ServerTools::from_config(place, Some(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust)));
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut splitter = LineSplitter::new(LINE_BYTES);
@@ -76,7 +76,7 @@ fn answer<'a>(line: &'a Line, enforcer: &Enforcer, toolset: &Toolset, servers: &
     }
     match serde_json::from_slice::<BTreeMap<String, &RawValue>>(line) {
         Ok(request) => {
-            let explanation = explained(&request, enforcer, toolset, servers);
+            let explanation = explain_request(&request, enforcer, toolset, servers);
             Answer { id: request.get("id").copied(), explanation }
         }
         Err(error) => unreadable(format!("the line is not a JSON object ({error}), {EXPECTED}")),
@@ -85,7 +85,7 @@ fn answer<'a>(line: &'a Line, enforcer: &Enforcer, toolset: &Toolset, servers: &
 
 const EXPECTED: &str = "expected {\"tool\": NAME, \"arguments\": {…}}";
 
-fn explained(
+fn explain_request(
     request: &BTreeMap<String, &RawValue>,
     enforcer: &Enforcer,
     toolset: &Toolset,
@@ -96,7 +96,7 @@ fn explained(
         return Explanation::unreadable(EXPECTED.to_owned());
     };
     // A panic on one line must not affect the next.
-    match guard::contained(|| super::judged(&tool, &Arguments::parse(arguments.get()), enforcer, toolset, servers)) {
+    match guard::catch_panic(|| super::judge_call(&tool, &Arguments::parse(arguments.get()), enforcer, toolset, servers)) {
         Some(Ok((_, told))) => told,
         Some(Err(why)) => Explanation::unreadable(why),
         None => Explanation::unreadable(guard::FAILED.to_owned()),
@@ -125,7 +125,7 @@ mod tests {
         let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nallowed_commands = [\"ls\"]\n";
         let enforcer = Enforcer::new(vec![Layer::new(Scope::User, Bundle::parse(text, "policy.toml").unwrap())], context);
         let bench = crate::tools::tests::Bench::new();
-        let servers = ServerTools::none();
+        let servers = ServerTools::empty();
         let said = |command: &str, id: u32| {
             let line = format!("{{\"id\": {id}, \"tool\": \"RunCommand\", \"arguments\": {{\"command\": \"{command}\"}}}}");
             let line = Line::Whole(line.into_bytes());

@@ -5,12 +5,12 @@ use super::origin::{Origin, Origins};
 use super::paint::{Paint, Tone};
 use super::server_tools::ServerTools;
 use crate::cli::tool;
-use crate::host::console::{print_text, say_json};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
-use crate::host::policy_error::numbered;
+use crate::host::policy_error::number_line;
 use crate::host::project::ProjectConfig;
 use crate::host::sandbox_host::SandboxHost;
 use crate::policy::{Explanation, Sandbox};
@@ -50,14 +50,14 @@ pub(crate) fn run(place: &AppContext, common: &Common, subject: Subject, json: b
             (tool, arguments)
         }
     };
-    let policy = super::in_force(place, common)?;
+    let policy = super::load_policy(place, common)?;
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
     let toolset = super::toolset(place, &enforcer);
     let servers =
-        ServerTools::known(place, Some(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust)));
+        ServerTools::from_config(place, Some(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust)));
     let time = jiff::Timestamp::now();
-    let (actions, by_rules) = super::judged(&name, &arguments, &enforcer, &toolset, &servers).map_err(CliError::usage)?;
+    let (actions, by_rules) = super::judge_call(&name, &arguments, &enforcer, &toolset, &servers).map_err(CliError::usage)?;
     let now = if actions.is_empty() {
         by_rules.clone()
     } else {
@@ -81,9 +81,9 @@ pub(crate) fn run(place: &AppContext, common: &Common, subject: Subject, json: b
     let origins = rules.into_iter().map(|rule| (rule.clone(), origins.find(&rule))).collect();
     let account = ExplainedCall { by_rules, now, mode: place.mode, steps, origins };
     if json {
-        say_json(&account.as_json());
+        print_json(&account.as_json());
     } else {
-        print_text(&account.as_text(&Paint::of_stdout(common.color)));
+        print_text(&account.as_text(&Paint::for_stdout(common.color)));
     }
     Ok(Exit::Completed)
 }
@@ -111,7 +111,7 @@ pub(crate) fn steps(whole: &Explanation, actions: &[Action], explain: impl Fn(&A
     let step = |action: &Action| {
         let told = explain(action);
         Step {
-            text: what(action),
+            text: describe_action(action),
             verdict: told.verdict,
             rule: told.rule,
             reason: told.reason,
@@ -122,7 +122,7 @@ pub(crate) fn steps(whole: &Explanation, actions: &[Action], explain: impl Fn(&A
     actions.iter().map(step).collect()
 }
 
-fn what(action: &Action) -> String {
+fn describe_action(action: &Action) -> String {
     match action {
         Action::Read { target } => format!("read {}", target.given),
         Action::Write { target } => format!("write {}", target.given),
@@ -191,14 +191,14 @@ impl ExplainedCall {
         let told = &self.by_rules;
         let critical = if told.critical { ", critical" } else { "" };
         let plain = format!("{} · {} risk{critical} · ", told.verdict.as_str(), told.risk.as_str());
-        let mut sentence = paint.sentence(&format!("{plain}{}", told.reason), 0).into_iter();
+        let mut sentence = paint.wrap_sentence(&format!("{plain}{}", told.reason), 0).into_iter();
         let first = sentence.next().unwrap_or_default();
         let rest = first.strip_prefix(told.verdict.as_str()).unwrap_or_default().to_owned();
         let mut rows = vec![format!("{}{rest}", paint.verdict(told.verdict, 0))];
         rows.extend(sentence);
         if self.now.verdict != told.verdict || (self.now.reason != told.reason && self.now.rule != told.rule) {
             let text = format!("at run time: {} · {}", self.now.verdict.as_str(), self.now.reason);
-            let mut lines = paint.sentence(&text, 0).into_iter();
+            let mut lines = paint.wrap_sentence(&text, 0).into_iter();
             rows.extend(lines.next().map(|line| paint.tone(Tone::Careful, &line)));
             rows.extend(lines);
         }
@@ -227,7 +227,7 @@ impl ExplainedCall {
             if self.steps.len() > 1 || step.reason != self.by_rules.reason {
                 rows.extend(
                     paint
-                        .sentence(&step.reason, indent)
+                        .wrap_sentence(&step.reason, indent)
                         .into_iter()
                         .map(|row| format!("{blank}{}", paint.tone(Tone::Quiet, &row))),
                 );
@@ -270,14 +270,14 @@ fn rule_rows(rule: &str, origin: Option<&Origin>, decides: bool, paint: &Paint) 
         };
         return vec![format!("{label:10} {whose}")];
     };
-    let mut rows = vec![format!("{label:10} {}", paint.tone(Tone::Strong, &crate::text::reveal(&origin.place())))];
-    let numbered = origin.source.iter().enumerate().map(|(at, line)| numbered(origin.line + at, line));
+    let mut rows = vec![format!("{label:10} {}", paint.tone(Tone::Strong, &crate::text::reveal(&origin.location())))];
+    let numbered = origin.source.iter().enumerate().map(|(at, line)| number_line(origin.line + at, line));
     rows.extend(numbered.map(|line| paint.tone(Tone::Quiet, &crate::text::truncate(&line, paint.width))));
     rows
 }
 
 fn note_rows(note: &str, paint: &Paint) -> Vec<String> {
-    let mut rows = paint.sentence(note, 11).into_iter();
+    let mut rows = paint.wrap_sentence(note, 11).into_iter();
     let first = rows.next().unwrap_or_default();
     std::iter::once(format!("{:10} {first}", "note")).chain(rows.map(|row| format!("{:11}{row}", ""))).collect()
 }

@@ -2,11 +2,11 @@
 
 use super::args::GrantsAction;
 use crate::config::{ConfigError, grants};
-use crate::host::console::{print_text, say_json};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::user_rules::{Named, in_file};
+use crate::host::user_rules::{NamedRule, in_file};
 use crate::policy::Bundle;
 use crate::protocol::GrantScope;
 use jiff::Timestamp;
@@ -42,11 +42,11 @@ struct Entry<'a> {
 }
 
 fn list(place: &AppContext, json: bool) -> Result<Exit, CliError> {
-    let all = saved(place)?;
+    let all = saved_rules(place)?;
     let now = Timestamp::now();
     if json {
         for named in &all {
-            say_json(&Entry {
+            print_json(&Entry {
                 rule: &named.name,
                 scope: if named.name.starts_with("user") { "everywhere" } else { "project" },
                 file: &named.file,
@@ -55,7 +55,7 @@ fn list(place: &AppContext, json: bool) -> Result<Exit, CliError> {
                 here: is_here(named, place),
                 grant: &named.kept.rule,
                 toml: named.kept.rule.to_string(),
-                since: named.kept.since(),
+                since: named.kept.saved_on(),
                 expires_at: named.kept.expires_at,
                 expired: named.kept.is_expired(now),
             });
@@ -85,7 +85,7 @@ fn list(place: &AppContext, json: bool) -> Result<Exit, CliError> {
 }
 
 /// Returns the saved rules, those of this project first.
-fn saved(place: &AppContext) -> Result<Vec<Named>, ConfigError> {
+fn saved_rules(place: &AppContext) -> Result<Vec<NamedRule>, ConfigError> {
     let config = &place.directories.config;
     let own = grants::project_file(config, &place.workspace);
     let mut all = in_file(&own, GrantScope::Project, Some(place.workspace.display().to_string()))?;
@@ -98,15 +98,15 @@ fn saved(place: &AppContext) -> Result<Vec<Named>, ConfigError> {
     Ok(all)
 }
 
-fn is_here(named: &Named, place: &AppContext) -> bool {
+fn is_here(named: &NamedRule, place: &AppContext) -> bool {
     named.file == grants::project_file(&place.directories.config, &place.workspace)
 }
 
 fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Result<Exit, CliError> {
     let now = Timestamp::now();
-    let saved = saved(place)?;
-    let reachable = |named: &&Named| is_here(named, place) || named.name.starts_with("user");
-    let mut gone: Vec<&Named> = Vec::new();
+    let saved = saved_rules(place)?;
+    let reachable = |named: &&NamedRule| is_here(named, place) || named.name.starts_with("user");
+    let mut gone: Vec<&NamedRule> = Vec::new();
     if all || expired {
         gone.extend(saved.iter().filter(reachable).filter(|named| all || named.kept.is_expired(now)));
     }
@@ -124,13 +124,13 @@ fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Res
     let _only_one = grants::lock(&place.directories.config)?;
     let mut text = String::new();
     for file in files {
-        let of_file: Vec<&&Named> = gone.iter().filter(|named| named.file == *file).collect();
+        let of_file: Vec<&&NamedRule> = gone.iter().filter(|named| named.file == *file).collect();
         grants::change(file, |old| {
             let old = old.unwrap_or_default();
             // Compared by content: a line number may have changed since the rules were listed.
             let same = |kept: &grants::SavedRule| of_file.iter().any(|named| named.kept.rule == kept.rule);
-            let (new, _) = grants::removed(old, same).map_err(ConfigError::one)?;
-            Bundle::parse(&new, &file.display().to_string()).map_err(|error| ConfigError::one(error.to_string()))?;
+            let (new, _) = grants::remove_rules(old, same).map_err(ConfigError::single)?;
+            Bundle::parse(&new, &file.display().to_string()).map_err(|error| ConfigError::single(error.to_string()))?;
             Ok((new, ()))
         })?;
         for named in of_file {

@@ -4,10 +4,10 @@ use crate::host::console::print_text;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::policy_templates::{InitPlace, Template, text_of, write};
+use crate::host::policy_templates::{InitPlace, Template, template_text, write};
 
 pub(crate) fn run(place: &AppContext, template: Template, to: InitPlace) -> Result<Exit, CliError> {
-    let text = text_of(template);
+    let text = template_text(template);
     if to == InitPlace::Stdout {
         print_text(&text);
         return Ok(Exit::Completed);

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 pub(crate) fn run(place: &AppContext, filter: &DecisionFilter, json: bool) -> Result<Exit, CliError> {
     let decisions = open_store(place)?.decisions(filter)?;
     if json {
-        decisions.iter().for_each(crate::host::console::say_json);
+        decisions.iter().for_each(crate::host::console::print_json);
         return Ok(Exit::Completed);
     }
     let mut text = String::new();

@@ -51,9 +51,9 @@ pub(crate) fn run(common: &Common, action: PolicyAction) -> Result<Exit, CliErro
 }
 
 /// Returns the layers in effect.
-pub(super) fn in_force(place: &AppContext, common: &Common) -> Result<Policy, CliError> {
+pub(super) fn load_policy(place: &AppContext, common: &Common) -> Result<Policy, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    project.ignored_policy().iter().for_each(warn);
+    project.ignored_policy_notice().iter().for_each(warn);
     place.policy(common.policy.as_deref(), Some(&project))
 }
 
@@ -66,18 +66,18 @@ fn with_tools(place: &AppContext, common: &Common) -> AppContext {
 
 /// Returns the tools under a policy, to look up the actions of calls that are not run.
 fn toolset(place: &AppContext, enforcer: &Enforcer) -> Toolset {
-    let settings = session::tool_settings(place, enforcer, SandboxPolicy::nothing());
+    let settings = session::tool_settings(place, enforcer, SandboxPolicy::unsandboxed());
     Toolset::new(settings, session::tool_sources(place, enforcer))
 }
 
-fn judged_of_server(action: Action, arguments: &Arguments, enforcer: &Enforcer) -> Result<(Vec<Action>, Explanation), String> {
+fn judge_server_tool(action: Action, arguments: &Arguments, enforcer: &Enforcer) -> Result<(Vec<Action>, Explanation), String> {
     if let Arguments::Malformed(_) = arguments {
         return Err("the arguments are not a JSON object".to_owned());
     }
     if let Action::Invoke { server, tool, .. } = &action
         && let Err(denial) = enforcer.offers(&format!("Mcp.{server}/{tool}"))
     {
-        return Ok((Vec::new(), Explanation::denied(denial)));
+        return Ok((Vec::new(), Explanation::from_denial(denial)));
     }
     let actions = vec![action];
     let told = enforcer.explain(&actions, jiff::Timestamp::now());
@@ -89,7 +89,7 @@ fn in_background(arguments: &Arguments) -> bool {
 }
 
 /// Evaluates a call by its text alone. Returns its actions and the verdict, or the reason why it is invalid.
-fn judged(
+fn judge_call(
     tool: &str,
     arguments: &Arguments,
     enforcer: &Enforcer,
@@ -97,15 +97,15 @@ fn judged(
     servers: &ServerTools,
 ) -> Result<(Vec<Action>, Explanation), String> {
     if let Some(action) = servers.action(tool).filter(|_| !toolset.is_local(tool)) {
-        return judged_of_server(action, arguments, enforcer);
+        return judge_server_tool(action, arguments, enforcer);
     }
-    if let Err(denial) = enforcer.offers(tools::name_of(tool).unwrap_or(tool)) {
-        return Ok((Vec::new(), Explanation::denied(denial)));
+    if let Err(denial) = enforcer.offers(tools::canonical_name(tool).unwrap_or(tool)) {
+        return Ok((Vec::new(), Explanation::from_denial(denial)));
     }
     let actions = toolset.actions_for(tool, arguments).map_err(|error| error.message)?;
     let mut told = enforcer.explain(&actions, jiff::Timestamp::now());
     // Sessions and background commands have no end at which their effects could be reviewed.
-    let is_awaited = tools::name_of(tool) == Some("RunCommand") && !in_background(arguments);
+    let is_awaited = tools::canonical_name(tool) == Some("RunCommand") && !in_background(arguments);
     told.approve = told.approve.map(|when| if is_awaited { when } else { ApproveWhen::Before });
     if !is_awaited {
         told.hosts.clear();

@@ -1,7 +1,7 @@
 //! Source of a rule: its place in a policy file, and its text.
 
 use crate::host::policy_layers::{Policy, policy_bytes};
-use crate::policy::entry_at;
+use crate::policy::quote_entry;
 use std::path::{Path, PathBuf};
 
 /// The text of the policy files in effect.
@@ -35,16 +35,16 @@ impl Origins {
         let (scope, line) = rule.split_once(':')?;
         let line: usize = line.parse().ok()?;
         let (_, file, text) = self.files.iter().find(|(known, ..)| known == scope)?;
-        Some(Origin { file: file.clone(), line, source: entry_at(text, line) })
+        Some(Origin { file: file.clone(), line, source: quote_entry(text, line) })
     }
 }
 
 impl Origin {
-    pub(crate) fn place(&self) -> String {
-        place(&self.file, self.line)
+    pub(crate) fn location(&self) -> String {
+        format_location(&self.file, self.line)
     }
 }
 
-pub(crate) fn place(file: &Path, line: usize) -> String {
+pub(crate) fn format_location(file: &Path, line: usize) -> String {
     format!("{}:{line}", file.display())
 }

@@ -29,7 +29,7 @@ pub(crate) enum Tone {
 
 impl Paint {
     /// Returns the format for stdout.
-    pub(crate) fn of_stdout(color: Color) -> Self {
+    pub(crate) fn for_stdout(color: Color) -> Self {
         let seen = std::io::stdout().is_terminal();
         let refused = color == Color::Never || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let width = terminal_size::terminal_size().filter(|_| seen).map(|(width, _)| usize::from(width.0));
@@ -78,7 +78,7 @@ impl Paint {
     }
 
     /// Returns a sentence as rows, indented from the second row on.
-    pub(crate) fn sentence(&self, text: &str, indent: usize) -> Vec<String> {
+    pub(crate) fn wrap_sentence(&self, text: &str, indent: usize) -> Vec<String> {
         let text = text::reveal(text).replace('\n', " ");
         let rows = text::wrap(&text, self.width.saturating_sub(indent).max(NARROWEST / 2));
         rows.into_iter().map(|row| text[row].to_owned()).collect()

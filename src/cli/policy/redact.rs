@@ -1,6 +1,6 @@
 //! `aye policy redact`: redacts text from stdin, to try a `[[redaction]]`.
 
-use crate::host::console::{print_text, say_json, warn};
+use crate::host::console::{print_json, print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -38,7 +38,7 @@ struct Answer {
 }
 
 pub(crate) fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Exit, CliError> {
-    let policy = super::in_force(place, common)?;
+    let policy = super::load_policy(place, common)?;
     let rules = place.enforcer(&policy, Sandbox::Absent, place.mode).redactions();
     let redactor = redaction::redactor(place, rules.clone(), &[]);
     let input = std::io::stdin().lock();
@@ -48,7 +48,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Ex
             .take(TEXT_BYTES)
             .read_to_string(&mut text)
             .map_err(|error| CliError::usage(format!("cannot read stdin: {error}")))?;
-        return Ok(plain(&redactor, &text));
+        return Ok(redact_text(&redactor, &text));
     }
     for (number, line) in input.lines().enumerate() {
         let line = line.map_err(|error| CliError::usage(format!("cannot read stdin: {error}")))?;
@@ -66,10 +66,10 @@ pub(crate) fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Ex
 fn answer(redactor: &Redactor, line: Line) {
     let hidden = redactor.redact(&line.text);
     let redacted = hidden.found.into_iter().map(|found| RedactionReport { kind: found.kind, count: found.count }).collect();
-    say_json(&Answer { id: line.id, text: hidden.text.into_owned(), redacted });
+    print_json(&Answer { id: line.id, text: hidden.text.into_owned(), redacted });
 }
 
-fn plain(redactor: &Redactor, text: &str) -> Exit {
+fn redact_text(redactor: &Redactor, text: &str) -> Exit {
     let hidden = redactor.redact(text);
     print_text(&hidden.text);
     let kinds: Vec<String> = hidden.found.iter().map(|found| format!("{} {}", found.count, found.kind)).collect();

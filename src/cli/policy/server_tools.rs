@@ -20,19 +20,19 @@ pub(crate) struct ServerTools {
 }
 
 impl ServerTools {
-    pub(crate) fn known(place: &AppContext, project: Option<&ProjectConfig>) -> Self {
+    pub(crate) fn from_config(place: &AppContext, project: Option<&ProjectConfig>) -> Self {
         let (specs, _) = specs::specs(place, project);
         let servers = specs.iter().map(|spec| spec.name.clone()).collect();
         let directory = place.directories.shared.join("mcp");
         let wires = McpDeps { known: Some(directory.join("known")), ..McpDeps::default() };
         let tools = Servers::new(specs, wires).tools();
-        Self { servers, tools, pins: Pins::at(directory.join("pins")) }
+        Self { servers, tools, pins: Pins::in_directory(directory.join("pins")) }
     }
 
     /// Returns the call that a name means: `SERVER/TOOL` or `Mcp.SERVER/TOOL`, and for a configured server also
     /// `SERVER:TOOL` or `SERVER__TOOL`. An unknown tool gets the verdict of a new tool.
     pub(crate) fn action(&self, called: &str) -> Option<Action> {
-        let (server, tool) = named(called).or_else(|| self.configured(called))?;
+        let (server, tool) = parse_qualified(called).or_else(|| self.find_configured(called))?;
         let known = self.servers.iter().find(|known| known.eq_ignore_ascii_case(server)).map_or(server, String::as_str);
         let of_server = self.tools.iter().filter(|one| one.server == known);
         let found = of_server
@@ -47,7 +47,7 @@ impl ServerTools {
         })
     }
 
-    fn configured<'a>(&self, called: &'a str) -> Option<(&'a str, &'a str)> {
+    fn find_configured<'a>(&self, called: &'a str) -> Option<(&'a str, &'a str)> {
         let of_server = |server: &String| {
             let start = called.get(..server.len()).filter(|start| start.eq_ignore_ascii_case(server))?;
             let tool = BETWEEN.iter().find_map(|between| called[server.len()..].strip_prefix(between))?;
@@ -58,7 +58,7 @@ impl ServerTools {
 }
 
 /// Returns the server and the tool, if the name has the form used in policies.
-pub(crate) fn named(called: &str) -> Option<(&str, &str)> {
+pub(crate) fn parse_qualified(called: &str) -> Option<(&str, &str)> {
     let (server, tool) = called.strip_prefix("Mcp.").unwrap_or(called).split_once('/')?;
     (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
@@ -72,8 +72,8 @@ pub(crate) fn is_server_form(called: &str) -> bool {
 #[cfg(test)]
 impl ServerTools {
     /// Returns the state without configured servers.
-    pub(crate) fn none() -> Self {
-        Self { servers: Vec::new(), tools: Vec::new().into(), pins: Pins::at("nowhere".into()) }
+    pub(crate) fn empty() -> Self {
+        Self { servers: Vec::new(), tools: Vec::new().into(), pins: Pins::in_directory("nowhere".into()) }
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
                 fingerprint: "f".to_owned(),
             }]
             .into(),
-            pins: Pins::at("nowhere".into()),
+            pins: Pins::in_directory("nowhere".into()),
         };
         let meant = |called: &str| match known.action(called) {
             Some(Action::Invoke { server, tool, fingerprint, .. }) => Some(format!("{server}/{tool} {fingerprint}")),

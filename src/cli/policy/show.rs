@@ -3,7 +3,7 @@
 use super::args::ShowForm;
 use super::paint::{Paint, Tone};
 use crate::config::trust::{Project, TrustStatus};
-use crate::host::console::{print_text, say_json};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -49,7 +49,7 @@ pub(crate) struct LayerInForce {
 }
 
 pub(crate) fn run(place: &AppContext, common: &Common, form: ShowForm) -> Result<Exit, CliError> {
-    let policy = super::in_force(place, common)?;
+    let policy = super::load_policy(place, common)?;
     let mut layers: Vec<Layer> = policy.layers.iter().flat_map(|layer| [Some(layer.clone()), layer.base()]).flatten().collect();
     layers.sort_by_key(|layer| layer.scope);
     let in_force = InForce {
@@ -61,15 +61,15 @@ pub(crate) fn run(place: &AppContext, common: &Common, form: ShowForm) -> Result
         home: place.home.clone(),
     };
     match form {
-        ShowForm::Json => say_json(&in_force),
+        ShowForm::Json => print_json(&in_force),
         ShowForm::Toml => print_text(&in_force.as_toml()),
-        ShowForm::Table => print_text(&in_force.as_text(&Paint::of_stdout(common.color), jiff::Timestamp::now())),
+        ShowForm::Table => print_text(&in_force.as_text(&Paint::for_stdout(common.color), jiff::Timestamp::now())),
     }
     Ok(Exit::Completed)
 }
 
 fn project(place: &AppContext, common: &Common, policy: &Policy) -> String {
-    let trusted = match Project::examine(&place.workspace).standing(&place.directories.config) {
+    let trusted = match Project::examine(&place.workspace).trust_status(&place.directories.config) {
         _ if common.trust == Trust::ForThisRun => "trusted for this run",
         TrustStatus::Trusted(_) => "trusted",
         TrustStatus::Changed(_) => "no longer trusted, because its configuration has changed",
@@ -98,7 +98,7 @@ impl LayerInForce {
 
 impl InForce {
     /// Returns a path in the form `~/.config/aye/policy.toml`.
-    fn shown(&self, path: &Path) -> String {
+    fn display_path(&self, path: &Path) -> String {
         crate::text::reveal(&crate::text::abbreviate_home(path, &self.home)).into_owned()
     }
 
@@ -125,13 +125,13 @@ impl InForce {
     }
 
     fn origin(&self, entry: &Entry) -> String {
-        entry.file.as_ref().map_or_else(|| entry.origin.clone(), |file| format!("{}:{}", self.shown(file), entry.line))
+        entry.file.as_ref().map_or_else(|| entry.origin.clone(), |file| format!("{}:{}", self.display_path(file), entry.line))
     }
 
     pub(crate) fn as_text(&self, paint: &Paint, now: jiff::Timestamp) -> String {
         let mut out = self.head(paint, now);
         let origins = self.entries.iter().map(|entry| crate::text::width(&self.origin(entry))).max().unwrap_or_default();
-        let widest = self.entries.iter().map(|entry| crate::text::width(&stated(entry)));
+        let widest = self.entries.iter().map(|entry| crate::text::width(&format_entry(entry)));
         let widest = widest.filter(|cells| *cells <= ALIGNED_CELLS).max().unwrap_or_default();
         let beside = paint.width > origins + 4 + VALUE_CELLS;
         let cells = if beside { widest.min(paint.width.saturating_sub(origins + 4)) } else { paint.width.saturating_sub(2) };
@@ -151,7 +151,7 @@ impl InForce {
         let mut out = String::new();
         for (at, layer) in self.layers.iter().enumerate() {
             let label = if at == 0 { "layers" } else { "" };
-            let file = layer.file.as_ref().map_or_else(|| "no file".to_owned(), |file| self.shown(file));
+            let file = layer.file.as_ref().map_or_else(|| "no file".to_owned(), |file| self.display_path(file));
             let version = layer.bundle_version.as_ref().map(|version| format!("version {version}"));
             let expires = layer.expires_at.map(|end| {
                 let word = if end <= now { "EXPIRED" } else { "expires" };
@@ -164,7 +164,7 @@ impl InForce {
         }
         for (label, value) in [
             ("mode", self.mode.as_str().to_owned()),
-            ("workspace", self.shown(&self.workspace)),
+            ("workspace", self.display_path(&self.workspace)),
             ("project", self.project.clone()),
         ] {
             let _ = writeln!(out, "{label:10}{}", crate::text::reveal(&value));
@@ -175,7 +175,7 @@ impl InForce {
     }
 
     fn row(&self, entry: &Entry, cells: usize, beside: bool, paint: &Paint, out: &mut String) {
-        let text = stated(entry);
+        let text = format_entry(entry);
         let endless = paint.width > 10_000;
         let mut rows = if endless {
             vec![crate::text::reveal(&text).into_owned()]
@@ -264,7 +264,7 @@ impl InForce {
 }
 
 /// Returns `key = value`; for a rule its condition, decision and reason, without examples.
-fn stated(entry: &Entry) -> String {
+fn format_entry(entry: &Entry) -> String {
     let rule = (entry.key == "rules").then(|| format!("rule = {}", entry.value).parse::<toml::Table>().ok()).flatten();
     let rule = rule.and_then(|table| table.get("rule")?.as_table().cloned());
     let Some(rule) = rule else { return format!("{} = {}", entry.key, entry.value) };

@@ -1,9 +1,9 @@
 //! `aye policy test`: runs the `[[tests]]` of policies, for example in CI.
 
-use super::origin::place as shown_place;
+use super::origin::format_location as shown_place;
 use super::paint::{Paint, Tone};
-use super::server_tools::{ServerTools, is_server_form, named as named_of_server};
-use crate::host::console::{print_text, say_json};
+use super::server_tools::{ServerTools, is_server_form, parse_qualified as named_of_server};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -48,22 +48,22 @@ pub(crate) struct Failure {
 }
 
 pub(crate) fn run(place: &AppContext, common: &Common, files: &[PathBuf], json: bool) -> Result<Exit, CliError> {
-    let suites = if files.is_empty() { in_force(place, common)? } else { named(place, common, files)? };
+    let suites = if files.is_empty() { load_layer_suites(place, common)? } else { load_suites(place, common, files)? };
     let mut outcome = Outcome::default();
     for suite in &suites {
         judge(place, suite, &mut outcome)?;
     }
     if json {
-        say_json(&outcome);
+        print_json(&outcome);
     } else {
-        print_text(&text(&outcome, &suites, &Paint::of_stdout(common.color)));
+        print_text(&text(&outcome, &suites, &Paint::for_stdout(common.color)));
     }
     Ok(if outcome.failed == 0 { Exit::Completed } else { Exit::Failed })
 }
 
 /// Returns each layer in effect with its own tests.
-fn in_force(place: &AppContext, common: &Common) -> Result<Vec<Suite>, CliError> {
-    let policy = super::in_force(place, common)?;
+fn load_layer_suites(place: &AppContext, common: &Common) -> Result<Vec<Suite>, CliError> {
+    let policy = super::load_policy(place, common)?;
     let suite = |layer: &Layer| Suite {
         file: layer.file.clone().unwrap_or_else(|| PathBuf::from("the built-in policy")),
         bundle: layer.bundle.clone(),
@@ -73,12 +73,12 @@ fn in_force(place: &AppContext, common: &Common) -> Result<Vec<Suite>, CliError>
 }
 
 /// Returns each file separately; a project's policy is tested on top of the layers in effect.
-fn named(place: &AppContext, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>, CliError> {
+fn load_suites(place: &AppContext, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>, CliError> {
     let mut suites = Vec::new();
     for file in files {
         let bundle = read(file)?;
         let layers = if is_of_project(file) {
-            let mut layers = super::in_force(place, common)?.layers;
+            let mut layers = super::load_policy(place, common)?.layers;
             layers.retain(|layer| layer.scope != Scope::Project);
             layers.push(Layer::from_file(Scope::Project, bundle.clone(), file));
             layers
@@ -93,7 +93,8 @@ fn named(place: &AppContext, common: &Common, files: &[PathBuf]) -> Result<Vec<S
 
 pub(crate) fn read(file: &Path) -> Result<Bundle, CliError> {
     let bytes = policy_bytes(file)?.ok_or_else(|| CliError::usage(format!("policy file `{}` does not exist", file.display())))?;
-    Bundle::parse_bytes(&bytes, &file.display().to_string()).map_err(|error| crate::host::policy_error::broken(&error, &bytes))
+    Bundle::parse_bytes(&bytes, &file.display().to_string())
+        .map_err(|error| crate::host::policy_error::invalid_policy(&error, &bytes))
 }
 
 /// Returns true if a project's policy is stored at this path.
@@ -103,11 +104,11 @@ pub(crate) fn is_of_project(file: &Path) -> bool {
 
 pub(crate) fn judge(place: &AppContext, suite: &Suite, outcome: &mut Outcome) -> Result<(), CliError> {
     outcome.examples += suite.bundle.examples();
-    let servers = ServerTools::known(place, None);
+    let servers = ServerTools::from_config(place, None);
     let mut enforcers: Vec<(Mode, Enforcer, Toolset)> = Vec::new();
     for test in &suite.bundle.tests {
         let place_of = |line: usize| shown_place(&suite.file, line);
-        known(test, &suite.bundle).map_err(|why| CliError::usage(format!("{}: {why}", place_of(test.tool_line))))?;
+        check_tool_exists(test, &suite.bundle).map_err(|why| CliError::usage(format!("{}: {why}", place_of(test.tool_line))))?;
         if !enforcers.iter().any(|(mode, ..)| *mode == test.mode) {
             let enforcer = place.enforcer(&suite.policy, Sandbox::Present, test.mode);
             let toolset = super::toolset(place, &enforcer);
@@ -115,7 +116,7 @@ pub(crate) fn judge(place: &AppContext, suite: &Suite, outcome: &mut Outcome) ->
         }
         let Some((_, enforcer, toolset)) = enforcers.iter().find(|(mode, ..)| *mode == test.mode) else { continue };
         let arguments = Arguments::Object(test.arguments.clone());
-        let (_, told) = super::judged(&test.tool, &arguments, enforcer, toolset, &servers)
+        let (_, told) = super::judge_call(&test.tool, &arguments, enforcer, toolset, &servers)
             .map_err(|why| CliError::usage(format!("{}: the call is invalid: {why}", place_of(test.line))))?;
         outcome.tests += 1;
         if let Some((expected, got)) = difference(test, &told) {
@@ -137,12 +138,12 @@ pub(crate) fn judge(place: &AppContext, suite: &Suite, outcome: &mut Outcome) ->
 }
 
 /// Returns an error for a test of an unknown tool, which would test nothing.
-pub(crate) fn known(test: &Test, bundle: &Bundle) -> Result<(), String> {
+pub(crate) fn check_tool_exists(test: &Test, bundle: &Bundle) -> Result<(), String> {
     // A policy does not know the servers and their tools, so any such name is accepted.
     if named_of_server(&test.tool).is_some() || is_server_form(&test.tool) {
         return Ok(());
     }
-    tools::known(&test.tool, &bundle.named).map_err(|error| error.message)
+    tools::check_known(&test.tool, &bundle.named).map_err(|error| error.message)
 }
 
 /// Returns the expected and the actual values that differ.
@@ -156,7 +157,7 @@ fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
     if test.verdict != told.verdict {
         differ(test.verdict.as_str().to_owned(), told.verdict.as_str().to_owned());
     }
-    if let Some(rule) = test.rule.as_ref().filter(|rule| !names(rule, &told.rule)) {
+    if let Some(rule) = test.rule.as_ref().filter(|rule| !rule_matches(rule, &told.rule)) {
         differ(format!("rule {rule}"), format!("rule {}", told.rule));
     }
     if let Some(risk) = test.risk.filter(|risk| *risk != told.risk) {
@@ -178,7 +179,7 @@ fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
 
 /// Compares rules. The scope of a file is `user` in effect and `policy` if the file is named, so only the line is compared. `:31`
 /// means this line of any file.
-fn names(wanted: &str, rule: &str) -> bool {
+fn rule_matches(wanted: &str, rule: &str) -> bool {
     let own = |scope: &str| matches!(scope, "" | "user" | "policy");
     match (wanted.split_once(':'), rule.split_once(':')) {
         (Some((one, line)), Some((other, at))) => line == at && (one == other || one.is_empty() || (own(one) && own(other))),

@@ -1,17 +1,17 @@
 //! `aye policy validate`: reports all errors of a policy, and likely mistakes.
 
-use super::origin::place as shown_place;
+use super::origin::format_location as shown_place;
 use super::paint::{Paint, Tone};
-use super::test::known;
+use super::test::check_tool_exists;
 use crate::cli::policy::test::is_of_project;
-use crate::host::console::{print_text, say_json};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
-use crate::host::policy_error::numbered;
+use crate::host::policy_error::number_line;
 use crate::host::policy_layers::{MANAGED, policy_bytes};
-use crate::policy::{Bundle, BundleError, entry_at, warnings};
+use crate::policy::{Bundle, BundleError, quote_entry, warnings};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub(crate) struct Remark {
 
 pub(crate) fn run(place: &AppContext, common: &Common, file: Option<&Path>, json: bool) -> Result<Exit, CliError> {
     let mut reports = Vec::new();
-    for file in file.map_or_else(|| in_force(place, common), |file| vec![(file.to_owned(), true)]) {
+    for file in file.map_or_else(|| layer_files(place, common), |file| vec![(file.to_owned(), true)]) {
         let (file, named) = file;
         match policy_bytes(&file)? {
             Some(bytes) => reports.push(report(&file, &bytes, jiff::Timestamp::now())),
@@ -43,15 +43,15 @@ pub(crate) fn run(place: &AppContext, common: &Common, file: Option<&Path>, json
         }
     }
     if json {
-        say_json(&reports);
+        print_json(&reports);
     } else {
-        print_text(&text(&reports, &Paint::of_stdout(common.color)));
+        print_text(&text(&reports, &Paint::for_stdout(common.color)));
     }
     Ok(if reports.iter().all(|report| report.mistakes.is_empty()) { Exit::Completed } else { Exit::Usage })
 }
 
 /// Returns the files of the layers in effect, and whether each must exist.
-fn in_force(place: &AppContext, common: &Common) -> Vec<(PathBuf, bool)> {
+fn layer_files(place: &AppContext, common: &Common) -> Vec<(PathBuf, bool)> {
     let own = common.policy.clone().map_or_else(|| (place.directories.config.join("policy.toml"), false), |file| (file, true));
     vec![(PathBuf::from(MANAGED), false), own, (place.workspace.join(".aye/policy.toml"), false)]
 }
@@ -61,7 +61,7 @@ pub(crate) fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report 
     let remark = |error: &BundleError, text: &str| Remark {
         line: error.line,
         message: error.message.clone(),
-        source: error.line.and_then(|line| entry_at(text, line).into_iter().next()),
+        source: error.line.and_then(|line| quote_entry(text, line).into_iter().next()),
     };
     let mut report = Report { file: file.to_owned(), mistakes: Vec::new(), warnings: Vec::new() };
     let Ok(text) = std::str::from_utf8(bytes) else {
@@ -72,10 +72,15 @@ pub(crate) fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report 
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.mistakes = Bundle::mistakes(text, &name).iter().map(|error| remark(error, text)).collect();
     if let (true, Ok(bundle)) = (report.mistakes.is_empty(), Bundle::parse(text, &name)) {
-        let at =
-            |line: usize, message: String| Remark { line: Some(line), message, source: entry_at(text, line).into_iter().next() };
-        report.mistakes.extend(bundle.tests.iter().filter_map(|test| Some(at(test.tool_line, known(test, &bundle).err()?))));
-        report.mistakes.extend(unsupported(&bundle, text).map(|(line, message)| at(line, message)));
+        let at = |line: usize, message: String| Remark {
+            line: Some(line),
+            message,
+            source: quote_entry(text, line).into_iter().next(),
+        };
+        report
+            .mistakes
+            .extend(bundle.tests.iter().filter_map(|test| Some(at(test.tool_line, check_tool_exists(test, &bundle).err()?))));
+        report.mistakes.extend(find_unsupported(&bundle, text).map(|(line, message)| at(line, message)));
         let found = warnings(&bundle, is_of_project(file), now);
         report.warnings.extend(found.into_iter().map(|warning| at(warning.line, warning.message)));
     }
@@ -83,7 +88,7 @@ pub(crate) fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report 
 }
 
 /// Finds the capability for backend tools, which is accepted but grants nothing.
-fn unsupported(bundle: &Bundle, text: &str) -> Option<(usize, String)> {
+fn find_unsupported(bundle: &Bundle, text: &str) -> Option<(usize, String)> {
     const NAME: &str = "BackendTool.Invoke";
     bundle.granted.iter().find(|name| *name == NAME)?;
     let line = text.lines().position(|line| line.contains(NAME)).map_or(1, |line| line + 1);
@@ -100,12 +105,12 @@ pub(crate) fn text(reports: &[Report], paint: &Paint) -> String {
         let said = report.mistakes.iter().map(|remark| (Tone::Bad, "error", remark));
         for (tone, label, remark) in said.chain(report.warnings.iter().map(|remark| (Tone::Careful, "warning", remark))) {
             let place = remark.line.map_or_else(|| report.file.display().to_string(), |line| shown_place(&report.file, line));
-            let mut rows = paint.sentence(&format!("{place}: {}", remark.message), label.len() + 1).into_iter();
+            let mut rows = paint.wrap_sentence(&format!("{place}: {}", remark.message), label.len() + 1).into_iter();
             let first = rows.next().unwrap_or_default();
             out.extend([paint.tone(tone, label), format!(" {first}\n")]);
             out.extend(rows.map(|row| format!("{}{row}\n", " ".repeat(label.len() + 1))));
             let source = remark.source.as_ref().filter(|source| !source.trim().is_empty()).zip(remark.line);
-            out.extend(source.map(|(source, line)| paint.tone(Tone::Quiet, &numbered(line, source)) + "\n"));
+            out.extend(source.map(|(source, line)| paint.tone(Tone::Quiet, &number_line(line, source)) + "\n"));
         }
         let count = |count: usize, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
         let name = report.file.display();

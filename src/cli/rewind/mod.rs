@@ -3,7 +3,7 @@
 pub(crate) mod args;
 
 use crate::agent;
-use crate::host::console::{print_text, say_json};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -63,7 +63,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
     let asks = request.form == Form::Ask;
     if request.form == Form::Plan {
         if request.json {
-            say_json(&plan);
+            print_json(&plan);
         } else {
             print_text(&describe_plan(&plan));
         }
@@ -71,21 +71,21 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
     }
     if asks && !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         if request.json {
-            say_json(&plan);
+            print_json(&plan);
         } else {
             print_text(&describe_plan(&plan));
         }
         return Err(CliError::usage("nothing was rewound: cannot prompt without a terminal")
             .hint("pass `--yes` to rewind, or `--plan` to see what it would do"));
     }
-    if asks && !confirmed(&plan) {
+    if asks && !confirm(&plan) {
         return Err(CliError::usage("nothing was rewound"));
     }
     let conflicts = plan.files.iter().filter(|file| request.overwrite && file.conflict.is_some());
     let overwrite: Vec<PathBuf> = conflicts.map(|file| file.path.clone()).collect();
-    let done = runtime.block_on(async { carry_out(claimed.prepare().await?, &plan, overwrite).await })?;
+    let done = runtime.block_on(async { apply_plan(claimed.prepare().await?, &plan, overwrite).await })?;
     if request.json {
-        say_json(&done);
+        print_json(&done);
     } else {
         print_text(&describe_result(&done));
     }
@@ -160,7 +160,7 @@ async fn plan(setup: agent::Setup, request: &Request) -> Result<RewindPlan, CliE
     planned
 }
 
-async fn carry_out(prepared: PreparedSession, plan: &RewindPlan, overwrite: Vec<PathBuf>) -> Result<Rewound, CliError> {
+async fn apply_plan(prepared: PreparedSession, plan: &RewindPlan, overwrite: Vec<PathBuf>) -> Result<Rewound, CliError> {
     let (mut asked, commands, events) = RewindSession::connect();
     let mut session = prepared.start(commands, events, None);
     asked.points().await?;
@@ -172,7 +172,7 @@ async fn carry_out(prepared: PreparedSession, plan: &RewindPlan, overwrite: Vec<
         })
         .await;
     asked.quit().await;
-    session.ended().await;
+    session.wait_until_ended().await;
     session.close().await;
     done
 }
@@ -199,7 +199,7 @@ fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Cli
     }
 }
 
-fn confirmed(plan: &RewindPlan) -> bool {
+fn confirm(plan: &RewindPlan) -> bool {
     let mut err = std::io::stderr();
     let _ = write!(err, "{}\nRewind? [y/N] ", describe_plan(plan));
     let _ = err.flush();

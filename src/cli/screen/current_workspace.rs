@@ -25,22 +25,22 @@ impl CurrentWorkspace {
     }
 
     /// Sets the place and the policy of the session.
-    pub(crate) fn moves_to(&self, place: &AppContext, policy: &Policy) {
-        *self.spot() = Inner { place: place.clone(), rules: policy.redactions(), redactor: None };
+    pub(crate) fn set(&self, place: &AppContext, policy: &Policy) {
+        *self.lock() = Inner { place: place.clone(), rules: policy.redactions(), redactor: None };
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
-        self.spot().place.workspace.clone()
+        self.lock().place.workspace.clone()
     }
 
     /// Returns the redactor for the prompt history.
     pub(crate) fn redactor(&self) -> Arc<Redactor> {
-        let mut spot = self.spot();
+        let mut spot = self.lock();
         let Inner { place, rules, redactor } = &mut *spot;
         redactor.get_or_insert_with(|| redaction::redactor(place, rules.clone(), &[])).clone()
     }
 
-    fn spot(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

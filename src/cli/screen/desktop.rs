@@ -4,7 +4,7 @@ use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::cli::screen::editor;
 use crate::host::context::AppContext;
 use crate::sys::clipboard;
-use crate::tui::{Between, Clipboard, EditorTarget, OpenInEditor};
+use crate::tui::{Clipboard, EditorTarget, OpenInEditor, OuterMultiplexer};
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -33,17 +33,17 @@ pub(crate) fn clipboard(place: &AppContext) -> Clipboard {
     };
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
     let between = if !variable("TMUX").is_empty() {
-        Between::Tmux
+        OuterMultiplexer::Tmux
     } else if variable("TERM").starts_with("screen") && !variable("STY").is_empty() {
-        Between::Screen
+        OuterMultiplexer::Screen
     } else {
-        Between::Nothing
+        OuterMultiplexer::Nothing
     };
     Clipboard { between, offer: Arc::new(offer), keep: Arc::new(keep) }
 }
 
 /// Opens files and text in the user's editor, in the workspace.
-pub(crate) fn shows(here: &CurrentWorkspace) -> OpenInEditor {
+pub(crate) fn editor_opener(here: &CurrentWorkspace) -> OpenInEditor {
     let here = here.clone();
     OpenInEditor(Arc::new(move |shown| match shown {
         EditorTarget::File(path) => {

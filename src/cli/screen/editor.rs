@@ -15,12 +15,12 @@ const USUAL: &str = "vi";
 
 /// Opens a text and returns the edited text when the editor ends. On error the original text is unchanged.
 pub(crate) fn edit(name: &str, text: &str) -> Result<String, String> {
-    edit_with(&chosen(), name, text)
+    edit_with(&find_editor(), name, text)
 }
 
 /// Opens a file in place.
 pub(crate) fn open(path: &Path, directory: &Path) -> Result<(), String> {
-    run(&chosen(), path, Some(directory))
+    run(&find_editor(), path, Some(directory))
 }
 
 /// An editor, and the variable that names it, if any.
@@ -29,7 +29,7 @@ struct Editor {
     from: &'static str,
 }
 
-fn chosen() -> Editor {
+fn find_editor() -> Editor {
     let named = |from: &'static str| {
         let line = env::var_os(from).filter(|line| !line.is_empty())?;
         Some(Editor { line, from })

@@ -36,12 +36,12 @@ pub(crate) fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
 
 /// Returns the list of changed files, the first of them by name.
 fn changes(changed: &ChangedFiles) -> String {
-    let Some(counts) = changed.counts() else { return String::new() };
+    let Some(counts) = changed.summary() else { return String::new() };
     let mut text = format!("\nChanged: {counts}\n");
     for file in changed.files.iter().take(MAX_NAMED) {
         let name = crate::text::reveal(&file.path).replace(['\n', '\r'], " ");
         let lines = if file.added + file.removed > 0 { format!("  +{} −{}", file.added, file.removed) } else { String::new() };
-        let _ = writeln!(text, "  {} {name}{lines}", file.status.letter());
+        let _ = writeln!(text, "  {} {name}{lines}", file.status.status_char());
     }
     let more = changed.files.len().saturating_sub(MAX_NAMED) as u64 + changed.more_files;
     if more > 0 {

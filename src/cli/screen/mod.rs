@@ -28,10 +28,10 @@ pub(crate) struct TuiChannels {
 /// Creates a screen, and the other ends of its channels.
 pub(crate) fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (TuiHandles, TuiChannels) {
     tui::on_let_go(|| {
-        allocator::let_go_of_code();
-        allocator::give_back();
+        allocator::release_code_pages();
+        allocator::release_free_memory();
     });
-    fatal_signals::before_death(tui::give_back_at_once);
+    fatal_signals::install(tui::restore_from_signal);
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (queries, receive_queries) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, receive_events) = mpsc::unbounded_channel();
@@ -54,5 +54,5 @@ pub(crate) fn connect(options: tui::Options, prompt: Option<String>, typed: Stri
 /// Returns true if the session uses line-based output: if it is configured, or if no screen can be drawn.
 pub(crate) fn is_plain(common: &Common, place: &AppContext) -> bool {
     let is_dumb = matches!(place.environment.get("TERM"), Some("dumb" | "emacs"));
-    common.plain || is_dumb || place.settings.plain() || !io::stdout().is_terminal()
+    common.plain || is_dumb || place.settings.is_line_based() || !io::stdout().is_terminal()
 }

@@ -20,15 +20,15 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().map(variable).find(|value| !value.is_empty()).unwrap_or_default();
     let locale = locale.to_ascii_lowercase();
     let is_unicode = (locale.contains("utf-8") || locale.contains("utf8")) && !emulator.is_console();
-    let lacks = lacks(screen.ascii.is_none() && !is_unicode, emulator.is_console(), colours, color, variable);
+    let lacks = missing_features_notice(screen.ascii.is_none() && !is_unicode, emulator.is_console(), colours, color, variable);
     Options {
         theme: match screen.theme.as_str() {
             "auto" => ThemeChoice::Auto,
             name => ThemeChoice::Named(name.to_owned()),
         },
-        ground: Background::of_variable(variable("COLORFGBG")),
+        ground: Background::from_colorfgbg(variable("COLORFGBG")),
         colours,
-        mouse: place.settings.mouse() && !emulator.holds_escape(),
+        mouse: place.settings.mouse() && !emulator.delays_escape(),
         emulator,
         themes: Some(place.directories.config.join("themes")),
         reduce_motion: screen.reduce_motion || !matches!(variable("AYE_REDUCE_MOTION"), "" | "0"),
@@ -47,19 +47,25 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
         history: Some(place.directories.data.join("history.jsonl")),
         kept_as: HistoryRedactor(Arc::new(move |prompt| own.redactor().redact(prompt).text.into_owned())),
         clipboard: desktop::clipboard(place),
-        shows: desktop::shows(here),
+        shows: desktop::editor_opener(here),
         keys: keys(place),
         status: screen.status,
         sets_up: false,
         vim: screen.vim,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        cwd: place.workspace_for_people(),
+        cwd: place.workspace_display(),
         home: Some(place.home.clone()),
     }
 }
 
 /// Returns a notice about missing colours or symbols, unless the user turned them off.
-fn lacks<'a>(signs: bool, console: bool, colours: Colours, color: Color, variable: impl Fn(&str) -> &'a str) -> Option<String> {
+fn missing_features_notice<'a>(
+    signs: bool,
+    console: bool,
+    colours: Colours,
+    color: Color,
+    variable: impl Fn(&str) -> &'a str,
+) -> Option<String> {
     let signs = match (signs, console) {
         (false, _) => None,
         (true, true) => Some("this console supports few symbols; aye uses ASCII characters".to_owned()),

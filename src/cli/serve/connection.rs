@@ -6,8 +6,8 @@ use crate::agent;
 use crate::host::exit::Exit;
 use crate::host::session_builder::StartedSession;
 use crate::protocol::{Event, SessionCommand};
-use crate::serve::{Act, ClientConnection, Fault, FaultCode, Line, OpeningRequest};
-use crate::sys::signals::hang_up_is_ignored;
+use crate::serve::{ClientConnection, ConnectionAction, Fault, FaultCode, Line, OpeningRequest};
+use crate::sys::signals::is_hangup_ignored;
 use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// Time that the next line waits for the response to an earlier request.
-const SOON: Duration = Duration::from_secs(1);
+const RESPONSE_WAIT: Duration = Duration::from_secs(1);
 /// Maximum number of events handled before a request.
 const EVENTS_AT_ONCE: usize = 256;
 /// Time for a session to save itself after its client has disconnected.
@@ -48,7 +48,7 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hang_up: if hang_up_is_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
+            hang_up: if is_hangup_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
         })
     }
 
@@ -114,26 +114,26 @@ impl Host {
             if self.ends {
                 break SessionEnd::Done;
             }
-            let waits = self.desk.answers_soon();
-            let due = waits.then(|| *soon.get_or_insert_with(|| Instant::now() + SOON));
+            let waits = self.desk.is_answer_due();
+            let due = waits.then(|| *soon.get_or_insert_with(|| Instant::now() + RESPONSE_WAIT));
             if !waits {
                 soon = None;
             }
             match self.next(signals, due).await {
                 Next::Line(Some(line)) => {
-                    self.hear();
+                    self.drain_events();
                     let acts = self.desk.line(line);
-                    self.act(acts);
+                    self.perform(acts);
                     soon = None;
                 }
                 // A client that closes its end has disconnected: nobody is left to make decisions.
                 Next::Line(None) => self.deaf = true,
                 Next::Event(Some(event)) => {
                     let acts = self.desk.event(event);
-                    self.act(acts);
+                    self.perform(acts);
                 }
-                Next::Event(None) => self.session_ended().await,
-                Next::Opened(outcome) => self.opened(outcome),
+                Next::Event(None) => self.on_session_end().await,
+                Next::Opened(outcome) => self.on_opened(outcome),
                 Next::Given | Next::Soon => {}
                 Next::Room => {
                     let has_room = self.client.out.has_room();
@@ -141,7 +141,7 @@ impl Host {
                         run.room.send_replace(has_room);
                     }
                 }
-                Next::Gone => break SessionEnd::Gone { worked: self.desk.works() },
+                Next::Gone => break SessionEnd::Gone { worked: self.desk.is_running() },
                 Next::Signalled(exit) => break SessionEnd::Signalled(exit),
             }
         };
@@ -150,11 +150,11 @@ impl Host {
     }
 
     /// Handles all events that precede a request.
-    fn hear(&mut self) {
+    fn drain_events(&mut self) {
         for _ in 0..EVENTS_AT_ONCE {
             let Some(Ok(event)) = self.run.as_mut().map(|run| run.events.try_recv()) else { return };
             let acts = self.desk.event(event);
-            self.act(acts);
+            self.perform(acts);
         }
     }
 
@@ -162,7 +162,7 @@ impl Host {
         let has_room = self.client.out.has_room();
         let now = Instant::now();
         let early = due.is_some_and(|due| due > now);
-        let takes = self.desk.takes_lines() && has_room && !early && !self.deaf;
+        let takes = self.desk.can_take_line() && has_room && !early && !self.deaf;
         // The last lines are answered before the disconnect is handled.
         let leaves = self.deaf && self.opening.is_none() && !early;
         let told_room = self.run.as_ref().is_none_or(|run| *run.room.borrow() == has_room);
@@ -198,9 +198,9 @@ impl Host {
                     Err(Fault::new(FaultCode::Internal, format!("cannot open the session: {error}")))
                 }))
             }
-            () = self.client.out.changed(has_room) => Next::Room,
+            () = self.client.out.wait_for_room_change(has_room) => Next::Room,
             () = sleep_until(due.unwrap_or(now)), if early => Next::Soon,
-            () = self.client.out.gone() => Next::Gone,
+            () = self.client.out.wait_for_disconnect() => Next::Gone,
             exit = signals.next() => Next::Signalled(exit),
         };
         if matches!(next, Next::Opened(_)) {
@@ -209,19 +209,19 @@ impl Host {
         next
     }
 
-    fn act(&mut self, acts: Vec<Act>) {
+    fn perform(&mut self, acts: Vec<ConnectionAction>) {
         for act in acts {
             match act {
-                Act::Send(message) => self.client.out.send(&message),
-                Act::Open(asked) => self.open(*asked),
-                Act::Do(command) => self.commands.push_back(command.into()),
-                Act::DoInHost(command) => self.commands.push_back(command.into()),
-                Act::Ask(query) => {
+                ConnectionAction::Send(message) => self.client.out.send(&message),
+                ConnectionAction::Open(asked) => self.open(*asked),
+                ConnectionAction::Do(command) => self.commands.push_back(command.into()),
+                ConnectionAction::DoInHost(command) => self.commands.push_back(command.into()),
+                ConnectionAction::Ask(query) => {
                     if let Some(run) = &self.run {
                         run.session.queries().answer(query);
                     }
                 }
-                Act::End => self.ends = true,
+                ConnectionAction::End => self.ends = true,
             }
         }
     }
@@ -231,7 +231,7 @@ impl Host {
         self.opening = Some(tokio::task::spawn_blocking(move || opener.open(asked, &runtime)));
     }
 
-    fn opened(&mut self, outcome: Result<Box<OpenSession>, Fault>) {
+    fn on_opened(&mut self, outcome: Result<Box<OpenSession>, Fault>) {
         let opened = outcome.map(|ready| {
             let OpenSession { prepared, opened } = *ready;
             let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
@@ -241,19 +241,19 @@ impl Host {
             self.run = Some(Run { commands, events: receive_events, room, session });
             opened
         });
-        let acts = self.desk.opened(opened);
-        self.act(acts);
+        let acts = self.desk.on_opened(opened);
+        self.perform(acts);
     }
 
     /// Handles the end of the session.
-    async fn session_ended(&mut self) {
+    async fn on_session_end(&mut self) {
         if let Some(Run { mut session, .. }) = self.run.take() {
-            session.ended().await;
+            session.wait_until_ended().await;
             session.close().await;
         }
         self.commands.clear();
-        let acts = self.desk.session_over();
-        self.act(acts);
+        let acts = self.desk.on_session_end();
+        self.perform(acts);
     }
 
     /// Saves the session, reports the end to a client that still listens, and releases everything.
@@ -274,13 +274,13 @@ impl Host {
                 while let Some(event) = events.recv().await {
                     if !self.client.out.is_gone() {
                         let acts = self.desk.event(event);
-                        self.act(acts);
+                        self.perform(acts);
                     }
                 }
-                session.ended().await;
+                session.wait_until_ended().await;
                 // A client that closed one half of the connection may still read the other.
-                let acts = self.desk.session_over();
-                self.act(acts);
+                let acts = self.desk.on_session_end();
+                self.perform(acts);
             };
             if timeout(SHUTDOWN_TIMEOUT, farewell).await.is_err() {
                 tracing::warn!(?left, "the session did not end in time");

@@ -26,12 +26,12 @@ const LEFTOVERS: Duration = Duration::from_secs(2);
 
 /// The way to reach the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum ServeEndpoint {
     Stdio,
     Socket(PathBuf),
 }
 
-pub(crate) fn run(common: &Common, door: &Door) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, door: &ServeEndpoint) -> Result<Exit, CliError> {
     let place = AppContext::find(common)?;
     let _log = start_log(&place, common.verbosity);
     let opener = SessionFactory::new(common);
@@ -39,14 +39,14 @@ pub(crate) fn run(common: &Common, door: &Door) -> Result<Exit, CliError> {
     let exit = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
         match door {
-            Door::Stdio => {
+            ServeEndpoint::Stdio => {
                 let client = Client::stdio().map_err(|error| CliError::failed(format!("cannot read stdin: {error}")))?;
                 Ok(match Box::pin(Host::new(client, opener).run(&mut signals)).await {
                     SessionEnd::Done | SessionEnd::Gone { .. } => Exit::Completed,
                     SessionEnd::Signalled(exit) => exit,
                 })
             }
-            Door::Socket(path) => Box::pin(at_socket(path, &opener, &mut signals)).await,
+            ServeEndpoint::Socket(path) => Box::pin(at_socket(path, &opener, &mut signals)).await,
         }
     });
     runtime.shutdown_timeout(LEFTOVERS);
@@ -66,7 +66,7 @@ async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) 
             peer = listener.accept() => match peer {
                 Ok(Peer::Own(stream)) => stream,
                 Ok(Peer::Other { stream, uid }) => {
-                    transport::refuse(stream, &other_user(uid));
+                    transport::refuse(stream, &other_user_response(uid));
                     continue;
                 }
                 Err(error) => {
@@ -77,7 +77,7 @@ async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) 
             },
             exit = signals.next() => return Ok(exit),
         };
-        let client = match Client::at(stream) {
+        let client = match Client::from_stream(stream) {
             Ok(client) => client,
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a client");
@@ -92,8 +92,8 @@ async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) 
                 tokio::select! {
                     left = &mut run => break left,
                     peer = listener.accept() => match peer {
-                        Ok(Peer::Own(stream)) => transport::refuse(stream, &busy()),
-                        Ok(Peer::Other { stream, uid }) => transport::refuse(stream, &other_user(uid)),
+                        Ok(Peer::Own(stream)) => transport::refuse(stream, &busy_response()),
+                        Ok(Peer::Other { stream, uid }) => transport::refuse(stream, &other_user_response(uid)),
                         Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                     },
                 }
@@ -110,12 +110,12 @@ async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) 
 /// Pause after a failure to accept a client, which may be due to a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-fn busy() -> Outgoing {
+fn busy_response() -> Outgoing {
     let message = "another client is connected; this host serves one client at a time";
     Outgoing::refusal(Fault::new(FaultCode::SessionExists, message))
 }
 
-fn other_user(uid: Option<u32>) -> Outgoing {
+fn other_user_response(uid: Option<u32>) -> Outgoing {
     let who = uid.map_or_else(|| "an unknown user".to_owned(), |uid| format!("user {uid}"));
     Outgoing::refusal(Fault::new(
         FaultCode::InvalidRequest,

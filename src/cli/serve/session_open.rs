@@ -82,9 +82,9 @@ impl SessionFactory {
         let builder = SessionBuilder::find(FrontEnd::serve(), common, place, store, &choice).map_err(fault)?;
         let builder = runtime.block_on(builder.with_model()).map_err(fault)?;
         if let Some(message) = builder.expired_policy() {
-            return Err(Fault::new(FaultCode::PolicyInvalid, message).with(json!({"reason": "expired"})));
+            return Err(Fault::new(FaultCode::PolicyInvalid, message).with_data(json!({"reason": "expired"})));
         }
-        let (resumed, policy_bundle_version) = (builder.chosen().is_some(), version_of(builder.policy()));
+        let (resumed, policy_bundle_version) = (builder.resumed_session().is_some(), policy_version(builder.policy()));
         let claimed = builder.claim().map_err(fault)?;
         let (step_cursor, last_task) = last_state(&claimed.session().state);
         let mut prepared = runtime.block_on(claimed.prepare()).map_err(fault)?;
@@ -92,10 +92,10 @@ impl SessionFactory {
         let options = &prepared.setup().options;
         let mut opened = OpenedSession {
             session_id: prepared.session().id().clone(),
-            workspace_id: prepared.place().workspace_id(),
+            workspace_id: prepared.context().workspace_id(),
             policy_bundle_version,
             available_tools: options.tool_names.clone(),
-            workspace: prepared.place().workspace.clone(),
+            workspace: prepared.context().workspace.clone(),
             step_cursor,
             last_task,
             max_steps: options.max_steps,
@@ -109,7 +109,7 @@ impl SessionFactory {
     /// Returns the mode that the client wants: never laxer than that of the process, and in a command that aye runs never laxer than the
     /// default.
     fn mode(&self, wanted: Option<Mode>) -> Result<Option<Mode>, Fault> {
-        let laxest = match (self.common.mode, Nesting::of_process()) {
+        let laxest = match (self.common.mode, Nesting::detect()) {
             (Some(mode), _) => mode,
             (None, Nesting::Outermost) => Mode::Auto,
             (None, Nesting::InsideAye) => Mode::default(),
@@ -156,14 +156,14 @@ fn fault(error: SessionError, is_named: bool) -> Fault {
         ) => Fault::new(FaultCode::NoSession, Problem::from(error).one_line()),
         SessionError::Locked { id, pid } => {
             let message = format!("session `{id}` is open in process {pid}; it becomes available when that process exits");
-            Fault::new(FaultCode::SessionHeld, message).with(json!({"pid": pid}))
+            Fault::new(FaultCode::SessionHeld, message).with_data(json!({"pid": pid}))
         }
         SessionError::Policy(trouble) => policy(&trouble),
         SessionError::Model(NoModel::NoKey(problem)) => {
-            Fault::new(FaultCode::Internal, problem.one_line()).with(json!({"kind": "authentication"}))
+            Fault::new(FaultCode::Internal, problem.one_line()).with_data(json!({"kind": "authentication"}))
         }
         SessionError::Model(NoModel::Forbidden(problem)) => {
-            Fault::new(FaultCode::Internal, problem.one_line()).with(json!({"kind": "permission"}))
+            Fault::new(FaultCode::Internal, problem.one_line()).with_data(json!({"kind": "permission"}))
         }
         SessionError::Model(NoModel::Wrong(error)) if is_named => Fault::new(FaultCode::InvalidParams, error.to_string()),
         error => internal(&error.into()),
@@ -182,7 +182,7 @@ fn last_state(state: &SessionState) -> (Option<StepId>, Option<TaskState>) {
 }
 
 /// Returns the version of the policy, as its author names it.
-fn version_of(policy: &Policy) -> String {
+fn policy_version(policy: &Policy) -> String {
     let version = policy.layers.iter().find_map(|layer| layer.bundle.version.clone());
     version.unwrap_or_else(|| policy.name.clone())
 }

@@ -43,7 +43,7 @@ impl Client {
         Self::start(io::stdin(), io::stdout())
     }
 
-    pub(crate) fn at(stream: UnixStream) -> io::Result<Self> {
+    pub(crate) fn from_stream(stream: UnixStream) -> io::Result<Self> {
         Self::start(stream.try_clone()?, Socket(stream))
     }
 
@@ -53,9 +53,9 @@ impl Client {
         let (backlog, _) = watch::channel(0);
         let (gone, done) = (CancellationToken::new(), CancellationToken::new());
         // Separate threads: a blocked read or write delays nothing, not even the end of the process.
-        named("aye-read").spawn(move || read(from, &hand_on))?;
+        thread_builder("aye-read").spawn(move || read(from, &hand_on))?;
         let out = Outbox { queue, backlog: backlog.clone(), gone: gone.clone(), done: done.clone() };
-        named("aye-write").spawn(move || {
+        thread_builder("aye-write").spawn(move || {
             if write(to, queued, &backlog).is_err() {
                 gone.cancel();
             }
@@ -87,13 +87,13 @@ impl Outbox {
     }
 
     /// Waits until `had_room` no longer says whether the queue has room.
-    pub(crate) async fn changed(&self, had_room: bool) {
+    pub(crate) async fn wait_for_room_change(&self, had_room: bool) {
         let has = |backlog: &usize| *backlog <= BACKLOG_BYTES;
         // The sender is alive.
         let _ = self.backlog.subscribe().wait_for(|backlog| has(backlog) != had_room).await;
     }
 
-    pub(crate) async fn gone(&self) {
+    pub(crate) async fn wait_for_disconnect(&self) {
         self.gone.cancelled().await;
     }
 
@@ -138,7 +138,7 @@ pub(crate) fn refuse(stream: UnixStream, why: &Outgoing) {
     }
 }
 
-fn named(name: &str) -> thread::Builder {
+fn thread_builder(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_owned())
 }
 

@@ -5,8 +5,8 @@ use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::startup::open_store;
-use crate::transfer::format::{counted, one_line};
-use crate::transfer::import::{Ready, is_an_id, is_there, keep, new_id, ready};
+use crate::transfer::format::{format_count, one_line};
+use crate::transfer::import::{PreparedImport, is_an_id, is_there, keep, new_id, prepare};
 use std::io::Read;
 use std::path::Path;
 
@@ -17,8 +17,8 @@ pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
     let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
     let text = read(file).map_err(|reason| CliError::usage(format!("cannot read `{name}`: {reason}")))?;
     let store = open_store(place)?;
-    let Ready { mut foreign, artifacts, mut notices } =
-        ready(&place.workspace, &text).map_err(|problem| CliError::usage(problem.at(format!("`{name}`"))))?;
+    let PreparedImport { mut foreign, artifacts, mut notices } =
+        prepare(&place.workspace, &text).map_err(|problem| CliError::usage(problem.with_location(format!("`{name}`"))))?;
     let given = foreign.session.id.clone();
     if !is_an_id(given.as_str()) || is_there(&store, &given) {
         foreign.session.id = new_id();
@@ -37,7 +37,7 @@ pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
         foreign.session.id = new_id();
     }
     let id = &foreign.session.id;
-    print_text(&format!("imported session {id}: {}\n", counted(records, "record")));
+    print_text(&format!("imported session {id}: {}\n", format_count(records, "record")));
     for line in &notices {
         warn(line);
     }

@@ -1,7 +1,7 @@
 //! `aye sessions list`: the sessions of a project, with their totals and states.
 
 use crate::cli::sessions::args::SessionScope;
-use crate::host::console::{print_text, say_json};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -9,14 +9,14 @@ use crate::host::startup::open_store;
 use crate::host::stored_sessions::{artifact_bytes, open};
 use crate::session::Tally;
 use crate::store::{SessionSummary, Size};
-use crate::transfer::format::{counted, dollars, one_line};
+use crate::transfer::format::{dollars, format_count, one_line};
 use serde::Serialize;
 use std::fmt::Write;
 
 /// A session in `--json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed<'a> {
+struct SessionRow<'a> {
     #[serde(flatten)]
     summary: &'a SessionSummary,
     /// `interrupted`, `waiting`, `paused` or `running`; absent if nothing is open.
@@ -46,20 +46,20 @@ pub(crate) fn run(place: &AppContext, json: bool, scope: SessionScope, archived:
     let tally = |session: &SessionSummary| store.tally(&session.session_id).unwrap_or_default();
     if json {
         let sizes = store.sizes()?;
-        let listed: Vec<Listed<'_>> = sessions
+        let listed: Vec<SessionRow<'_>> = sessions
             .iter()
             .map(|summary| {
                 let size = sizes.get(&summary.session_id).copied().unwrap_or_default();
-                listed(summary, tally(summary), size, artifact_bytes(place, &summary.session_id))
+                to_row(summary, tally(summary), size, artifact_bytes(place, &summary.session_id))
             })
             .collect();
-        say_json(&listed);
+        print_json(&listed);
         return Ok(Exit::Completed);
     }
     let mut lines = String::new();
     for session in &sessions {
         lines.push_str(line(session).trim_end());
-        let _ = writeln!(lines, "{}", sums(tally(session)));
+        let _ = writeln!(lines, "{}", format_totals(tally(session)));
         if scope == SessionScope::All {
             let _ = writeln!(lines, "          {}", one_line(&session.workspace));
         }
@@ -71,8 +71,8 @@ pub(crate) fn run(place: &AppContext, json: bool, scope: SessionScope, archived:
     Ok(Exit::Completed)
 }
 
-fn listed(summary: &SessionSummary, tally: Tally, size: Size, artifact_bytes: u64) -> Listed<'_> {
-    Listed {
+fn to_row(summary: &SessionSummary, tally: Tally, size: Size, artifact_bytes: u64) -> SessionRow<'_> {
+    SessionRow {
         summary,
         open: open(summary),
         tasks: tally.tasks,
@@ -98,11 +98,11 @@ pub(crate) fn line(session: &SessionSummary) -> String {
     format!("{}  {time}  {state:11}  {}\n", one_line(&id), one_line(title))
 }
 
-fn sums(tally: Tally) -> String {
+fn format_totals(tally: Tally) -> String {
     if tally == Tally::default() {
         return String::new();
     }
-    let mut sums = format!("  ({}, {}", counted(tally.tasks, "prompt"), counted(tally.steps, "step"));
+    let mut sums = format!("  ({}, {}", format_count(tally.tasks, "prompt"), format_count(tally.steps, "step"));
     if let Some(cost) = tally.totals.cost_usd {
         let _ = write!(sums, ", {}", dollars(cost, tally.totals.estimated));
     }

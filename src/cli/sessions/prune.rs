@@ -2,14 +2,14 @@
 
 use super::args::PruneRun;
 use crate::cli::sessions::args::SessionScope;
-use crate::host::console::{print_text, say_json};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::prune::{PruneLimits, PruneReport, prune};
 use crate::host::startup::open_store;
-use crate::store::GiveBack;
-use crate::transfer::format::{counted, in_bytes, one_line};
+use crate::store::ReleaseMode;
+use crate::transfer::format::{format_count, format_size, one_line};
 use std::fmt::Write as _;
 
 pub(crate) fn run(
@@ -30,9 +30,9 @@ pub(crate) fn run(
         },
         None => PruneLimits { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None },
     };
-    let pruned = prune(place, &store, &rules, run == PruneRun::Say, GiveBack::Whole)?;
+    let pruned = prune(place, &store, &rules, run == PruneRun::Say, ReleaseMode::Whole)?;
     if json {
-        say_json(&pruned);
+        print_json(&pruned);
     } else {
         print_text(&as_text(&pruned));
     }
@@ -49,7 +49,7 @@ fn as_text(pruned: &PruneReport) -> String {
             "{}  {}  {}  {title}  ({})",
             one_line(&id),
             gone.updated.strftime("%Y-%m-%d"),
-            in_bytes(gone.bytes),
+            format_size(gone.bytes),
             gone.reason
         );
     }
@@ -57,8 +57,8 @@ fn as_text(pruned: &PruneReport) -> String {
     let _ = writeln!(
         text,
         "{} {would} deleted: {}",
-        counted(pruned.sessions.len() as u64, "session"),
-        in_bytes(pruned.session_bytes)
+        format_count(pruned.sessions.len() as u64, "session"),
+        format_size(pruned.session_bytes)
     );
     let beside = [
         ("artifacts", pruned.artifact_bytes),
@@ -68,11 +68,11 @@ fn as_text(pruned: &PruneReport) -> String {
         ("logs", pruned.log_bytes),
     ];
     for (what, bytes) in beside.into_iter().filter(|(_, bytes)| *bytes > 0) {
-        let _ = writeln!(text, "{what}: {}", in_bytes(bytes));
+        let _ = writeln!(text, "{what}: {}", format_size(bytes));
     }
     let back = pruned.database_bytes_before.saturating_sub(pruned.database_bytes);
     if !pruned.dry_run && pruned.session_bytes > 0 {
-        let _ = writeln!(text, "the session database shrank by {}; the rest of the free space is reused", in_bytes(back));
+        let _ = writeln!(text, "the session database shrank by {}; the rest of the free space is reused", format_size(back));
     }
     text
 }

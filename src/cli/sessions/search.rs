@@ -2,7 +2,7 @@
 
 use super::list::line as line_of_session;
 use crate::cli::sessions::args::SessionScope;
-use crate::host::console::{print_text, say_json, warn};
+use crate::host::console::{print_json, print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -42,7 +42,7 @@ pub(crate) fn run(place: &AppContext, text: &str, json: bool, scope: SessionScop
         let looked = search_session(&store, &session, &pattern, |time, part, line| {
             hits += 1;
             if json {
-                say_json(&Hit {
+                print_json(&Hit {
                     session_id: session.session_id.as_str(),
                     workspace: &session.workspace,
                     title: session.title.as_deref(),
@@ -67,12 +67,12 @@ pub(crate) fn run(place: &AppContext, text: &str, json: bool, scope: SessionScop
         found |= hits > 0;
     }
     if !found && !json {
-        warn(nothing_found(text, scope));
+        warn(no_matches(text, scope));
     }
     Ok(if found { Exit::Completed } else { Exit::Failed })
 }
 
-fn nothing_found(text: &str, scope: SessionScope) -> Problem {
+fn no_matches(text: &str, scope: SessionScope) -> Problem {
     match scope {
         SessionScope::Project => {
             Problem::new(format!("no session of this project contains `{text}`")).hint("use `--all` to search all projects")

@@ -1,7 +1,7 @@
 //! `aye sessions show`: prints the conversation of a session, as text or as events.
 
 use crate::agent;
-use crate::host::console::{print_text, say_json};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -20,7 +20,7 @@ pub(crate) fn run(place: &AppContext, id: &str, json: bool) -> Result<Exit, CliE
     let mut calls = HashMap::new();
     for event in agent::replay(&loaded.records, &workspace, &summary.session_id) {
         if json {
-            say_json(&event);
+            print_json(&event);
         } else {
             print_text(&as_text(event, &mut calls));
         }

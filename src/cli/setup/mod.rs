@@ -3,7 +3,7 @@
 
 mod screen;
 
-use crate::config::{Edited, with_default_model};
+use crate::config::{EditResult, with_default_model};
 use crate::host::console::{fail, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -30,7 +30,7 @@ struct Chosen {
 
 /// Runs the setup. `yes`: asks nothing. `--policy` names a preset here, and `-m` the model.
 pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
-    let preset = common.policy.as_ref().map(|given| preset_of(&given.to_string_lossy())).transpose()?;
+    let preset = common.policy.as_ref().map(|given| find_preset(&given.to_string_lossy())).transpose()?;
     // Here, `--policy` does not name a file.
     let place = AppContext::find(&Common { policy: None, ..common.clone() })?;
     let asks_all = preset.is_none() && common.model.is_none();
@@ -43,15 +43,15 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     } else {
         let model = common.model.clone().map_or_else(|| ask_for_model(&place), |model| Ok(Some(model)))?;
         let approvals = if preset.is_none() { ask_for_approvals(&place)? } else { None };
-        let looks_daily = asks_all && ask_for_daily_look(&place)?;
+        let looks_daily = asks_all && ask_for_daily_check(&place)?;
         Chosen { model, preset, approvals, looks_daily }
     };
     let given = preset.is_some();
     if let Some(model) = &chosen.model {
-        say_all(&write_model(&place, model)?);
+        print_lines(&write_model(&place, model)?);
     }
     if let Some(preset) = chosen.preset {
-        say_all(&crate::host::setup::write::preset(&place, preset, given || !yes)?);
+        print_lines(&crate::host::setup::write::preset(&place, preset, given || !yes)?);
     }
     let mut values: Vec<crate::host::setup::write::Setting<'_>> = Vec::new();
     values.extend(chosen.approvals.into_iter().flat_map(crate::host::setup::write::approvals));
@@ -59,22 +59,22 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
         values.extend(crate::host::setup::write::daily_look());
     }
     if !values.is_empty() {
-        say_all(&crate::host::setup::write::settings(&place, &values)?);
+        print_lines(&crate::host::setup::write::settings(&place, &values)?);
     }
     crate::host::setup::write::record_setup_shown(&place);
-    say_all(&crate::host::other_agents::found(&place));
+    print_lines(&crate::host::other_agents::describe_found(&place));
     print_text(NEXT);
     Ok(Exit::Completed)
 }
 
-fn say_all(lines: &[String]) {
+fn print_lines(lines: &[String]) {
     for line in lines {
         print_text(&format!("{}\n", crate::text::reveal(line)));
     }
 }
 
-fn preset_of(name: &str) -> Result<Preset, CliError> {
-    crate::host::setup::presets::named(name).map_err(CliError::usage)
+fn find_preset(name: &str) -> Result<Preset, CliError> {
+    crate::host::setup::presets::from_name(name).map_err(CliError::usage)
 }
 
 fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
@@ -86,7 +86,7 @@ fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
     if found.is_empty() {
         print_text("  no API key and no local model server found; set OPENAI_BASE_URL to use any OpenAI-compatible server\n");
     }
-    let suggested = suggested(place);
+    let suggested = suggested_model(place);
     let usual = suggested.as_ref().map_or(String::new(), |name| format!(", for example {name}"));
     loop {
         let question = format!(
@@ -115,7 +115,7 @@ fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
 }
 
 /// Asks once whether to check daily for a new list of models.
-fn ask_for_daily_look(place: &AppContext) -> Result<bool, CliError> {
+fn ask_for_daily_check(place: &AppContext) -> Result<bool, CliError> {
     if place.settings.model_list().catalogue_url.is_some() {
         return Ok(false);
     }
@@ -141,12 +141,12 @@ fn ask_for_key(place: &AppContext) -> Result<Option<String>, CliError> {
         },
     };
     print_text(&format!("{} characters, a key for {}\n", key.chars().count(), crate::text::reveal(&provider)));
-    say_all(&crate::host::setup::write::key(place, &provider, &key)?);
-    Ok(place.settings.default_of(&provider).map(|model| format!("{provider}/{model}")))
+    print_lines(&crate::host::setup::write::key(place, &provider, &key)?);
+    Ok(place.settings.provider_default_model(&provider).map(|model| format!("{provider}/{model}")))
 }
 
 /// Returns the default model without a choice.
-fn suggested(place: &AppContext) -> Option<String> {
+fn suggested_model(place: &AppContext) -> Option<String> {
     place.settings.choose_model(None, &place.environment, &place.credentials).ok().map(|choice| choice.name())
 }
 
@@ -163,7 +163,7 @@ fn ask_for_approvals(place: &AppContext) -> Result<Option<&'static Answer>, CliE
         let Some(answer) = line("Approvals (command, effects or auto), or Enter to keep the current setting: ")? else {
             return Ok(None);
         };
-        match approvals::named(&answer) {
+        match approvals::from_name(&answer) {
             Ok(answer) => return Ok(Some(answer)),
             Err(trouble) => print_text(&format!("{}\n", crate::text::reveal(&trouble))),
         }
@@ -185,11 +185,11 @@ fn write_model(place: &AppContext, model: &str) -> Result<Vec<String>, CliError>
     let old = crate::host::setup::write::read(&file)?;
     let name = file.display();
     match with_default_model(&old, model).map_err(|error| CliError::usage(format!("`{name}`: {error}")))? {
-        Edited::Set(set) if set == model => Ok(vec![format!("{name} already uses {model}")]),
-        Edited::Set(set) => Ok(vec![format!("unchanged: {name} uses {set}; change `model.default` there")]),
-        Edited::New(text) => {
+        EditResult::Set(set) if set == model => Ok(vec![format!("{name} already uses {model}")]),
+        EditResult::Set(set) => Ok(vec![format!("unchanged: {name} uses {set}; change `model.default` there")]),
+        EditResult::New(text) => {
             let backup = crate::host::policy_templates::write(&place.directories.config, &file, &text, true, !old.is_empty())?;
-            Ok(crate::host::setup::write::written(&file, backup.as_deref()))
+            Ok(crate::host::setup::write::written_lines(&file, backup.as_deref()))
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::host::policy_layers::Policy;
 use crate::host::setup::handler::answer;
 use crate::host::startup;
 use crate::host::startup::start_log;
-use crate::protocol::{ChangedFiles, Event, EventKind, HostResponse, Query, SessionId, SetupAsked, SetupTold};
+use crate::protocol::{ChangedFiles, Event, EventKind, HostResponse, Query, SessionId, SetupEvent, SetupRequest};
 use crate::tui;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -30,7 +30,7 @@ pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError>
         let here = CurrentWorkspace::new(place, &policy);
         let options = tui::Options { sets_up: true, ..tui_options::options(place, &here, common.color) };
         let (front, wires) = connect(options, None, String::new());
-        let answers = tokio::spawn(answers(place.clone(), wires.queries, wires.events));
+        let answers = tokio::spawn(answer_queries(place.clone(), wires.queries, wires.events));
         let outcome = tui::run(front).await.map_err(|error| CliError::failed(format!("terminal error: {error}")))?;
         // Neither a start nor a query was sent. The senders live until here, because dropping them would be a message.
         drop((wires.start, wires.ahead));
@@ -44,28 +44,32 @@ pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError>
 }
 
 /// Answers queries until the screen has closed. Returns lines about the written files.
-async fn answers(place: AppContext, mut queries: mpsc::Receiver<Query>, events: mpsc::UnboundedSender<Event>) -> Vec<String> {
+async fn answer_queries(
+    place: AppContext,
+    mut queries: mpsc::Receiver<Query>,
+    events: mpsc::UnboundedSender<Event>,
+) -> Vec<String> {
     let mut all = Vec::new();
     while let Some(query) = queries.recv().await {
         let Query::Setup(asked) = query else { continue };
         let (place, events) = (place.clone(), events.clone());
-        if matches!(asked, SetupAsked::Test { .. }) {
+        if matches!(asked, SetupRequest::Test { .. }) {
             // The setup does not wait for the network.
             tokio::spawn(async move { send_answer(&place, &events, answer(&place, asked).await) });
             continue;
         }
         let told = answer(&place, asked).await;
         match &told {
-            SetupTold::Taken { lines, .. } | SetupTold::Ended { lines, .. } => all.extend(lines.iter().cloned()),
-            SetupTold::Failed { problem } if events.is_closed() => all.push(problem.text()),
-            SetupTold::Found(_) | SetupTold::Tested { .. } | SetupTold::Failed { .. } => {}
+            SetupEvent::Taken { lines, .. } | SetupEvent::Ended { lines, .. } => all.extend(lines.iter().cloned()),
+            SetupEvent::Failed { problem } if events.is_closed() => all.push(problem.text()),
+            SetupEvent::Found(_) | SetupEvent::Tested { .. } | SetupEvent::Failed { .. } => {}
         }
         send_answer(&place, &events, told);
     }
     all
 }
 
-fn send_answer(place: &AppContext, events: &mpsc::UnboundedSender<Event>, told: SetupTold) {
+fn send_answer(place: &AppContext, events: &mpsc::UnboundedSender<Event>, told: SetupEvent) {
     // Ignored if the screen has closed.
     let _ = events.send(Event {
         workspace_id: place.workspace_id(),

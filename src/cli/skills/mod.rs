@@ -3,14 +3,14 @@
 pub(crate) mod args;
 
 use crate::config::trust::project_folder;
-use crate::host::console::{print_text, say_json, warn, warn_all};
+use crate::host::console::{print_json, print_text, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
 use crate::host::skills::own_folders;
-use crate::protocol::{Problem, counted, size};
+use crate::protocol::{Problem, format_count, size};
 use crate::skills::{Folder, Origin, PROJECT_FOLDERS, Report, SKILL_FILE, Skill, SkillSet, check, check_one};
 use crate::text::{clean, clean_line, truncate, width};
 use args::SkillsAction;
@@ -34,8 +34,8 @@ pub(crate) fn run(place: &AppContext, common: &Common, action: SkillsAction) -> 
 /// Returns the skills that a session in this directory would have.
 fn usable(place: &AppContext, common: &Common) -> Arc<SkillSet> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    project.ignored().iter().for_each(|notice| warn(notice.clone()));
-    place.skills.with_project(&project).set()
+    project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
+    place.skills.with_project(&project).skill_set()
 }
 
 /// A skill in the JSON of the list.
@@ -54,8 +54,8 @@ struct ListedSkill<'a> {
 
 fn list(set: &SkillSet, json: bool) -> Exit {
     if json {
-        let skills: Vec<_> = set.skills.iter().map(listed).collect();
-        say_json(&serde_json::json!({ "skills": skills, "hidden": set.hidden, "broken": set.broken, "limits": set.limits }));
+        let skills: Vec<_> = set.skills.iter().map(to_listed_skill).collect();
+        print_json(&serde_json::json!({ "skills": skills, "hidden": set.hidden, "broken": set.broken, "limits": set.limits }));
         return Exit::Completed;
     }
     if set.skills.is_empty() {
@@ -75,15 +75,15 @@ fn list(set: &SkillSet, json: bool) -> Exit {
         format!("`{}` is not used: the skill in `{}` has the same name", clean_line(&hidden.file), clean_line(&hidden.used_file))
     });
     let broken = set.broken.iter().flat_map(|broken| {
-        let file = shown(&broken.file);
-        broken.faults.iter().map(move |fault| format!("ignored a skill: {}", fault.located(&file)))
+        let file = display_name(&broken.file);
+        broken.faults.iter().map(move |fault| format!("ignored a skill: {}", fault.with_file(&file)))
     });
     let told: Vec<String> = hidden.chain(broken).chain(set.limits.iter().cloned()).collect();
     warn_all(&told);
     Exit::Completed
 }
 
-fn listed(skill: &Skill) -> ListedSkill<'_> {
+fn to_listed_skill(skill: &Skill) -> ListedSkill<'_> {
     ListedSkill {
         name: skill.name(),
         description: &skill.manifest.description,
@@ -107,7 +107,7 @@ fn users(skill: &Skill) -> &'static str {
 
 fn show(set: &SkillSet, name: &str) -> Result<Exit, CliError> {
     let name = name.trim_start_matches('/');
-    let Some(skill) = set.find(name) else { return Err(unknown(set, name)) };
+    let Some(skill) = set.find(name) else { return Err(unknown_skill(set, name)) };
     let manifest = &skill.manifest;
     let mut text = String::new();
     let mut line = |key: &str, value: &str| {
@@ -134,10 +134,10 @@ fn show(set: &SkillSet, name: &str) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-fn unknown(set: &SkillSet, name: &str) -> CliError {
+fn unknown_skill(set: &SkillSet, name: &str) -> CliError {
     let mut problem = Problem::new(format!("unknown skill `{}`", name.escape_debug()));
     if let Some(broken) = set.broken.iter().find(|broken| broken.file.ends_with(&format!("/{name}/{SKILL_FILE}"))) {
-        let fault = broken.faults.first().map(|fault| fault.located(&shown(&broken.file))).unwrap_or_default();
+        let fault = broken.faults.first().map(|fault| fault.with_file(&display_name(&broken.file))).unwrap_or_default();
         return CliError::usage(problem.because(fault));
     }
     let near = set.skills.iter().map(|skill| (damerau_levenshtein(skill.name(), name), skill.name())).min();
@@ -160,18 +160,18 @@ fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit
     let errors = reports.iter().map(|report| report.errors.len()).sum::<usize>();
     let exit = if errors > 0 { Exit::Failed } else { Exit::Completed };
     if json {
-        say_json(&reports);
+        print_json(&reports);
         return Ok(exit);
     }
     let mut text = String::new();
     for report in &reports {
-        let file = shown(&report.file);
+        let file = display_name(&report.file);
         let lines = |kind: &'static str| move |message: String| format!("{kind}: {}\n", clean_line(&message));
-        text.extend(report.errors.iter().map(|fault| fault.located(&file)).map(lines("error")));
-        text.extend(report.warnings.iter().map(|fault| fault.located(&file)).map(lines("warning")));
+        text.extend(report.errors.iter().map(|fault| fault.with_file(&file)).map(lines("error")));
+        text.extend(report.warnings.iter().map(|fault| fault.with_file(&file)).map(lines("warning")));
     }
     let warnings = reports.iter().map(|report| report.warnings.len()).sum::<usize>();
-    let count = |number: usize, one, many| counted(number as u64, one, many);
+    let count = |number: usize, one, many| format_count(number as u64, one, many);
     let (skills, errors) = (count(reports.len(), "skill", "skills"), count(errors, "error", "errors"));
     print_text(&format!("{text}{skills}: {errors}, {}\n", count(warnings, "warning", "warnings")));
     Ok(exit)
@@ -203,6 +203,6 @@ fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> 
 }
 
 /// Returns a file name for the terminal.
-fn shown(file: &str) -> String {
+fn display_name(file: &str) -> String {
     crate::text::reveal_line(file)
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 
-use crate::host::console::{print_text, say_json};
+use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -52,7 +52,7 @@ pub(crate) fn run(place: &AppContext, request: &UsageRequest) -> Result<Exit, Cl
     let filter = UsageFilter { since, workspace: request.this_project.then(|| place.workspace_id()), by: request.by };
     let report = usage_report::read(&open_store(place)?, &filter)?;
     if request.json {
-        say_json(&json(&report, &filter));
+        print_json(&json(&report, &filter));
     } else {
         print_text(&crate::text::reveal(&text(&report, request.by)));
     }
@@ -70,7 +70,7 @@ fn json(report: &UsageReport, filter: &UsageFilter) -> ReportJson {
 }
 
 fn row_json(name: &str, row: &UsageRow) -> RowJson {
-    let spent = row.totals.spent();
+    let spent = row.totals.as_expense();
     RowJson {
         name: name.to_owned(),
         tasks: row.tasks,
@@ -120,7 +120,7 @@ fn text(report: &UsageReport, by: UsageGroup) -> String {
 }
 
 fn cells(name: &str, row: &UsageRow) -> [String; 9] {
-    let spent = row.totals.spent();
+    let spent = row.totals.as_expense();
     let more = if is_complete(&row.totals) { "" } else { "+" };
     [
         name.to_owned(),

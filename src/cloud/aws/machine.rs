@@ -21,23 +21,23 @@ pub(super) async fn credentials(surroundings: &Surroundings) -> Result<Option<Cr
         let problem = || Problem::new("the container gave no AWS credentials");
         let reply = server.get(&path, &headers).await.map_err(|error| problem().because(error))?;
         let (status, value) = json(reply).await;
-        return Credentials::of_json(&value).map(Some).ok_or_else(|| problem().because(format!("status {status}")));
+        return Credentials::from_json(&value).map(Some).ok_or_else(|| problem().because(format!("status {status}")));
     }
     if surroundings.variable("AWS_EC2_METADATA_DISABLED").is_some_and(|flag| flag.eq_ignore_ascii_case("true")) {
         return Ok(None);
     }
     let address = surroundings.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT").unwrap_or(METADATA);
-    Ok(of_metadata(&metadata_server(address)?).await)
+    Ok(fetch_from_metadata(&metadata_server(address)?).await)
 }
 
 /// Returns the credentials of the machine's role; `None` if this is no such machine, or if it has no role.
-async fn of_metadata(server: &Server) -> Option<Credentials> {
+async fn fetch_from_metadata(server: &Server) -> Option<Credentials> {
     let lifetime = headers([("x-aws-ec2-metadata-token-ttl-seconds", TOKEN_SECONDS)]);
     let token = line(server.put("/latest/api/token", &lifetime).await.ok()?).await?;
     let headers: Headers = headers([("x-aws-ec2-metadata-token", token.as_str())]);
     let role = line(server.get(ROLE_PATH, &headers).await.ok()?).await?;
     let (_, value) = json(server.get(&format!("{ROLE_PATH}{role}"), &headers).await.ok()?).await;
-    Credentials::of_json(&value)
+    Credentials::from_json(&value)
 }
 
 /// Returns the first line of a successful response.
@@ -61,7 +61,7 @@ fn container(surroundings: &Surroundings) -> Result<Option<(Server, String)>, Pr
 
 fn container_token(surroundings: &Surroundings) -> Result<Option<String>, Problem> {
     match surroundings.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
-        Some(path) => Ok(read(&surroundings.expanded(path))?.map(|token| token.trim().to_owned())),
+        Some(path) => Ok(read(&surroundings.expand_path(path))?.map(|token| token.trim().to_owned())),
         None => Ok(surroundings.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN").map(str::to_owned)),
     }
 }

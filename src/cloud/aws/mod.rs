@@ -63,7 +63,7 @@ impl fmt::Debug for Credentials {
 
 impl Credentials {
     /// Parses credentials in the format of programs and metadata servers.
-    fn of_json(value: &Value) -> Option<Self> {
+    fn from_json(value: &Value) -> Option<Self> {
         let session_token = text(value, "SessionToken").or(text(value, "Token")).map(str::to_owned);
         Some(Self {
             access_key_id: text(value, "AccessKeyId")?.to_owned(),
@@ -80,7 +80,7 @@ impl Credentials {
 
 /// A request to authenticate, without a query.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unsigned<'a> {
+pub(crate) struct UnsignedRequest<'a> {
     pub method: &'a str,
     /// Host, with the port if it is not the default.
     pub host: &'a str,
@@ -105,7 +105,7 @@ impl Account {
     }
 
     /// Returns the headers of a request to Bedrock. Reads the credentials if there are none, or if they end soon.
-    pub(crate) async fn headers(&self, request: Unsigned<'_>) -> Result<Headers, Problem> {
+    pub(crate) async fn headers(&self, request: UnsignedRequest<'_>) -> Result<Headers, Problem> {
         let credentials = self.credentials().await?;
         let scope = Scope { region: &self.region, service: "bedrock" };
         Ok(sign(&request, scope, &credentials, Timestamp::now()))

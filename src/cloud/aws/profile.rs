@@ -40,7 +40,7 @@ impl Profile {
     }
 
     /// Returns a key of another section of the configuration file.
-    pub(super) fn of_section(&self, section: &str, key: &str) -> Option<&str> {
+    pub(super) fn section_value(&self, section: &str, key: &str) -> Option<&str> {
         self.sections.get(section)?.get(key).map(String::as_str)
     }
 

@@ -2,7 +2,7 @@
 
 use super::profile::Profile;
 use super::signature::{Scope, sign};
-use super::{Credentials, Unsigned};
+use super::{Credentials, UnsignedRequest};
 use crate::cloud::{MAX_BYTES, Surroundings, read, server, text, unreachable};
 use crate::protocol::Problem;
 use crate::sys::http::Headers;
@@ -58,7 +58,7 @@ impl Role {
         }
         let source =
             match (profile.get("web_identity_token_file"), profile.get("source_profile"), profile.get("credential_source")) {
-                (Some(path), _, _) => Source::WebIdentity(surroundings.expanded(path)),
+                (Some(path), _, _) => Source::WebIdentity(surroundings.expand_path(path)),
                 (None, Some(source), _) => Source::Profile(source.to_owned()),
                 (None, None, Some("Environment")) => Source::Environment,
                 (None, None, Some("Ec2InstanceMetadata" | "EcsContainer")) => Source::Machine,
@@ -86,7 +86,7 @@ impl Role {
             session_name: name,
             external_id: None,
             duration: None,
-            source: Source::WebIdentity(surroundings.expanded(token)),
+            source: Source::WebIdentity(surroundings.expand_path(token)),
             origin: "in AWS_ROLE_ARN".to_owned(),
         })
     }
@@ -142,7 +142,7 @@ impl Role {
         let server = server(&endpoint(surroundings, region))?;
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
         let path = format!("{}/", server.base_path());
-        let request = Unsigned { method: "POST", host: server.host(), path: &path, body: body.as_bytes() };
+        let request = UnsignedRequest { method: "POST", host: server.host(), path: &path, body: body.as_bytes() };
         let scope = Scope { region, service: "sts" };
         let headers: Headers = credentials.map(|keys| sign(&request, scope, keys, Timestamp::now())).unwrap_or_default();
         let sent = server.submit("/", &headers, form).await;
@@ -176,7 +176,7 @@ fn parse(answer: &str) -> Option<Credentials> {
         let result = response.get("AssumeRoleResult").or_else(|| response.get("AssumeRoleWithWebIdentityResult"))?;
         let found = result.get("Credentials")?;
         let until = found.get("Expiration").and_then(Value::as_f64).and_then(|time| Timestamp::from_second(time as i64).ok());
-        return Credentials::of_json(found).map(|known| Credentials { until: known.until.or(until), ..known });
+        return Credentials::from_json(found).map(|known| Credentials { until: known.until.or(until), ..known });
     }
     Some(Credentials {
         access_key_id: element(answer, "AccessKeyId")?,

@@ -3,7 +3,7 @@
 //! The steps are those of the AWS documentation: a canonical form of the request, a text with its hash, and a key that is derived from
 //! the secret for one day, region and service. The `aws-sigv4` crate does the same, with a dozen further crates.
 
-use super::{Credentials, Unsigned};
+use super::{Credentials, UnsignedRequest};
 use crate::sys::http::Headers;
 use crate::text::hex;
 use jiff::Timestamp;
@@ -20,7 +20,7 @@ pub(super) struct Scope<'a> {
 }
 
 /// Returns the headers that authenticate a request.
-pub(super) fn sign(request: &Unsigned<'_>, scope: Scope<'_>, credentials: &Credentials, now: Timestamp) -> Headers {
+pub(super) fn sign(request: &UnsignedRequest<'_>, scope: Scope<'_>, credentials: &Credentials, now: Timestamp) -> Headers {
     let time = now.strftime("%Y%m%dT%H%M%SZ").to_string();
     let day = &time[..8];
     let mut signed = vec![("host", request.host), ("x-amz-date", time.as_str())];
@@ -71,7 +71,7 @@ fn hash(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn signed(request: &Unsigned<'_>, token: Option<&str>) -> Headers {
+    fn signed(request: &UnsignedRequest<'_>, token: Option<&str>) -> Headers {
         let credentials = Credentials {
             access_key_id: "AKIDEXAMPLE".to_owned(),
             secret_access_key: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned(),
@@ -90,7 +90,7 @@ mod tests {
             ("POST", "/", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),
             ("GET", "/%E1%88%B4", UTF8_PATH),
         ] {
-            let request = Unsigned { method, host: "example.amazonaws.com", path, body: b"" };
+            let request = UnsignedRequest { method, host: "example.amazonaws.com", path, body: b"" };
             let headers = signed(&request, None);
             let scope = "AKIDEXAMPLE/20150830/us-east-1/service/aws4_request";
             let expected = format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host;x-amz-date, Signature={signature}");
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_session_token_is_sent_and_signed() {
-        let request = Unsigned { method: "POST", host: "h", path: "/model/a%3A0/invoke", body: b"{}" };
+        let request = UnsignedRequest { method: "POST", host: "h", path: "/model/a%3A0/invoke", body: b"{}" };
         let headers = signed(&request, Some("token"));
         assert_eq!(headers[2], ("x-amz-security-token".into(), "token".to_owned()));
         assert!(headers[1].1.contains("SignedHeaders=host;x-amz-date;x-amz-security-token"), "{headers:?}");

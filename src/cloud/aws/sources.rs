@@ -32,7 +32,7 @@ pub(super) async fn credentials(
         return role.assume_with_token(surroundings, region, path).await;
     }
     if let Some(profile) = read_profile(surroundings, profile).await?
-        && let Some(credentials) = of_profile(surroundings, profile, region).await?
+        && let Some(credentials) = from_profile(surroundings, profile, region).await?
     {
         return Ok(credentials);
     }
@@ -60,7 +60,7 @@ pub(super) fn remedy(surroundings: &Surroundings, profile: Option<&str>) -> Stri
         found = Profile::read(surroundings, Some(&source));
     }
     match found {
-        Ok(Some(profile)) => sso::sign_in(&profile.name),
+        Ok(Some(profile)) => sso::login_command(&profile.name),
         Ok(None) | Err(_) => "run `aws sso login`".to_owned(),
     }
 }
@@ -81,7 +81,7 @@ fn of_environment(surroundings: &Surroundings) -> Option<Credentials> {
 }
 
 /// Returns the credentials of a profile, after assuming the roles between it and their source; `None` if it has none.
-async fn of_profile(surroundings: &Surroundings, mut profile: Profile, region: &str) -> Result<Option<Credentials>, Problem> {
+async fn from_profile(surroundings: &Surroundings, mut profile: Profile, region: &str) -> Result<Option<Credentials>, Problem> {
     let mut roles: Vec<Role> = Vec::new();
     let mut credentials = loop {
         let Some(role) = Role::of_profile(surroundings, &profile)? else {
@@ -155,12 +155,12 @@ async fn without_role(surroundings: &Surroundings, profile: &Profile) -> Result<
         return sso::credentials(surroundings, profile).await.map(Some);
     }
     match profile.get("credential_process") {
-        Some(line) => of_process(surroundings, profile, line).await.map(Some),
+        Some(line) => from_process(surroundings, profile, line).await.map(Some),
         None => Ok(None),
     }
 }
 
-async fn of_process(surroundings: &Surroundings, profile: &Profile, line: &str) -> Result<Credentials, Problem> {
+async fn from_process(surroundings: &Surroundings, profile: &Profile, line: &str) -> Result<Credentials, Problem> {
     let what = format!("cannot get credentials with `credential_process` of the AWS profile `{}`", profile.name);
     let argv = split_words(line).filter(|argv| !argv.is_empty());
     let argv = argv.ok_or_else(|| Problem::new(&what).because("a quote is not closed, or the command is empty"))?;
@@ -170,7 +170,8 @@ async fn of_process(surroundings: &Surroundings, profile: &Profile, line: &str) 
         KeyCommand { argv, home, timeout: TIMEOUT, withheld: &[], roots }.output()
     };
     let output = tokio::task::spawn_blocking(run).await.map_err(|_| Problem::new(&what))?;
-    let output = output.map_err(|error| Problem::new(&what).because(error).hint(sso::sign_in(&profile.name)))?;
+    let output = output.map_err(|error| Problem::new(&what).because(error).hint(sso::login_command(&profile.name)))?;
     let value: Value = serde_json::from_str(&output).map_err(|_| Problem::new(&what).because("it did not print JSON"))?;
-    Credentials::of_json(&value).ok_or_else(|| Problem::new(&what).because("the JSON has no `AccessKeyId` and `SecretAccessKey`"))
+    Credentials::from_json(&value)
+        .ok_or_else(|| Problem::new(&what).because("the JSON has no `AccessKeyId` and `SecretAccessKey`"))
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha1::{Digest, Sha1};
 
 /// Returns the command that signs in again.
-pub(super) fn sign_in(profile: &str) -> String {
+pub(super) fn login_command(profile: &str) -> String {
     if profile == "default" { "run `aws sso login`".to_owned() } else { format!("run `aws sso login --profile {profile}`") }
 }
 
@@ -18,7 +18,7 @@ pub(super) fn sign_in(profile: &str) -> String {
 pub(super) async fn credentials(surroundings: &Surroundings, profile: &Profile) -> Result<Credentials, Problem> {
     let name = &profile.name;
     let session = profile.get("sso_session").map(|session| format!("sso-session {session}"));
-    let of_session = |key: &str| session.as_deref().and_then(|session| profile.of_section(session, key));
+    let of_session = |key: &str| session.as_deref().and_then(|session| profile.section_value(session, key));
     let setting = |key: &str| of_session(key).or_else(|| profile.get(key));
     let need = |key: &str| {
         let problem = || Problem::new(format!("the AWS profile `{name}` has no `{key}`"));
@@ -38,7 +38,7 @@ pub(super) async fn credentials(surroundings: &Surroundings, profile: &Profile) 
     let reason = text(&value, "message").map_or_else(|| format!("status {status}"), str::to_owned);
     match status {
         200 => role_credentials(&value).ok_or_else(|| problem().because("the response has no credentials")),
-        401 => Err(expired(name).because(reason)),
+        401 => Err(expired_problem(name).because(reason)),
         403 | 404 => {
             Err(problem().because(reason).hint(format!("check that you may use the role `{role}` of account {account}")))
         }
@@ -46,8 +46,8 @@ pub(super) async fn credentials(surroundings: &Surroundings, profile: &Profile) 
     }
 }
 
-fn expired(profile: &str) -> Problem {
-    Problem::new(format!("the AWS sign-in of the profile `{profile}` has expired")).hint(sign_in(profile))
+fn expired_problem(profile: &str) -> Problem {
+    Problem::new(format!("the AWS sign-in of the profile `{profile}` has expired")).hint(login_command(profile))
 }
 
 /// Returns the saved token if it is still valid.
@@ -56,7 +56,7 @@ fn saved_token(surroundings: &Surroundings, profile: &str, session: &str) -> Res
     let path = surroundings.home.join(".aws/sso/cache").join(format!("{hash}.json"));
     let Some(content) = read(&path)? else {
         let problem = Problem::new(format!("not signed in to AWS with the profile `{profile}`"));
-        return Err(problem.hint(sign_in(profile)));
+        return Err(problem.hint(login_command(profile)));
     };
     let value: Value = serde_json::from_str(&content).unwrap_or_default();
     let until: Option<Timestamp> = text(&value, "expiresAt").and_then(|time| time.replace("UTC", "Z").parse().ok());
@@ -65,7 +65,7 @@ fn saved_token(surroundings: &Surroundings, profile: &str, session: &str) -> Res
             (surroundings.learn)(token);
             Ok(token.to_owned())
         }
-        Some(_) | None => Err(expired(profile)),
+        Some(_) | None => Err(expired_problem(profile)),
     }
 }
 

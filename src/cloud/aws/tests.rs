@@ -197,7 +197,7 @@ async fn container_and_instance_metadata_provide_role_credentials() {
 async fn credentials_are_read_once_and_registered_as_secrets() {
     let home = Home::with(&[(".aws/credentials", "[default]\naws_access_key_id = D\naws_secret_access_key = ds\n")]);
     let account = Account::new(home.surroundings(&[]), None, "eu-west-1".to_owned());
-    let request = Unsigned { method: "POST", host: "h", path: "/", body: b"" };
+    let request = UnsignedRequest { method: "POST", host: "h", path: "/", body: b"" };
     for _ in 0..2 {
         let headers = account.headers(request).await.unwrap();
         assert!(

@@ -75,26 +75,26 @@ impl Account {
         let content = tokio::task::spawn_blocking(move || read(&from)).await;
         let content = content.unwrap_or_else(|_| Err(Problem::new(format!("cannot read `{}`", path.display()))))?;
         match content {
-            Some(content) => of_file(&parse(&content, &path)?, &path).await,
+            Some(content) => exchange_key_file(&parse(&content, &path)?, &path).await,
             None if is_named => {
                 let problem =
                     Problem::new(format!("cannot read `{}`, which GOOGLE_APPLICATION_CREDENTIALS names", path.display()));
                 Err(problem.because("the file does not exist").hint("correct the variable, or unset it"))
             }
-            None => self.of_machine(&path).await,
+            None => self.metadata_token(&path).await,
         }
     }
 
     /// Returns the file of the credentials, and whether a variable names it.
     fn file(&self) -> (PathBuf, bool) {
         if let Some(path) = self.surroundings.variable("GOOGLE_APPLICATION_CREDENTIALS") {
-            return (self.surroundings.expanded(path), true);
+            return (self.surroundings.expand_path(path), true);
         }
         let config = self.surroundings.path("CLOUDSDK_CONFIG", ".config/gcloud");
         (config.join("application_default_credentials.json"), false)
     }
 
-    async fn of_machine(&self, path: &Path) -> Result<Token, Problem> {
+    async fn metadata_token(&self, path: &Path) -> Result<Token, Problem> {
         let host = self.surroundings.variable("GCE_METADATA_HOST").unwrap_or(METADATA);
         let server = metadata_server(&format!("http://{host}"))?;
         let none = || {
@@ -117,7 +117,7 @@ impl Account {
 }
 
 /// Exchanges the content of a file for a token.
-async fn of_file(file: &KeyFile, path: &Path) -> Result<Token, Problem> {
+async fn exchange_key_file(file: &KeyFile, path: &Path) -> Result<Token, Problem> {
     let form = file.form(SystemTime::now(), path)?;
     let server = server(file.token_uri())?;
     let sent = server.submit("", &Headers::new(), &form).await;

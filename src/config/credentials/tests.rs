@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 const KEY: &str = "sk-\"odd\"\\key-4711";
 
 fn credentials(dir: &tempfile::TempDir) -> Credentials {
-    Credentials::at(&Directories::new(dir.path().join("config"), dir.path().join("data")))
+    Credentials::in_directories(&Directories::new(dir.path().join("config"), dir.path().join("data")))
 }
 
 #[test]
@@ -15,7 +15,7 @@ fn saved_keys_can_be_read_and_removed() {
     let read = credentials(&dir);
     assert_eq!(read.names().unwrap(), ["anthropic", "my own/provider"]);
     assert_eq!(read.secret("my own/provider").unwrap().unwrap().reveal(), KEY);
-    assert_eq!((read.kept("anthropic"), read.kept("openai")), (Ok(Some(KeyStorage::File)), Ok(None)));
+    assert_eq!((read.storage_of("anthropic"), read.storage_of("openai")), (Ok(Some(KeyStorage::File)), Ok(None)));
     assert_eq!(read.known_values(), ["other-key-1", KEY]);
     assert!(!format!("{read:?}").contains("4711"));
     for (name, was) in [("anthropic", Some(KeyStorage::File)), ("anthropic", None), ("my own/provider", Some(KeyStorage::File))] {
@@ -30,7 +30,7 @@ fn keys_in_the_keyring_are_listed_without_a_keyring_query() {
     let path = credentials(&dir).file().unwrap().to_owned();
     private::update::<PrivateError>(&path, 100, |_| Ok(Some(b"[openai]\nkeyring = true\n".to_vec()))).unwrap();
     let read = credentials(&dir);
-    assert_eq!((read.kept("openai"), read.of_file("openai")), (Ok(Some(KeyStorage::Keyring)), Ok(None)));
+    assert_eq!((read.storage_of("openai"), read.file_secret("openai")), (Ok(Some(KeyStorage::Keyring)), Ok(None)));
     assert_eq!(read.known_values(), Vec::<String>::new());
 }
 
@@ -55,7 +55,7 @@ fn credentials_readable_by_other_users_are_rejected_with_a_fix() {
     credentials(&dir).keep_in_file("anthropic", &Secret::new(KEY)).unwrap();
     let path = credentials(&dir).file().unwrap().to_owned();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
-    for error in [credentials(&dir).kept("anthropic").unwrap_err(), credentials(&dir).forget("anthropic").unwrap_err()] {
+    for error in [credentials(&dir).storage_of("anthropic").unwrap_err(), credentials(&dir).forget("anthropic").unwrap_err()] {
         let error = error.to_string();
         assert!(error.contains("chmod 600") && error.contains("credentials.toml") && !error.contains("4711"), "{error}");
     }
@@ -65,12 +65,12 @@ fn credentials_readable_by_other_users_are_rejected_with_a_fix() {
 fn keys_saved_by_other_processes_are_found_after_a_reload_and_old_keys_stay_redacted() {
     let dir = tempfile::tempdir().unwrap();
     let here = credentials(&dir);
-    assert_eq!(here.kept("anthropic"), Ok(None));
+    assert_eq!(here.storage_of("anthropic"), Ok(None));
     credentials(&dir).keep_in_file("anthropic", &Secret::new(KEY)).unwrap();
-    assert_eq!(here.kept("anthropic"), Ok(None), "nothing is read twice without need");
-    here.look_again();
-    assert_eq!(here.of_file("anthropic"), Ok(Some(Secret::new(KEY))));
+    assert_eq!(here.storage_of("anthropic"), Ok(None), "nothing is read twice without need");
+    here.reload();
+    assert_eq!(here.file_secret("anthropic"), Ok(Some(Secret::new(KEY))));
     here.keep_in_file("anthropic", &Secret::new("another-key-1")).unwrap();
-    assert_eq!(here.of_file("anthropic"), Ok(Some(Secret::new("another-key-1"))));
+    assert_eq!(here.file_secret("anthropic"), Ok(Some(Secret::new("another-key-1"))));
     assert_eq!(here.known_values(), ["another-key-1", KEY]);
 }

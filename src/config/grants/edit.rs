@@ -16,7 +16,7 @@ const JOINED: [&str; 4] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke"];
 
 /// Text with added rules, and the line of the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Added {
+pub(crate) struct EditedRules {
     pub text: String,
     pub line: usize,
 }
@@ -38,15 +38,15 @@ pub(crate) struct WithServer {
 }
 
 /// The line endings of a file, which edits preserve.
-pub(super) struct Ends<'a> {
+pub(super) struct LineEndings<'a> {
     byte_order_mark: bool,
     /// True if new lines end with CR LF.
     carriage_returns: bool,
     lines: Vec<&'a str>,
 }
 
-impl<'a> Ends<'a> {
-    pub(super) fn take(text: &'a str) -> (Self, String) {
+impl<'a> LineEndings<'a> {
+    pub(super) fn normalize(text: &'a str) -> (Self, String) {
         let rest = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines: Vec<&str> = rest.split_inclusive('\n').collect();
         let returns = lines.iter().filter(|line| line.ends_with("\r\n")).count();
@@ -55,7 +55,7 @@ impl<'a> Ends<'a> {
     }
 
     /// Restores the original endings of unchanged lines.
-    pub(super) fn give_back(&self, old: &str, new: &str) -> String {
+    pub(super) fn restore(&self, old: &str, new: &str) -> String {
         let mark = if self.byte_order_mark { "\u{feff}" } else { "" };
         let (before, after): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
         let lines = similar::TextDiff::from_slices(&before, &after);
@@ -71,21 +71,21 @@ impl<'a> Ends<'a> {
 
 /// Returns the allow rules of text that have the form of a saved rule, in the order of their lines.
 pub(crate) fn list(text: &str) -> Result<Vec<SavedRule>, String> {
-    let (_, text) = Ends::take(text);
-    Ok(found(&text)?.into_iter().map(|(_, kept)| kept).collect())
+    let (_, text) = LineEndings::normalize(text);
+    Ok(find_rules(&text)?.into_iter().map(|(_, kept)| kept).collect())
 }
 
 /// Adds rules. An existing rule is not repeated, but gets the new end date.
-pub(crate) fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timestamp>) -> Result<Added, String> {
-    let (ends, before) = Ends::take(text);
+pub(crate) fn add_rules(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timestamp>) -> Result<EditedRules, String> {
+    let (ends, before) = LineEndings::normalize(text);
     let mut document = parse(&before)?;
     for rule in rules {
-        let same = found(&document.to_string())?.into_iter().find(|(_, kept)| kept.rule == *rule);
+        let same = find_rules(&document.to_string())?.into_iter().find(|(_, kept)| kept.rule == *rule);
         match same {
             // Only a rule can have an end date.
-            Some((Place { list: READABLE, .. }, _)) if until.is_some() => return Err(NO_END.to_owned()),
+            Some((RulePosition { list: READABLE, .. }, _)) if until.is_some() => return Err(NO_END.to_owned()),
             Some((place, kept)) if kept.expires_at != until => {
-                let table = rule_at(&mut document, &place).ok_or("cannot change the existing rule")?;
+                let table = find_rule(&mut document, &place).ok_or("cannot change the existing rule")?;
                 table.insert("reason", toml_edit::value(reason));
                 match until {
                     Some(end) => drop(table.insert("expires_at", Item::Value(time(end)?))),
@@ -93,44 +93,44 @@ pub(crate) fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option
                 }
             }
             Some(_) => {}
-            None => put(&mut document, rule, reason, until)?,
+            None => insert_rule(&mut document, rule, reason, until)?,
         }
     }
     let text = document.to_string();
-    let first = found(&text)?.into_iter().find(|(_, kept)| rules.contains(&kept.rule));
+    let first = find_rules(&text)?.into_iter().find(|(_, kept)| rules.contains(&kept.rule));
     let line = first.map(|(_, kept)| kept.line).ok_or("cannot add the rule to the file as intended")?;
-    Ok(Added { text: ends.give_back(&before, &text), line })
+    Ok(EditedRules { text: ends.restore(&before, &text), line })
 }
 
 /// Adds rules with examples: commands that each rule matches, and commands that it does not match. A rule that is already there
 /// stays unchanged.
-pub(crate) fn added_with_examples(text: &str, rules: &[RuleWithExamples], reason: &str) -> Result<String, String> {
-    let (_, before) = Ends::take(text);
-    let known: Vec<GrantRule> = found(&before)?.into_iter().map(|(_, kept)| kept.rule).collect();
+pub(crate) fn add_rules_with_examples(text: &str, rules: &[RuleWithExamples], reason: &str) -> Result<String, String> {
+    let (_, before) = LineEndings::normalize(text);
+    let known: Vec<GrantRule> = find_rules(&before)?.into_iter().map(|(_, kept)| kept.rule).collect();
     let new: Vec<&RuleWithExamples> = rules.iter().filter(|new| !known.contains(&new.rule)).collect();
     if new.is_empty() {
         return Ok(text.to_owned());
     }
     let rules: Vec<GrantRule> = new.iter().map(|new| new.rule.clone()).collect();
-    let text = added(text, &rules, reason, None)?.text;
-    let (ends, before) = Ends::take(&text);
+    let text = add_rules(text, &rules, reason, None)?.text;
+    let (ends, before) = LineEndings::normalize(&text);
     let mut document = parse(&before)?;
     for new in new {
-        let place = found(&before)?.into_iter().find(|(_, kept)| kept.rule == new.rule).map(|(place, _)| place);
-        let Some(table) = place.and_then(|place| rule_at(&mut document, &place)) else { continue };
+        let place = find_rules(&before)?.into_iter().find(|(_, kept)| kept.rule == new.rule).map(|(place, _)| place);
+        let Some(table) = place.and_then(|place| find_rule(&mut document, &place)) else { continue };
         for (key, examples) in [("match", &new.matches), ("not_match", &new.not_matches)] {
             if !examples.is_empty() && !table.contains_key(key) {
                 table.insert(key, toml_edit::value(examples.iter().collect::<Array>()));
             }
         }
     }
-    Ok(ends.give_back(&before, &document.to_string()))
+    Ok(ends.restore(&before, &document.to_string()))
 }
 
 /// Adds all tools of an MCP server to the tools that may be called. `None` if they are listed already. If no tool was listed, each
 /// call needs approval.
 pub(crate) fn with_server(text: &str, server: &str) -> Result<Option<WithServer>, String> {
-    let (ends, before) = Ends::take(text);
+    let (ends, before) = LineEndings::normalize(text);
     let mut document = parse(&before)?;
     let pattern = format!("{server}/*");
     let (capability, _) = capability(&mut document, "Mcp.Invoke")?;
@@ -144,15 +144,15 @@ pub(crate) fn with_server(text: &str, server: &str) -> Result<Option<WithServer>
     if is_new {
         capability.insert("requires_approval", toml_edit::value(true));
     }
-    Ok(Some(WithServer { text: ends.give_back(&before, &document.to_string()), is_first: is_new }))
+    Ok(Some(WithServer { text: ends.restore(&before, &document.to_string()), is_first: is_new }))
 }
 
 /// Removes the chosen rules. Returns the new text and the removed rules.
-pub(crate) fn removed(text: &str, is_chosen: impl Fn(&SavedRule) -> bool) -> Result<(String, Vec<SavedRule>), String> {
-    let (ends, text) = Ends::take(text);
+pub(crate) fn remove_rules(text: &str, is_chosen: impl Fn(&SavedRule) -> bool) -> Result<(String, Vec<SavedRule>), String> {
+    let (ends, text) = LineEndings::normalize(text);
     let mut document = parse(&text)?;
     let (mut places, mut gone) = (Vec::new(), Vec::new());
-    for (place, kept) in found(&text)? {
+    for (place, kept) in find_rules(&text)? {
         if is_chosen(&kept) {
             places.push(place);
             gone.push(kept);
@@ -161,7 +161,7 @@ pub(crate) fn removed(text: &str, is_chosen: impl Fn(&SavedRule) -> bool) -> Res
     // From the end, so that the other positions stay valid.
     places.sort_by_key(|place| std::cmp::Reverse(place.at));
     for place in &places {
-        match list_of(&mut document, place) {
+        match find_list(&mut document, place) {
             Some(Item::ArrayOfTables(tables)) => drop(tables.remove(place.at)),
             Some(Item::Value(Value::Array(array))) if place.list == READABLE => remove_path(array, place.at),
             Some(Item::Value(Value::Array(array))) => drop(array.remove(place.at)),
@@ -171,12 +171,12 @@ pub(crate) fn removed(text: &str, is_chosen: impl Fn(&SavedRule) -> bool) -> Res
     if places.iter().any(|place| place.list == READABLE) {
         drop_empty_list(&mut document);
     }
-    Ok((ends.give_back(&text, &document.to_string()), gone))
+    Ok((ends.restore(&text, &document.to_string()), gone))
 }
 
 /// The position of an entry: the capability, its list and the index.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct RulePosition {
     capability: &'static str,
     list: &'static str,
     at: usize,
@@ -187,7 +187,7 @@ pub(super) fn parse(text: &str) -> Result<DocumentMut, String> {
 }
 
 /// Returns all allow rules that have the form of a saved rule, with their lines.
-fn found(text: &str) -> Result<Vec<(Place, SavedRule)>, String> {
+fn find_rules(text: &str) -> Result<Vec<(RulePosition, SavedRule)>, String> {
     let document = Document::parse(text).map_err(|error| error.message().to_owned())?;
     let mut all = Vec::new();
     let Some(capabilities) = document.get(CAPABILITIES).and_then(Item::as_table_like) else { return Ok(all) };
@@ -199,7 +199,7 @@ fn found(text: &str) -> Result<Vec<(Place, SavedRule)>, String> {
             let start = value.span().map_or(0, |span| span.start);
             let rule = GrantRule::Readable { path: path.to_owned() };
             let kept = SavedRule { line: line_at(text, start), rule, reason: comment_above(text, start), expires_at: None };
-            all.push((Place { capability: SHELL, list: READABLE, at }, kept));
+            all.push((RulePosition { capability: SHELL, list: READABLE, at }, kept));
         }
     }
     for capability in JOINED {
@@ -213,8 +213,8 @@ fn found(text: &str) -> Result<Vec<(Place, SavedRule)>, String> {
         };
         for (at, (table, span)) in tables.into_iter().enumerate() {
             let line = line_at(text, span.map_or(0, |span| span.start));
-            if let Some(kept) = kept(table, capability, line) {
-                all.push((Place { capability, list: RULES, at }, kept));
+            if let Some(kept) = parse_saved_rule(table, capability, line) {
+                all.push((RulePosition { capability, list: RULES, at }, kept));
             }
         }
     }
@@ -234,7 +234,7 @@ fn comment_above(text: &str, start: usize) -> String {
 }
 
 /// Returns the rule in its saved form; `None` if it has other or additional keys.
-fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<SavedRule> {
+fn parse_saved_rule(table: &dyn TableLike, capability: &str, line: usize) -> Option<SavedRule> {
     let text = |key: &str| table.get(key).and_then(Item::as_str);
     let known = [
         "command",
@@ -285,7 +285,7 @@ fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<SavedRul
     Some(SavedRule { line, rule, reason: text("reason").unwrap_or_default().to_owned(), expires_at })
 }
 
-fn list_of<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut Item> {
+fn find_list<'a>(document: &'a mut DocumentMut, place: &RulePosition) -> Option<&'a mut Item> {
     document.get_mut(CAPABILITIES)?.as_table_like_mut()?.get_mut(place.capability)?.as_table_like_mut()?.get_mut(place.list)
 }
 
@@ -321,8 +321,8 @@ fn drop_empty_list(document: &mut DocumentMut) {
     }
 }
 
-fn rule_at<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut dyn TableLike> {
-    match list_of(document, place)? {
+fn find_rule<'a>(document: &'a mut DocumentMut, place: &RulePosition) -> Option<&'a mut dyn TableLike> {
+    match find_list(document, place)? {
         Item::ArrayOfTables(tables) => tables.get_mut(place.at).map(|table| table as &mut dyn TableLike),
         Item::Value(Value::Array(array)) => {
             array.get_mut(place.at).and_then(Value::as_inline_table_mut).map(|table| table as &mut dyn TableLike)
@@ -345,22 +345,22 @@ pub(super) fn capability<'a>(document: &'a mut DocumentMut, name: &str) -> Resul
     Ok((capability.as_table_like_mut().ok_or_else(no_table)?, is_inline))
 }
 
-fn put(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
+fn insert_rule(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
     let (capability, inline) = capability(document, rule.capability())?;
     if let GrantRule::Readable { path } = rule {
-        return put_readable(capability, path, reason, until);
+        return insert_readable(capability, path, reason, until);
     }
     let empty = || if inline { toml_edit::value(Array::new()) } else { Item::ArrayOfTables(ArrayOfTables::new()) };
     match capability.entry(RULES).or_insert_with(empty) {
         Item::ArrayOfTables(tables) => {
             let mut table = Table::new();
             table.decor_mut().set_prefix("\n");
-            fill(&mut table, rule, reason, until)?;
+            fill_rule(&mut table, rule, reason, until)?;
             tables.push(table);
         }
         Item::Value(Value::Array(array)) => {
             let mut table = InlineTable::new();
-            fill(&mut table, rule, reason, until)?;
+            fill_rule(&mut table, rule, reason, until)?;
             array.push(table);
         }
         Item::None | Item::Value(_) | Item::Table(_) => return Err(format!("`{RULES}` must be an array of rules")),
@@ -369,7 +369,7 @@ fn put(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option
 }
 
 /// Adds a path on its own line, below a comment with the date.
-fn put_readable(shell: &mut dyn TableLike, path: &str, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
+fn insert_readable(shell: &mut dyn TableLike, path: &str, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
     if until.is_some() {
         return Err(NO_END.to_owned());
     }
@@ -385,7 +385,7 @@ fn put_readable(shell: &mut dyn TableLike, path: &str, reason: &str, until: Opti
     Ok(())
 }
 
-fn fill(table: &mut dyn TableLike, rule: &GrantRule, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
+fn fill_rule(table: &mut dyn TableLike, rule: &GrantRule, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
     let list = |words: &[String]| toml_edit::value(words.iter().collect::<Array>());
     match rule {
         GrantRule::Command(rule) => {

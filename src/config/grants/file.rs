@@ -3,7 +3,7 @@
 use crate::config::ConfigError;
 use crate::protocol::Problem;
 use crate::sys::file::{Parents, PreImage, ReadError, WriteError, replace};
-use crate::sys::path::{Kind, Resolved, resolve};
+use crate::sys::path::{Kind, ResolvedPath, resolve};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -26,11 +26,11 @@ pub(crate) fn lock(config_dir: &Path) -> Result<File, ConfigError> {
     let taken = make_private(config_dir).and_then(|()| crate::sys::file::lock(&path));
     taken.map_err(|error| {
         let problem = Problem::new(format!("cannot lock `{}`", path.display())).because(&error);
-        ConfigError::one(problem.hint(what_to_do(&error)))
+        ConfigError::single(problem.hint(hint_for(&error)))
     })
 }
 
-fn what_to_do(error: &std::io::Error) -> &'static str {
+fn hint_for(error: &std::io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::WouldBlock => "try again when that process is done",
         _ => "make its directory writable",
@@ -39,7 +39,7 @@ fn what_to_do(error: &std::io::Error) -> &'static str {
 
 /// Returns the text of a file; `None` if it does not exist. Follows symlinks.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
-    let Some(bytes) = bytes_of(&located(path)?, path)? else { return Ok(None) };
+    let Some(bytes) = read_bytes(&resolve_file(path)?, path)? else { return Ok(None) };
     text(bytes, path).map(Some)
 }
 
@@ -53,8 +53,8 @@ pub(crate) fn change<T>(
     mut edit: impl FnMut(Option<&str>) -> Result<(String, T), ConfigError>,
 ) -> Result<T, ConfigError> {
     for _ in 0..TRIES {
-        let place = located(path)?;
-        let old = bytes_of(&place, path)?;
+        let place = resolve_file(path)?;
+        let old = read_bytes(&place, path)?;
         let before = old.as_deref().map_or(PreImage::Absent, PreImage::hash);
         let old = old.map(|bytes| text(bytes, path)).transpose()?;
         let (new, made) = edit(old.as_deref())?;
@@ -71,10 +71,10 @@ pub(crate) fn change<T>(
         match written {
             Ok(()) => return Ok(made),
             Err(WriteError::Changed) => {}
-            Err(error) => return Err(wrong(path, "write", &error)),
+            Err(error) => return Err(file_error(path, "write", &error)),
         }
     }
-    Err(ConfigError::one(Problem::new(format!("`{}` is being changed by another program", path.display())).hint("try again")))
+    Err(ConfigError::single(Problem::new(format!("`{}` is being changed by another program", path.display())).hint("try again")))
 }
 
 /// Creates a file that only its owner can read, atomically.
@@ -101,33 +101,33 @@ fn make_private(directory: &Path) -> std::io::Result<()> {
     builder.create(directory)
 }
 
-fn located(path: &Path) -> Result<Resolved, ConfigError> {
+fn resolve_file(path: &Path) -> Result<ResolvedPath, ConfigError> {
     let Some(given) = path.to_str() else {
         let problem = Problem::new(format!("the name of `{}` is not UTF-8 text", path.display()));
-        return Err(ConfigError::one(problem.hint("set AYE_CONFIG_DIR to another directory")));
+        return Err(ConfigError::single(problem.hint("set AYE_CONFIG_DIR to another directory")));
     };
-    resolve(given, Path::new("/"), None).map_err(|error| wrong(path, "read", &error))
+    resolve(given, Path::new("/"), None).map_err(|error| file_error(path, "read", &error))
 }
 
-fn bytes_of(place: &Resolved, path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
+fn read_bytes(place: &ResolvedPath, path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
     match place.kind {
         Kind::Missing => Ok(None),
         Kind::Directory | Kind::Special | Kind::Link { .. } => {
-            Err(ConfigError::one(Problem::new(format!("`{}` is not a regular file", path.display())).hint("move it away")))
+            Err(ConfigError::single(Problem::new(format!("`{}` is not a regular file", path.display())).hint("move it away")))
         }
         Kind::File { .. } => match crate::sys::file::read(&place.real, MAX_BYTES) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(ReadError::Io(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(wrong(path, "read", &error)),
+            Err(error) => Err(file_error(path, "read", &error)),
         },
     }
 }
 
 fn text(bytes: Vec<u8>, path: &Path) -> Result<String, ConfigError> {
-    let wrong = |_| ConfigError::one(Problem::new(format!("`{}` is not UTF-8 text", path.display())).hint("fix the file"));
+    let wrong = |_| ConfigError::single(Problem::new(format!("`{}` is not UTF-8 text", path.display())).hint("fix the file"));
     String::from_utf8(bytes).map_err(wrong)
 }
 
-fn wrong(path: &Path, done: &str, error: &dyn std::fmt::Display) -> ConfigError {
-    ConfigError::one(Problem::new(format!("cannot {done} `{}`", path.display())).because(error))
+fn file_error(path: &Path, done: &str, error: &dyn std::fmt::Display) -> ConfigError {
+    ConfigError::single(Problem::new(format!("cannot {done} `{}`", path.display())).because(error))
 }

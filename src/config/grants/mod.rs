@@ -6,9 +6,9 @@ mod restriction;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use edit::{Added, RuleWithExamples, added, added_with_examples, list, removed, with_server};
+pub(crate) use edit::{EditedRules, RuleWithExamples, add_rules, add_rules_with_examples, list, remove_rules, with_server};
 pub(crate) use file::{change, lock, read};
-pub(crate) use restriction::{Restriction, RestrictionSubject, restricted, with_blocked_domains, with_disabled_tools};
+pub(crate) use restriction::{Restriction, RestrictionSubject, add_restrictions, with_blocked_domains, with_disabled_tools};
 
 use crate::protocol::GrantRule;
 use jiff::Timestamp;
@@ -28,7 +28,7 @@ pub(crate) struct SavedRule {
 
 impl SavedRule {
     /// Returns the day on which the rule was saved; `None` for a rule written by hand.
-    pub(crate) fn since(&self) -> Option<&str> {
+    pub(crate) fn saved_on(&self) -> Option<&str> {
         self.reason.strip_prefix(REASON)
     }
 

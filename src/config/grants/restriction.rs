@@ -1,6 +1,6 @@
 //! Rules that ask about or deny something, added to a policy file as text; the rest of the file is unchanged.
 
-use super::edit::{Ends, RULES, SHELL, capability, parse};
+use super::edit::{LineEndings, RULES, SHELL, capability, parse};
 use crate::protocol::VerdictKind;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
@@ -41,13 +41,13 @@ impl RestrictionSubject {
 }
 
 /// Adds rules, except those that the text has already.
-pub(crate) fn restricted(text: &str, rules: &[Restriction]) -> Result<String, String> {
-    edited(text, |document| rules.iter().try_for_each(|rule| put(document, rule)))
+pub(crate) fn add_restrictions(text: &str, rules: &[Restriction]) -> Result<String, String> {
+    edit_document(text, |document| rules.iter().try_for_each(|rule| insert_restriction(document, rule)))
 }
 
 /// Disables tools by name, regardless of the policy.
 pub(crate) fn with_disabled_tools(text: &str, names: &[String]) -> Result<String, String> {
-    edited(text, |document| {
+    edit_document(text, |document| {
         let tools = document.entry("tools").or_insert_with(|| Item::Table(Table::new()));
         let tools = tools.as_table_like_mut().ok_or("`tools` must be a table")?;
         add_texts(tools, "disabled", names)
@@ -56,14 +56,14 @@ pub(crate) fn with_disabled_tools(text: &str, names: &[String]) -> Result<String
 
 /// Blocks requests to these hosts.
 pub(crate) fn with_blocked_domains(text: &str, domains: &[String]) -> Result<String, String> {
-    edited(text, |document| add_texts(capability(document, "Network.Http")?.0, "blocked_domains", domains))
+    edit_document(text, |document| add_texts(capability(document, "Network.Http")?.0, "blocked_domains", domains))
 }
 
-fn edited(text: &str, edit: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<String, String> {
-    let (ends, before) = Ends::take(text);
+fn edit_document(text: &str, edit: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<String, String> {
+    let (ends, before) = LineEndings::normalize(text);
     let mut document = parse(&before)?;
     edit(&mut document)?;
-    Ok(ends.give_back(&before, &document.to_string()))
+    Ok(ends.restore(&before, &document.to_string()))
 }
 
 /// Adds strings to an array, except those that are in it.
@@ -78,7 +78,7 @@ fn add_texts(table: &mut dyn TableLike, key: &str, texts: &[String]) -> Result<(
     Ok(())
 }
 
-fn put(document: &mut DocumentMut, rule: &Restriction) -> Result<(), String> {
+fn insert_restriction(document: &mut DocumentMut, rule: &Restriction) -> Result<(), String> {
     let (capability, inline) = capability(document, rule.subject.capability())?;
     let empty = || if inline { toml_edit::value(Array::new()) } else { Item::ArrayOfTables(ArrayOfTables::new()) };
     match capability.entry(RULES).or_insert_with(empty) {
@@ -182,12 +182,12 @@ mod tests {
             "schema_version = 1\r\n[capabilities.\"Shell.Exec\"]\r\nrequires_approval = true # yes\r\n",
             "schema_version = 1\n[capabilities]\n\"Shell.Exec\" = { requires_approval = true }\n",
         ] {
-            let after = restricted(before, &rules).unwrap();
+            let after = add_restrictions(before, &rules).unwrap();
             assert!(after.contains("# mine") == before.contains("# mine"), "{after}");
-            assert_eq!(restricted(&after, &rules).as_ref(), Ok(&after), "a rule is added once");
+            assert_eq!(add_restrictions(&after, &rules).as_ref(), Ok(&after), "a rule is added once");
             crate::policy::Bundle::parse(&after, "policy.toml").unwrap_or_else(|error| panic!("{error}\n{after}"));
         }
-        let after = restricted("schema_version = 1\n", &rules[..1]).unwrap();
+        let after = add_restrictions("schema_version = 1\n", &rules[..1]).unwrap();
         assert_eq!(
             after,
             "schema_version = 1\n\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"git\", [\"push\", \"fetch\"]]\n\
@@ -199,7 +199,7 @@ mod tests {
     fn existing_rules_in_a_different_format_are_recognized() {
         let text =
             "schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\ndecision = 'deny' # no\ncommand = [ 'git',\n 'push' ]\n";
-        assert_eq!(restricted(text, &[deny(command(&[&["git"], &["push"]]))]).as_deref(), Ok(text));
+        assert_eq!(add_restrictions(text, &[deny(command(&[&["git"], &["push"]]))]).as_deref(), Ok(text));
     }
 
     #[test]
@@ -211,6 +211,6 @@ mod tests {
         let hosts = with_blocked_domains("schema_version = 1\n", &["a.example".to_owned()]).unwrap();
         assert!(hosts.ends_with("[capabilities.\"Network.Http\"]\nblocked_domains = [\"a.example\"]\n"), "{hosts}");
         assert!(with_disabled_tools("tools = 3", &names).is_err());
-        assert!(restricted("x = ", &[]).is_err());
+        assert!(add_restrictions("x = ", &[]).is_err());
     }
 }

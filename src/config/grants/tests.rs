@@ -7,15 +7,15 @@ const DAY: &str = "allowed by you on 2026-11-21";
 const DEFAULT: &str = include_str!("../../../assets/policy/default.toml");
 
 fn command(words: &[&str]) -> GrantRule {
-    GrantRule::Command(CommandRule::exactly(words.iter().map(|word| (*word).to_owned()).collect()))
+    GrantRule::Command(CommandRule::exact(words.iter().map(|word| (*word).to_owned()).collect()))
 }
 
 fn write(path: &str) -> GrantRule {
     GrantRule::Write { paths: vec![path.to_owned()] }
 }
 
-fn add(text: &str, rules: &[GrantRule]) -> Added {
-    added(text, rules, DAY, None).unwrap_or_else(|error| panic!("{error}\n{text}"))
+fn add(text: &str, rules: &[GrantRule]) -> EditedRules {
+    add_rules(text, rules, DAY, None).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 fn line(text: &str, number: usize) -> &str {
@@ -53,10 +53,10 @@ fn saving_a_rule_again_updates_its_expiry_without_a_duplicate() {
     let once = add("schema_version = 1\n", &[command(&["a"]), command(&["b"])]);
     assert_eq!(add(&once.text, &[command(&["b"])]).text, once.text);
     let end = "2026-11-22T10:00:00Z".parse().unwrap();
-    let ended = added(&once.text, &[command(&["b"])], DAY, Some(end)).unwrap();
+    let ended = add_rules(&once.text, &[command(&["b"])], DAY, Some(end)).unwrap();
     assert_eq!(list(&ended.text).unwrap().iter().map(|kept| kept.expires_at).collect::<Vec<_>>(), [None, Some(end)]);
     assert!(ended.text.contains("expires_at = 2026-11-22T10:00:00Z\n"), "{}", ended.text);
-    let for_good = added(&ended.text, &[command(&["b"])], DAY, None).unwrap();
+    let for_good = add_rules(&ended.text, &[command(&["b"])], DAY, None).unwrap();
     assert_eq!(for_good.text, once.text);
 }
 
@@ -74,7 +74,7 @@ fn rules_can_be_added_in_every_toml_notation() {
         assert_eq!(kept.len(), 1, "{}", new.text);
         assert_eq!((kept[0].line, &kept[0].rule), (new.line, &command(&["cargo", "a \"b\" \\ ü\t"])), "{}", new.text);
         assert_eq!(new.text.matches("# kept").count(), text.matches("# kept").count());
-        let (back, gone) = removed(&new.text, |kept| kept.line == new.line).unwrap();
+        let (back, gone) = remove_rules(&new.text, |kept| kept.line == new.line).unwrap();
         assert_eq!((gone.len(), list(&back).unwrap().len()), (1, 0), "{back}");
     }
 }
@@ -85,7 +85,7 @@ fn line_endings_and_the_byte_order_mark_are_preserved() {
     let new = add(text, &[command(&["a"])]);
     assert!(new.text.starts_with(text), "{:?}", new.text);
     assert_eq!(new.text.matches('\n').count(), new.text.matches("\r\n").count());
-    assert_eq!(removed(&new.text, |kept| kept.line == new.line).unwrap().0, text);
+    assert_eq!(remove_rules(&new.text, |kept| kept.line == new.line).unwrap().0, text);
 }
 
 #[test]
@@ -95,18 +95,18 @@ fn mixed_line_endings_are_preserved() {
     let rest = "\n# c";
     assert!(new.text.starts_with(text.strip_suffix(rest).unwrap()), "{:?}", new.text);
     assert!(new.text.ends_with("# c"), "{:?}", new.text);
-    assert_eq!(removed(&new.text, |kept| kept.line == new.line).unwrap().0, text);
+    assert_eq!(remove_rules(&new.text, |kept| kept.line == new.line).unwrap().0, text);
 }
 
 #[test]
 fn removing_a_rule_changes_nothing_else() {
     let text = add(DEFAULT, &[command(&["a"]), command(&["b"]), write("x")]).text;
-    let lines: Vec<_> = list(&text).unwrap().iter().filter(|kept| kept.since().is_some()).map(|kept| kept.line).collect();
+    let lines: Vec<_> = list(&text).unwrap().iter().filter(|kept| kept.saved_on().is_some()).map(|kept| kept.line).collect();
     assert_eq!(lines.len(), 3);
-    let (middle, gone) = removed(&text, |kept| kept.line == lines[1]).unwrap();
+    let (middle, gone) = remove_rules(&text, |kept| kept.line == lines[1]).unwrap();
     assert_eq!(gone.len(), 1);
-    assert_eq!(list(&middle).unwrap().iter().filter(|kept| kept.since().is_some()).count(), 2);
-    let (none, _) = removed(&text, |kept| lines.contains(&kept.line)).unwrap();
+    assert_eq!(list(&middle).unwrap().iter().filter(|kept| kept.saved_on().is_some()).count(), 2);
+    let (none, _) = remove_rules(&text, |kept| lines.contains(&kept.line)).unwrap();
     assert_eq!(none, DEFAULT);
 }
 
@@ -116,8 +116,8 @@ fn rules_with_other_settings_are_not_treated_as_saved_rules() {
                 [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"a\", [\"b\", \"c\"]]\ndecision = \"allow\"\n\
                 [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"a\"]\ndecision = \"deny\"\n";
     assert_eq!(list(text).unwrap(), []);
-    assert!(added("x = ", &[command(&["a"])], DAY, None).is_err());
-    assert!(added("capabilities = 1", &[command(&["a"])], DAY, None).is_err());
+    assert!(add_rules("x = ", &[command(&["a"])], DAY, None).is_err());
+    assert!(add_rules("capabilities = 1", &[command(&["a"])], DAY, None).is_err());
 }
 
 fn readable(path: &str) -> GrantRule {
@@ -134,17 +134,17 @@ fn readable_directories_are_added_to_the_list_and_removed_individually() {
     );
     assert_eq!(new.line, 6);
     let kept = list(&new.text).unwrap();
-    let said: Vec<_> = kept.iter().map(|kept| (kept.line, kept.rule.clone(), kept.since())).collect();
+    let said: Vec<_> = kept.iter().map(|kept| (kept.line, kept.rule.clone(), kept.saved_on())).collect();
     let day = Some("2026-11-21");
     assert_eq!(said, [(6, readable("/home/me/notes"), day), (8, readable("/home/me/a \"b\""), day)]);
     assert_eq!(add(&new.text, &[readable("/home/me/notes")]).text, new.text, "it is there once");
-    let (rest, gone) = removed(&new.text, |kept| kept.rule == readable("/home/me/notes")).unwrap();
+    let (rest, gone) = remove_rules(&new.text, |kept| kept.rule == readable("/home/me/notes")).unwrap();
     assert_eq!((gone.len(), list(&rest).unwrap().len()), (1, 1), "{rest}");
-    let (none, _) = removed(&new.text, |_| true).unwrap();
+    let (none, _) = remove_rules(&new.text, |_| true).unwrap();
     assert!(!none.contains("readable_paths"), "{none}");
     let end = Some("2026-11-22T10:00:00Z".parse().unwrap());
-    assert!(added("schema_version = 1\n", &[readable("/a")], DAY, end).is_err());
-    assert!(added(&new.text, &[readable("/home/me/notes")], DAY, end).is_err());
+    assert!(add_rules("schema_version = 1\n", &[readable("/a")], DAY, end).is_err());
+    assert!(add_rules(&new.text, &[readable("/home/me/notes")], DAY, end).is_err());
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn an_existing_list_of_readable_directories_keeps_its_comments_and_order() {
         for comment in text.match_indices('#').map(|(at, _)| text[at..].lines().next().unwrap().trim()) {
             assert!(new.text.contains(comment), "{comment} in {}", new.text);
         }
-        let (back, gone) = removed(&new.text, |kept| kept.rule == readable("/new")).unwrap();
+        let (back, gone) = remove_rules(&new.text, |kept| kept.rule == readable("/new")).unwrap();
         assert_eq!((gone.len(), list(&back).unwrap().len()), (1, written), "{back}");
         for comment in text.match_indices('#').map(|(at, _)| text[at..].lines().next().unwrap().trim()) {
             assert!(back.contains(comment), "{comment} in {back}");
@@ -182,8 +182,8 @@ fn an_existing_list_of_readable_directories_keeps_its_comments_and_order() {
 
 fn save(path: &Path, rule: &GrantRule) -> Result<usize, ConfigError> {
     change(path, |old| {
-        let new =
-            added(old.unwrap_or("schema_version = 1\n"), std::slice::from_ref(rule), DAY, None).map_err(ConfigError::one)?;
+        let new = add_rules(old.unwrap_or("schema_version = 1\n"), std::slice::from_ref(rule), DAY, None)
+            .map_err(ConfigError::single)?;
         Ok((new.text, new.line))
     })
 }
@@ -242,7 +242,8 @@ fn concurrent_changes_by_other_programs_are_not_lost() {
         }
         let mut others = vec!["schema_version = 1\n# by another\n", "schema_version = 1\n# by a third\n"];
         change(&path, |old| {
-            let new = added(old.unwrap_or("schema_version = 1\n"), &[command(&["a"])], DAY, None).map_err(ConfigError::one)?;
+            let new =
+                add_rules(old.unwrap_or("schema_version = 1\n"), &[command(&["a"])], DAY, None).map_err(ConfigError::single)?;
             if let Some(text) = others.pop() {
                 std::fs::write(&path, text).unwrap();
             }
@@ -280,8 +281,8 @@ fn rules_saved_concurrently_are_all_stored() {
 #[test]
 fn sandboxed_and_commit_rules_are_saved_with_examples_and_recognized() {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let copy = CommandRule { sandboxed: true, ..CommandRule::beginning(words(&["python", "-m", "pytest"])) };
-    let commits = CommandRule { message: true, ..CommandRule::beginning(words(&["git", "commit"])) };
+    let copy = CommandRule { sandboxed: true, ..CommandRule::with_prefix(words(&["python", "-m", "pytest"])) };
+    let commits = CommandRule { message: true, ..CommandRule::with_prefix(words(&["git", "commit"])) };
     let rules = [GrantRule::Command(copy), GrantRule::Command(commits)];
     let new = add("schema_version = 1\n", &rules);
     assert_eq!(

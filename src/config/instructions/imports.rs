@@ -24,7 +24,7 @@ pub(crate) fn imports(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (at, _) in plain.match_indices('@') {
         let starts = plain[..at].chars().next_back().is_none_or(char::is_whitespace);
-        let path = path_at(&plain[at + 1..]);
+        let path = leading_path(&plain[at + 1..]);
         if starts && !path.is_empty() && path.len() <= MAX_PATH_BYTES && !found.contains(&path) && found.len() < MAX_IMPORTS {
             found.push(path);
         }
@@ -33,7 +33,7 @@ pub(crate) fn imports(text: &str) -> Vec<String> {
 }
 
 /// Returns the path at the start of text. It ends at a space without a backslash.
-fn path_at(text: &str) -> String {
+fn leading_path(text: &str) -> String {
     let mut path = String::new();
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {

@@ -25,7 +25,7 @@ pub(crate) struct NewServer {
 
 /// Adds a server to the text; returns `None` if the name is taken.
 pub(crate) fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigEdit {
-    let mut document = parsed(text)?;
+    let mut document = parse_document(text)?;
     let mut table: &mut dyn toml_edit::TableLike = document.as_table_mut();
     for part in ["mcp", "servers"] {
         let new = || {
@@ -36,7 +36,7 @@ pub(crate) fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigE
         let next = table.entry(part).or_insert_with(new);
         table = next
             .as_table_like_mut()
-            .ok_or_else(|| ConfigError::one(format!("`{part}` must be a table: `[mcp.servers.NAME]`")))?;
+            .ok_or_else(|| ConfigError::single(format!("`{part}` must be a table: `[mcp.servers.NAME]`")))?;
     }
     if table.contains_key(name) {
         return Ok(None);
@@ -47,7 +47,7 @@ pub(crate) fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigE
 
 /// Returns whether the text has a server with this name and exactly these settings.
 pub(crate) fn has_same_server(text: &str, name: &str, server: &NewServer) -> bool {
-    let Ok(document) = parsed(text) else { return false };
+    let Ok(document) = parse_document(text) else { return false };
     let servers = document.get("mcp").and_then(Item::as_table_like).and_then(|mcp| mcp.get("servers"));
     let known = servers.and_then(Item::as_table_like).and_then(|servers| servers.get(name)).and_then(Item::as_table_like);
     let settings = |table: &dyn toml_edit::TableLike| {
@@ -104,7 +104,7 @@ fn entry(server: &NewServer) -> Table {
 
 /// Removes a server from the text; returns `None` if there is none with this name.
 pub(crate) fn without_server(text: &str, name: &str) -> ConfigEdit {
-    let mut document = parsed(text)?;
+    let mut document = parse_document(text)?;
     let mcp = document.get_mut("mcp").and_then(Item::as_table_like_mut);
     let servers = mcp.and_then(|mcp| mcp.get_mut("servers")).and_then(Item::as_table_like_mut);
     let Some(servers) = servers else { return Ok(None) };
@@ -114,6 +114,6 @@ pub(crate) fn without_server(text: &str, name: &str) -> ConfigEdit {
     Ok(Some(document.to_string()))
 }
 
-fn parsed(text: &str) -> Result<DocumentMut, ConfigError> {
-    text.parse().map_err(|error: toml_edit::TomlError| ConfigError::one(error.message().to_owned()))
+fn parse_document(text: &str) -> Result<DocumentMut, ConfigError> {
+    text.parse().map_err(|error: toml_edit::TomlError| ConfigError::single(error.message().to_owned()))
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 const MAX_SERVERS: usize = 100;
 
 /// Parses the servers of a project. `withheld`: environment variables that no server gets.
-pub(crate) fn of_project(bytes: &[u8], file: &Path, environment: &Environment, withheld: &[String]) -> Servers {
+pub(crate) fn parse_project_servers(bytes: &[u8], file: &Path, environment: &Environment, withheld: &[String]) -> Servers {
     let mut found = Servers::default();
     let place = format!("`{}`", file.display());
     let document: Value = match serde_json::from_slice(bytes) {
@@ -54,7 +54,7 @@ struct Description<'a> {
 
 impl Description<'_> {
     fn read(&self, name: &str, place: &str) -> Result<Server, String> {
-        let mut off = self.says("disabled").then(|| "disabled in the project's `.mcp.json`".to_owned());
+        let mut off = self.has_key("disabled").then(|| "disabled in the project's `.mcp.json`".to_owned());
         if self.entry.get("enabled") == Some(&Value::Bool(false)) {
             off = Some("disabled in the project's `.mcp.json`".to_owned());
         }
@@ -82,16 +82,16 @@ impl Description<'_> {
     }
 
     fn program(&self, command: &str, off: &mut Option<String>) -> Result<ServerTransport, String> {
-        let mut argv = vec![self.expanded(command, off)];
+        let mut argv = vec![self.expand(command, off)];
         for word in self.list("args")? {
-            argv.push(self.expanded(word, off));
+            argv.push(self.expand(word, off));
         }
         if off.is_none() && argv.first().is_none_or(|program| program.trim().is_empty()) {
             return Err("`command` is empty".to_owned());
         }
         let environment = self.values("env", off)?;
         // Relative to the project, whatever the workspace of this run is.
-        let directory = self.text("cwd")?.map(|given| self.directory.join(self.expanded(given, off)));
+        let directory = self.text("cwd")?.map(|given| self.directory.join(self.expand(given, off)));
         let directory = Some(directory.unwrap_or_else(|| PathBuf::from(self.directory)));
         // Only the user can allow network access.
         Ok(ServerTransport::Program { argv, environment, directory, network: false })
@@ -107,7 +107,7 @@ impl Description<'_> {
                 return Err(format!("`type` is `{other}`, but must be `http` or `sse` with a `url`"));
             }
         };
-        let url = self.expanded(url, off);
+        let url = self.expand(url, off);
         let headers = self.values("headers", off)?;
         if off.is_none() {
             check_url(&url)?;
@@ -117,7 +117,7 @@ impl Description<'_> {
     }
 
     /// Expands the variables in a string. A missing variable turns the server off.
-    fn expanded(&self, text: &str, off: &mut Option<String>) -> String {
+    fn expand(&self, text: &str, off: &mut Option<String>) -> String {
         expand(text, self.environment, self.withheld).unwrap_or_else(|error: ExpandError| {
             off.get_or_insert(error.to_string());
             text.to_owned()
@@ -130,7 +130,7 @@ impl Description<'_> {
         let mut values = Values::default();
         for (name, value) in table.as_object().ok_or_else(wrong)? {
             let value = value.as_str().ok_or_else(wrong)?;
-            values.0.push((name.clone(), self.expanded(value, off)));
+            values.0.push((name.clone(), self.expand(value, off)));
         }
         Ok(values)
     }
@@ -152,7 +152,7 @@ impl Description<'_> {
         }
     }
 
-    fn says(&self, key: &str) -> bool {
+    fn has_key(&self, key: &str) -> bool {
         self.entry.get(key) == Some(&Value::Bool(true))
     }
 }

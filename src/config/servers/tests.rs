@@ -14,7 +14,7 @@ fn own(toml: &str) -> Servers {
 }
 
 fn project(json: &str) -> Servers {
-    of_project(json.as_bytes(), Path::new("/w/.mcp.json"), &environment(), &["KEY".to_owned()])
+    parse_project_servers(json.as_bytes(), Path::new("/w/.mcp.json"), &environment(), &["KEY".to_owned()])
 }
 
 #[test]

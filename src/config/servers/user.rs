@@ -21,7 +21,7 @@ impl Settings {
             match entry.read(&mut found) {
                 Ok(server) => found.servers.push(server),
                 Err(why) => {
-                    found.problems.push(format!("{}: ignored the MCP server `{name}`: {why}", entry.place()));
+                    found.problems.push(format!("{}: ignored the MCP server `{name}`: {why}", entry.location()));
                 }
             }
         }
@@ -66,7 +66,7 @@ impl Description<'_> {
         let timeouts = self.table("tool_timeouts").into_iter().flatten();
         Ok(Server {
             name: self.name.to_owned(),
-            place: self.place(),
+            place: self.location(),
             way,
             off,
             retry_attempts: u32::try_from(self.number("retry_attempts")).unwrap_or(u32::MAX),
@@ -84,7 +84,7 @@ impl Description<'_> {
             return Err("`command` is empty".to_owned());
         }
         let argv = std::iter::once(command.to_owned()).chain(self.list("args")).collect();
-        let environment = self.expanded("env", off);
+        let environment = self.expand_table("env", off);
         let directory = self.text("cwd").map(|given| self.directory(given));
         Ok(ServerTransport::Program { argv, environment, directory, network: self.flag("network") })
     }
@@ -98,12 +98,12 @@ impl Description<'_> {
                 found.problems.push(format!(
                     "{}: the header `{header}` of `{}` contains a secret in plain text; put the secret into an \
                     environment variable and write `${{VARIABLE}}`",
-                    self.place_of(&["headers"]),
+                    self.key_location(&["headers"]),
                     self.name
                 ));
             }
         }
-        let mut headers = self.expanded("headers", off);
+        let mut headers = self.expand_table("headers", off);
         headers.0.iter().try_for_each(|(name, value)| check_header(name, value))?;
         if let Some(variable) = self.text("bearer_token_env")
             && let Some(why) = bearer(variable, self.environment, &mut headers)
@@ -131,7 +131,7 @@ impl Description<'_> {
     }
 
     /// Returns a table with its variables expanded. A missing variable turns the server off.
-    fn expanded(&self, key: &str, off: &mut Option<String>) -> Values {
+    fn expand_table(&self, key: &str, off: &mut Option<String>) -> Values {
         let mut values = Values::default();
         for (name, value) in self.table(key).into_iter().flatten() {
             match expand(value, self.environment, &[]) {
@@ -188,7 +188,7 @@ impl Description<'_> {
     }
 
     /// Returns the location of the first key.
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         let keys = self.settings.values.iter().filter(|(path, _)| path.get(..3) == Some(self.path(&[]).as_slice()));
         let line = |entry: &Entry| match &entry.origin {
             crate::config::file::Origin::File { line, .. } => *line,
@@ -197,7 +197,7 @@ impl Description<'_> {
         keys.map(|(_, entry)| entry).min_by_key(|entry| line(entry)).map_or_else(String::new, |entry| entry.origin.to_string())
     }
 
-    fn place_of(&self, key: &[&str]) -> String {
-        self.entry(key).map_or_else(|| self.place(), |entry| entry.origin.to_string())
+    fn key_location(&self, key: &[&str]) -> String {
+        self.entry(key).map_or_else(|| self.location(), |entry| entry.origin.to_string())
     }
 }

@@ -100,7 +100,7 @@ impl Item {
     }
 
     /// Returns true if the item could take effect.
-    pub(crate) fn counts(&self) -> bool {
+    pub(crate) fn is_effective(&self) -> bool {
         matches!(self.content, Content::Text(_) | Content::Hashed { .. })
     }
 
@@ -134,13 +134,13 @@ impl Item {
 
 /// Returns the policy of a project in its current state.
 pub(crate) fn policy(workspace: &Path) -> Option<Item> {
-    item(workspace, ".aye/policy.toml", Kind::Policy, Keep::Text)
+    item(workspace, ".aye/policy.toml", Kind::Policy, ContentUse::Text)
 }
 
 /// Returns all items, in the order of the trust prompt, without missing files.
 pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles, skills: &[FolderContents]) -> Vec<Item> {
     let mut items = Vec::new();
-    let one = |name: &str, kind| item(workspace, name, kind, Keep::Text);
+    let one = |name: &str, kind| item(workspace, name, kind, ContentUse::Text);
     items.extend(policy(workspace));
     items.extend(one(".aye/config.toml", Kind::Config));
     items.extend(one(".mcp.json", Kind::McpServers));
@@ -154,7 +154,7 @@ pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles, skills:
     programs.sort();
     programs.dedup();
     let rest = programs.len().saturating_sub(MAX_FILES);
-    items.extend(programs.iter().take(MAX_FILES).filter_map(|name| item(workspace, name, Kind::Program, Keep::Hash)));
+    items.extend(programs.iter().take(MAX_FILES).filter_map(|name| item(workspace, name, Kind::Program, ContentUse::Hash)));
     if rest > 0 {
         let content = Content::Closed { why: format!("{rest} more") };
         items.push(Item { name: "programs of tools".to_owned(), kind: Kind::Rest, content });
@@ -229,7 +229,7 @@ fn candidate_items(candidate: &Candidate, items: &mut Vec<Item>) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+enum ContentUse {
     Text,
     Hash,
 }
@@ -244,13 +244,13 @@ pub(crate) fn relative(workspace: &Path, path: &Path) -> String {
     path.strip_prefix(workspace).unwrap_or(path).to_string_lossy().into_owned()
 }
 
-fn item(workspace: &Path, name: &str, kind: Kind, keep: Keep) -> Option<Item> {
+fn item(workspace: &Path, name: &str, kind: Kind, keep: ContentUse) -> Option<Item> {
     let content = content(workspace, &workspace.join(name), keep)?;
     Some(Item { name: name.to_owned(), kind, content })
 }
 
 /// Reads the content of an item. Opens regular files inside the project only, up to a limit.
-fn content(workspace: &Path, path: &Path, keep: Keep) -> Option<Content> {
+fn content(workspace: &Path, path: &Path, keep: ContentUse) -> Option<Content> {
     let closed = |why: &str| Some(Content::Closed { why: why.to_owned() });
     match path.symlink_metadata() {
         Ok(_) => {}
@@ -261,7 +261,7 @@ fn content(workspace: &Path, path: &Path, keep: Keep) -> Option<Content> {
     if !real.starts_with(workspace) {
         return Some(Content::Outside { to: real });
     }
-    let most = if keep == Keep::Text { TEXT_BYTES } else { PROGRAM_BYTES };
+    let most = if keep == ContentUse::Text { TEXT_BYTES } else { PROGRAM_BYTES };
     match real.metadata() {
         Ok(metadata) if !metadata.is_file() => return closed("not a file"),
         Ok(metadata) if metadata.len() > most => return Some(Content::TooLarge { bytes: metadata.len() }),
@@ -269,8 +269,8 @@ fn content(workspace: &Path, path: &Path, keep: Keep) -> Option<Content> {
         Err(_) => return closed("cannot be read"),
     }
     let read = match keep {
-        Keep::Text => read_small(&real, most).map(|read| read.map(Content::Text)),
-        Keep::Hash => hash(&real, most),
+        ContentUse::Text => read_small(&real, most).map(|read| read.map(Content::Text)),
+        ContentUse::Hash => hash(&real, most),
     };
     match read {
         Ok(Some(content)) => Some(content),
@@ -287,7 +287,7 @@ pub(crate) fn read_small(real: &Path, most: u64) -> std::io::Result<Option<Vec<u
 }
 
 /// Returns the text of a hashed file, if it is unchanged.
-pub(crate) fn hashed_text(path: &Path, hash: &str) -> Option<Vec<u8>> {
+pub(crate) fn read_if_unchanged(path: &Path, hash: &str) -> Option<Vec<u8>> {
     let bytes = read_small(&path.canonicalize().ok()?, TEXT_BYTES).ok()??;
     let is_same = blake3::hash(&bytes).to_hex().as_str() == hash;
     (is_same && std::str::from_utf8(&bytes).is_ok()).then_some(bytes)
@@ -351,7 +351,7 @@ fn several(workspace: &Path, directory: &str, ending: &str, kind: Kind, items: &
     names.sort();
     let rest = names.len().saturating_sub(MAX_FILES);
     let found = names.iter().take(MAX_FILES);
-    items.extend(found.filter_map(|name| item(workspace, &format!("{directory}/{name}"), kind, Keep::Text)));
+    items.extend(found.filter_map(|name| item(workspace, &format!("{directory}/{name}"), kind, ContentUse::Text)));
     if rest > 0 {
         let content = Content::Closed { why: format!("{rest} more") };
         items.push(Item { name: format!("{directory}/…"), kind: Kind::Rest, content });
@@ -361,14 +361,14 @@ fn several(workspace: &Path, directory: &str, ending: &str, kind: Kind, items: &
 /// Returns the programs inside the project that a tool manifest names by path. An invalid manifest has none.
 fn programs(tool: &Item, workspace: &Path) -> Vec<String> {
     #[derive(Deserialize)]
-    struct Named {
+    struct NamedPrograms {
         #[serde(default)]
         command: Vec<String>,
         input_schema_file: Option<String>,
         output_schema_file: Option<String>,
     }
     let Content::Text(bytes) = &tool.content else { return Vec::new() };
-    let named = std::str::from_utf8(bytes).ok().and_then(|text| toml::from_str::<Named>(text).ok());
+    let named = std::str::from_utf8(bytes).ok().and_then(|text| toml::from_str::<NamedPrograms>(text).ok());
     let Some(named) = named else { return Vec::new() };
     let schemas = named.input_schema_file.into_iter().chain(named.output_schema_file).map(|name| format!("./{name}"));
     // A script after its interpreter is a part of what runs. Its path is relative to the manifest or to the root.
@@ -392,7 +392,7 @@ fn hook_items(workspace: &Path, items: &mut Vec<Item>) {
     programs.dedup();
     programs.retain(|name| !items.iter().any(|item| item.name == *name));
     let rest = programs.len().saturating_sub(MAX_FILES);
-    items.extend(programs.iter().take(MAX_FILES).filter_map(|name| item(workspace, name, Kind::HookProgram, Keep::Hash)));
+    items.extend(programs.iter().take(MAX_FILES).filter_map(|name| item(workspace, name, Kind::HookProgram, ContentUse::Hash)));
     if rest > 0 {
         let content = Content::Closed { why: format!("{rest} more") };
         items.push(Item { name: "programs of hooks".to_owned(), kind: Kind::Rest, content });
@@ -401,7 +401,7 @@ fn hook_items(workspace: &Path, items: &mut Vec<Item>) {
 
 /// Returns a hook file. Of the settings of another agent, only the hooks count: the other keys change without effect here.
 fn hook_file(workspace: &Path, name: &str) -> Option<Item> {
-    let item = item(workspace, name, Kind::Hooks, Keep::Text)?;
+    let item = item(workspace, name, Kind::Hooks, ContentUse::Text)?;
     let Content::Text(bytes) = &item.content else { return Some(item) };
     if name.ends_with(".toml") {
         return Some(item);
@@ -425,7 +425,7 @@ pub(crate) fn read_project_hooks(text: &[u8], name: &str) -> HookFile {
 /// Returns the files of the project that a hook runs.
 pub(crate) fn hook_programs(hook: &Hook, workspace: &Path) -> Vec<String> {
     let HookAction::Command { line, .. } = &hook.action else { return Vec::new() };
-    let mut found: Vec<String> = simple_commands(line).iter().flat_map(|words| programs_of(words, None, workspace)).collect();
+    let mut found: Vec<String> = simple_commands(line).iter().flat_map(|words| program_files(words, None, workspace)).collect();
     found.sort();
     found.dedup();
     found
@@ -439,7 +439,7 @@ fn server_programs(file: &Item, workspace: &Path) -> Vec<String> {
         let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
         let args = server.get("args").and_then(serde_json::Value::as_array).into_iter().flatten().filter_map(text);
         let words: Vec<String> = server.get("command").and_then(text).into_iter().chain(args).collect();
-        programs_of(&words, server.get("cwd").and_then(|cwd| cwd.as_str()), workspace)
+        program_files(&words, server.get("cwd").and_then(|cwd| cwd.as_str()), workspace)
     };
     servers.into_iter().flat_map(|servers| servers.values().flat_map(words)).collect()
 }
@@ -458,7 +458,7 @@ const INTERPRETERS: &[&str] = &[
 
 /// Returns the files of the project that a command line runs: its program, and the scripts passed to it. Data files
 /// such as a database or a log are not included, because they change with every call.
-pub(crate) fn programs_of(words: &[String], directory: Option<&str>, workspace: &Path) -> Vec<String> {
+pub(crate) fn program_files(words: &[String], directory: Option<&str>, workspace: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let interpreter = words.first().is_some_and(|program| {
         let name = program.rsplit('/').next().unwrap_or(program);

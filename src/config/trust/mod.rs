@@ -7,14 +7,14 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use contents::{Content, Item, Kind, hook_programs, programs_of, project_folder};
+pub(crate) use contents::{Content, Item, Kind, hook_programs, program_files, project_folder};
 
 use super::{ConfigError, InstructionFile, instructions};
 use crate::hooks::HookFile;
 use crate::protocol::Problem;
 use crate::skills::FolderContents;
 use contents::{collect, instruction_item, relative};
-use nested::Nested;
+use nested::NestedFiles;
 pub(super) use record::write as write_private;
 use record::{Note, StoredTrust};
 use std::collections::BTreeMap;
@@ -28,13 +28,13 @@ pub(crate) struct Project {
     /// The skills in each of its folders.
     skills: Vec<FolderContents>,
     /// Instruction files below it, once they were searched for.
-    nested: Option<Nested>,
+    nested: Option<NestedFiles>,
 }
 
 /// The trust status of a project.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TrustStatus {
-    Trusted(Trusted),
+    Trusted(TrustProof),
     /// The project changed since it was trusted, with descriptions of the changes.
     Changed(Vec<String>),
     NeverAsked,
@@ -42,9 +42,9 @@ pub(crate) enum TrustStatus {
 
 /// Proof of trust, which gives access to the project's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trusted(());
+pub(crate) struct TrustProof(());
 
-impl Trusted {
+impl TrustProof {
     /// Trusts the project for this run (`--trust`).
     pub(crate) fn for_this_run() -> Self {
         Self(())
@@ -54,7 +54,7 @@ impl Trusted {
 impl Project {
     /// Examines a directory by its canonical path. Its files are not accessible until it is trusted.
     pub(crate) fn examine(real: &Path) -> Self {
-        let (instructions, skills) = (instructions::of_project(real), contents::skills(real));
+        let (instructions, skills) = (instructions::project_instructions(real), contents::skills(real));
         let items = collect(real, &instructions, &skills);
         Self { real: real.to_owned(), items, instructions: instructions.files, skills, nested: None }
     }
@@ -65,12 +65,12 @@ impl Project {
     }
 
     /// Searches for instruction files below the project, for the trust prompt. Walks the workspace, within limits.
-    pub(crate) fn look_for_nested(&mut self) {
+    pub(crate) fn find_nested(&mut self) {
         self.nested = Some(nested::search_below(&self.real));
     }
 
     /// Returns the instruction files that were found, as items of the trust prompt.
-    pub(crate) fn nested(&self) -> Vec<Item> {
+    pub(crate) fn nested_items(&self) -> Vec<Item> {
         let Some(nested) = &self.nested else { return Vec::new() };
         let mut items: Vec<Item> = nested.files.iter().map(|file| instruction_item(&self.real, file)).collect();
         if nested.is_cut {
@@ -96,7 +96,7 @@ impl Project {
     }
 
     /// Records an untrusted instruction file below the project, so that the next trust prompt lists it.
-    pub(crate) fn met(real: &Path, config_dir: &Path, name: &str) {
+    pub(crate) fn record_nested(real: &Path, config_dir: &Path, name: &str) {
         let path = config_dir.join("projects").join(directory_name(real)).join("trust.toml");
         if let StoredTrust::Note(mut note) = record::read(&path)
             && note.nested.len() < 2 * nested::MAX_FILES
@@ -128,12 +128,12 @@ impl Project {
         let text = |item: &Item| match &item.content {
             Content::Text(bytes) => Some(bytes.clone()),
             Content::Hashed { hash, .. } if item.kind == Kind::SkillFile => {
-                contents::hashed_text(&self.real.join(&item.name), hash)
+                contents::read_if_unchanged(&self.real.join(&item.name), hash)
             }
             Content::Hashed { .. } => told(item),
             Content::TooLarge { .. } | Content::Outside { .. } | Content::Closed { .. } => None,
         };
-        self.items.iter().chain(&self.nested()).filter_map(|item| Some((item.name.clone(), text(item)?))).collect()
+        self.items.iter().chain(&self.nested_items()).filter_map(|item| Some((item.name.clone(), text(item)?))).collect()
     }
 
     /// Returns the remote URL from the git directory, without running git.
@@ -142,22 +142,22 @@ impl Project {
     }
 
     /// Returns the items that trust would let take effect.
-    pub(crate) fn brings(&self) -> impl Iterator<Item = &Item> {
-        self.items.iter().filter(|item| item.counts())
+    pub(crate) fn effective_items(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(|item| item.is_effective())
     }
 
-    pub(crate) fn instructions(&self, _proof: &Trusted) -> &[InstructionFile] {
+    pub(crate) fn instructions(&self, _proof: &TrustProof) -> &[InstructionFile] {
         &self.instructions
     }
 
     /// Returns the skills in each folder, as they were hashed.
-    pub(crate) fn skills(&self, _proof: &Trusted) -> &[FolderContents] {
+    pub(crate) fn skills(&self, _proof: &TrustProof) -> &[FolderContents] {
         &self.skills
     }
 
     /// Returns the hook files, as they were hashed.
-    pub(crate) fn hooks(&self, proof: &Trusted) -> Vec<HookFile> {
-        let files = self.texts_of(Kind::Hooks, proof);
+    pub(crate) fn hooks(&self, proof: &TrustProof) -> Vec<HookFile> {
+        let files = self.texts_of_kind(Kind::Hooks, proof);
         files.into_iter().map(|(path, text)| contents::read_project_hooks(text, &relative(&self.real, &path))).collect()
     }
 
@@ -174,7 +174,7 @@ impl Project {
     }
 
     /// Returns the readable files of one kind, with the bytes that were hashed.
-    pub(crate) fn texts_of(&self, kind: Kind, _proof: &Trusted) -> Vec<(PathBuf, &[u8])> {
+    pub(crate) fn texts_of_kind(&self, kind: Kind, _proof: &TrustProof) -> Vec<(PathBuf, &[u8])> {
         let items = self.items.iter().filter(|item| item.kind == kind);
         items.filter_map(|item| Some((self.real.join(&item.name), item.text()?))).collect()
     }
@@ -184,17 +184,17 @@ impl Project {
     }
 
     /// Returns the names and hashes of the trusted files; empty if the user was never asked.
-    pub(crate) fn kept(&self, config_dir: &Path) -> BTreeMap<String, String> {
+    pub(crate) fn trusted_hashes(&self, config_dir: &Path) -> BTreeMap<String, String> {
         self.note_about_it(config_dir).map_or_else(BTreeMap::new, |note| note.files)
     }
 
     /// Returns the names and hashes of the trusted instruction files below the project.
-    pub(crate) fn kept_nested(&self, config_dir: &Path) -> BTreeMap<String, String> {
+    pub(crate) fn trusted_nested_hashes(&self, config_dir: &Path) -> BTreeMap<String, String> {
         self.note_about_it(config_dir).map_or_else(BTreeMap::new, |note| note.nested)
     }
 
     /// Returns the names and hashes of the instruction files that were found.
-    pub(crate) fn now_nested(&self) -> BTreeMap<String, String> {
+    pub(crate) fn nested_hashes(&self) -> BTreeMap<String, String> {
         let files = self.nested.iter().flat_map(|nested| &nested.files);
         files.map(|file| (relative(&self.real, &file.path), file.digest())).collect()
     }
@@ -205,17 +205,21 @@ impl Project {
     }
 
     /// Returns true if the policy is still the one that was examined. Reads no other file.
-    pub(crate) fn still_has_its_policy(&self) -> bool {
+    pub(crate) fn is_policy_unchanged(&self) -> bool {
         let kept = self.items.iter().find(|item| item.kind == Kind::Policy);
         contents::policy(&self.real).map(|item| item.fingerprint()) == kept.map(Item::fingerprint)
     }
 
-    pub(crate) fn standing(&self, config_dir: &Path) -> TrustStatus {
+    pub(crate) fn trust_status(&self, config_dir: &Path) -> TrustStatus {
         match record::read(&self.note_path(config_dir)) {
             StoredTrust::Nothing => TrustStatus::NeverAsked,
             StoredTrust::Note(kept) => {
                 let now = self.note();
-                if kept.is_same(&now) { TrustStatus::Trusted(Trusted(())) } else { TrustStatus::Changed(kept.differences(&now)) }
+                if kept.is_same(&now) {
+                    TrustStatus::Trusted(TrustProof(()))
+                } else {
+                    TrustStatus::Changed(kept.differences(&now))
+                }
             }
             // The record of the trusted files is unreadable.
             StoredTrust::Unreadable => TrustStatus::Changed(Vec::new()),
@@ -223,14 +227,14 @@ impl Project {
     }
 
     /// Saves that the user trusts exactly this content.
-    pub(crate) fn record(&self, config_dir: &Path) -> Result<Trusted, ConfigError> {
+    pub(crate) fn record(&self, config_dir: &Path) -> Result<TrustProof, ConfigError> {
         let path = self.note_path(config_dir);
-        let nested = if self.nested.is_some() { self.now_nested() } else { self.kept_nested(config_dir) };
+        let nested = if self.nested.is_some() { self.nested_hashes() } else { self.trusted_nested_hashes(config_dir) };
         let kept = Note { nested, ..self.note() }.keep(&path).map_err(|error| {
             let what = format!("cannot save your decision to trust this project in `{}`", path.display());
-            ConfigError::one(Problem::new(what).because(error).hint("make its directory writable"))
+            ConfigError::single(Problem::new(what).because(error).hint("make its directory writable"))
         });
-        kept.map(|()| Trusted(()))
+        kept.map(|()| TrustProof(()))
     }
 
     /// Returns true if the user declined to trust this directory while it had nothing to review.
@@ -243,7 +247,7 @@ impl Project {
         let path = self.declined_path(config_dir);
         record::write(&path, &inode(&self.real)).map_err(|error| {
             let what = format!("cannot save your decision not to trust this project in `{}`", path.display());
-            ConfigError::one(Problem::new(what).because(error).hint("make its directory writable"))
+            ConfigError::single(Problem::new(what).because(error).hint("make its directory writable"))
         })
     }
 

@@ -20,7 +20,7 @@ const SKIPPED: &[&str] = &["node_modules", "target", "vendor", "venv"];
 
 /// The result of the search.
 #[derive(Debug, Default)]
-pub(crate) struct Nested {
+pub(crate) struct NestedFiles {
     /// The files, sorted by path.
     pub files: Vec<InstructionFile>,
     /// True if there may be more files.
@@ -28,12 +28,12 @@ pub(crate) struct Nested {
 }
 
 /// Searches the directories below a workspace for instruction files, near ones first.
-pub(crate) fn search_below(workspace: &Path) -> Nested {
-    let mut found = Nested::default();
+pub(crate) fn search_below(workspace: &Path) -> NestedFiles {
+    let mut found = NestedFiles::default();
     let mut entries = 0;
     let mut open: VecDeque<(PathBuf, usize, Vec<Gitignore>)> = VecDeque::from([(workspace.to_owned(), 0, Vec::new())]);
     while let Some((directory, depth, mut rules)) = open.pop_front() {
-        rules.extend(rules_of(&directory));
+        rules.extend(read_ignore_rules(&directory));
         let Ok(names) = crate::sys::path::entries(&directory) else { continue };
         for entry in names.filter_map(Result::ok) {
             entries += 1;
@@ -60,13 +60,13 @@ pub(crate) fn search_below(workspace: &Path) -> Nested {
     sorted(found)
 }
 
-fn sorted(mut found: Nested) -> Nested {
+fn sorted(mut found: NestedFiles) -> NestedFiles {
     found.files.sort_by(|one, other| one.path.cmp(&other.path));
     found
 }
 
 /// Returns the ignore rules of a directory. Reads the file here, up to a limit, because it could be a pipe or a device.
-fn rules_of(directory: &Path) -> Vec<Gitignore> {
+fn read_ignore_rules(directory: &Path) -> Vec<Gitignore> {
     let of = |name: &str| {
         let path = directory.join(name).canonicalize().ok()?;
         let bytes = read_small(&path, RULES_BYTES).ok()??;

@@ -19,7 +19,7 @@ fn listed(project: &Project) -> Vec<String> {
 
 /// Returns the changes since the project was trusted.
 fn changes(project: &Path, config: &TempDir) -> Vec<String> {
-    match Project::examine(project).standing(config.path()) {
+    match Project::examine(project).trust_status(config.path()) {
         TrustStatus::Changed(changes) => changes,
         TrustStatus::Trusted(_) => Vec::new(),
         TrustStatus::NeverAsked => vec!["never asked".to_owned()],
@@ -31,7 +31,7 @@ fn trust_is_valid_until_the_project_files_change() {
     let (config, dir) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let workspace = real(&dir);
     fs::write(workspace.join("AGENTS.md"), "be brief").unwrap();
-    let standing = || Project::examine(&workspace).standing(config.path());
+    let standing = || Project::examine(&workspace).trust_status(config.path());
     assert_eq!(standing(), TrustStatus::NeverAsked);
     Project::examine(&workspace).record(config.path()).unwrap();
     assert!(matches!(standing(), TrustStatus::Trusted(_)));
@@ -56,7 +56,7 @@ fn another_directory_at_the_same_path_is_not_trusted() {
     fs::rename(&workspace, real(&dir).join("b")).unwrap();
     fs::create_dir(&workspace).unwrap();
     assert_eq!(
-        Project::examine(&workspace).standing(config.path()),
+        Project::examine(&workspace).trust_status(config.path()),
         TrustStatus::Changed(vec!["this is a different directory than the one you trusted".to_owned()])
     );
 }
@@ -69,7 +69,7 @@ fn projects_with_the_same_name_are_distinguished() {
         fs::create_dir_all(workspace).unwrap();
     }
     Project::examine(&one).record(config.path()).unwrap();
-    assert_eq!(Project::examine(&two).standing(config.path()), TrustStatus::NeverAsked);
+    assert_eq!(Project::examine(&two).trust_status(config.path()), TrustStatus::NeverAsked);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn only_regular_files_inside_the_project_are_opened() {
             format!("AGENTS.md: instructions for the model; points outside the project to {}, ignored", key.display()),
         ]
     );
-    assert_eq!(project.brings().count(), 0);
+    assert_eq!(project.effective_items().count(), 0);
     assert!(project.policy().unwrap().1.is_err());
     project.record(config.path()).unwrap();
     put(&root, ".aye/commands/big.md", &"x".repeat((1 << 20) + 2));
@@ -150,7 +150,7 @@ fn commands_beyond_the_limit_are_counted_and_ignored() {
         put(&real(&dir), &format!(".aye/commands/{number:03}.md"), "x");
     }
     let project = Project::examine(&real(&dir));
-    assert_eq!(project.brings().count(), 100);
+    assert_eq!(project.effective_items().count(), 100);
     assert_eq!(listed(&project)[100], ".aye/commands/…: 3 more, not inspected, ignored");
 }
 
@@ -181,7 +181,7 @@ fn trust_records_of_older_versions_require_new_trust() {
     Project::examine(&real(&dir)).record(config.path()).unwrap();
     let note = config.path().join("projects").join(directory_name(&real(&dir))).join("trust.toml");
     fs::write(note, "directory = \"/x\"\ninode = \"1:2\"\ncontent = \"3\"\n").unwrap();
-    assert_eq!(Project::examine(&real(&dir)).standing(config.path()), TrustStatus::Changed(Vec::new()));
+    assert_eq!(Project::examine(&real(&dir)).trust_status(config.path()), TrustStatus::Changed(Vec::new()));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn only_executed_server_files_are_hashed_and_data_arguments_are_not() {
     }
     let run = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        programs_of(&words, None, &root)
+        program_files(&words, None, &root)
     };
     assert_eq!(run(&["uvx", "mcp-sqlite", "--db-path", "notes.db", "--log", "out.log", "data", "data/rows.csv"]), [""; 0]);
     assert_eq!(run(&["python3", "server.py", "notes.db"]), ["server.py"]);
@@ -247,7 +247,7 @@ fn imports_and_path_rules_are_covered_by_trust() {
     }
     assert!(!listed.contains("code.md") && !listed.contains("@ada"), "{listed}");
     project.record(config.path()).unwrap();
-    let changes = || match Project::examine(&root).standing(config.path()) {
+    let changes = || match Project::examine(&root).trust_status(config.path()) {
         TrustStatus::Changed(changes) => changes,
         TrustStatus::Trusted(_) | TrustStatus::NeverAsked => Vec::new(),
     };

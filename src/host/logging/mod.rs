@@ -43,7 +43,7 @@ pub(crate) fn start(data_dir: &Path, filter: Option<&str>, all_bytes: u64) -> (L
 
 fn read_filter(given: Option<&str>) -> (EnvFilter, Option<String>) {
     let usual = || EnvFilter::new(DEFAULT_FILTER);
-    match given.map(|given| (given, EnvFilter::try_new(within(given, STATIC_MAX_LEVEL)))) {
+    match given.map(|given| (given, EnvFilter::try_new(cap_levels(given, STATIC_MAX_LEVEL)))) {
         None => (usual(), None),
         Some((_, Ok(filter))) => (filter, None),
         Some((given, Err(error))) => {
@@ -53,7 +53,7 @@ fn read_filter(given: Option<&str>) -> (EnvFilter, Option<String>) {
 }
 
 /// Lowers all levels in the filter to the maximum of the build; the library would print a warning for each higher one.
-fn within(filter: &str, most: LevelFilter) -> Cow<'_, str> {
+fn cap_levels(filter: &str, most: LevelFilter) -> Cow<'_, str> {
     if most >= LevelFilter::TRACE {
         return Cow::Borrowed(filter);
     }
@@ -215,8 +215,8 @@ mod tests {
             ("", ""),
             ("aye=loudly", "aye=loudly"),
         ] {
-            assert_eq!(within(given, LevelFilter::DEBUG), debug, "{given}");
-            assert_eq!(within(given, LevelFilter::TRACE), given);
+            assert_eq!(cap_levels(given, LevelFilter::DEBUG), debug, "{given}");
+            assert_eq!(cap_levels(given, LevelFilter::TRACE), given);
         }
     }
 

@@ -7,14 +7,14 @@ pub(crate) mod tool_counts;
 
 use super::context::AppContext;
 use super::project::ProjectConfig;
-use super::server_approval::Approved;
+use super::server_approval::ServerApproval;
 use crate::agent;
 use crate::mcp::{self, Entry, Spec};
 use crate::policy::Enforcer;
 use crate::ports::RemoteServers;
 use crate::protocol::{ServerState, ServerStatus};
-use crate::tools::{self, Conflict, Pins, Remote, Router, ServerLauncher};
-use specs::{Again, specs_again};
+use crate::tools::{self, Conflict, Pins, RemoteConfig, Router, ServerLauncher};
+use specs::{SpecReloader, specs_again};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::path::Path;
@@ -43,20 +43,20 @@ pub(crate) struct Servers {
     own: mcp::Servers,
     /// The servers passed by the front end, which no file contains.
     passed: Arc<[Spec]>,
-    approval: Arc<Approved>,
+    approval: Arc<ServerApproval>,
     launcher: Arc<ServerLauncher>,
     pins: Pins,
     timeouts: Arc<Mutex<HashMap<String, Duration>>>,
     /// The policy for servers that connect.
     in_force: Arc<Mutex<Enforcer>>,
     /// The tools of the last router.
-    taken: Arc<Mutex<Offered>>,
+    taken: Arc<Mutex<ToolFingerprints>>,
 }
 
 /// The parts of the servers that a session gets.
-pub(crate) struct Connected {
+pub(crate) struct SessionServers {
     pub servers: Servers,
-    pub remote: agent::Remote,
+    pub remote: agent::ServerConnections,
     /// Problems of the servers.
     pub problems: Vec<String>,
 }
@@ -68,19 +68,19 @@ pub(crate) fn connect(
     (specs, problems): (Vec<Spec>, Vec<String>),
     policy: &Enforcer,
     settings: impl FnOnce() -> tools::Settings,
-    approval: Arc<Approved>,
+    approval: Arc<ServerApproval>,
     person: bool,
-) -> Connected {
+) -> SessionServers {
     let timeouts = timeouts(&specs);
     let launcher = Arc::new(ServerLauncher::new(settings()));
-    let roots = place.roots.iter().map(|root| (file_uri(root), name_of(root))).collect();
+    let roots = place.roots.iter().map(|root| (file_uri(root), root_name(root))).collect();
     let in_force = Arc::new(Mutex::new(policy.clone()));
     let judge = Arc::clone(&in_force);
-    let samples: agent::Samples = Arc::new(move |server| {
+    let samples: agent::SamplingFilter = Arc::new(move |server| {
         let judge = judge.lock().unwrap_or_else(PoisonError::into_inner);
         judge.may_sample(server).is_ok_and(|asks| person || !asks)
     });
-    let (asks, asked) = agent::asks(person, roots, samples);
+    let (asks, asked) = agent::request_handler(person, roots, samples);
     let directory = place.directories.shared.join("mcp");
     let own = connect::servers(place, specs, launcher.clone(), (asks, approval.clone()), directory.join("known"));
     let port = Arc::new(WithToolCounts::new(Arc::new(own.clone())));
@@ -90,17 +90,17 @@ pub(crate) fn connect(
         passed: Vec::new().into(),
         approval,
         launcher,
-        pins: Pins::at(directory.join("pins")),
+        pins: Pins::in_directory(directory.join("pins")),
         timeouts: Arc::new(Mutex::new(timeouts)),
         in_force,
         taken: Arc::default(),
     };
-    servers.keep_off(policy);
-    Connected { servers, remote: agent::Remote { servers: port, asked }, problems }
+    servers.disable_unlisted(policy);
+    SessionServers { servers, remote: agent::ServerConnections { servers: port, asked }, problems }
 }
 
 /// Adds the servers of a front end; servers of the settings take precedence.
-pub(crate) fn with_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
+pub(crate) fn add_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
     for spec in passed {
         if specs.iter().any(|known| known.name.eq_ignore_ascii_case(&spec.name)) {
             problems.push(format!("ignored the MCP server `{}`: the settings already have one with this name", spec.name));
@@ -114,7 +114,7 @@ fn timeouts(specs: &[Spec]) -> HashMap<String, Duration> {
     specs.iter().map(|spec| (spec.name.clone(), spec.call_timeout)).collect()
 }
 
-fn unlisted(server: &str) -> String {
+fn unlisted_reason(server: &str) -> String {
     format!(
         "the policy lists none of its tools; to list all, set `allowed_tools = [\"{server}/*\"]` in \
         `[capabilities.\"Mcp.Invoke\"]` of the policy"
@@ -128,18 +128,18 @@ impl Servers {
     }
 
     /// Follows a policy, and returns the MCP servers for a toolset under it.
-    pub(crate) fn offer(&self, place: &AppContext, policy: &Enforcer, settings: &tools::Settings) -> Remote {
-        self.launcher.follow(settings.clone());
-        self.keep_off(policy);
+    pub(crate) fn offer(&self, place: &AppContext, policy: &Enforcer, settings: &tools::Settings) -> RemoteConfig {
+        self.launcher.set_settings(settings.clone());
+        self.disable_unlisted(policy);
         policy.clone_into(&mut self.in_force.lock().unwrap_or_else(PoisonError::into_inner));
         let judge = policy.clone();
         let timeouts = Arc::clone(&self.timeouts);
         let percent = place.settings.tools.defer_over_percent;
         let tokens = self.port.window().borrow().saturating_mul(percent) / PERCENT;
-        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = self.offered();
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = self.current_tools();
         let counts = policy.clone();
-        self.port.count_by(Arc::new(move |server, tool| counts.lists(server, tool, jiff::Timestamp::now()).is_ok()));
-        Remote {
+        self.port.set_policy(Arc::new(move |server, tool| counts.lists(server, tool, jiff::Timestamp::now()).is_ok()));
+        RemoteConfig {
             servers: self.port.clone(),
             conflict: match place.settings.tools.conflict.as_str() {
                 "mcp-first" => Conflict::McpFirst,
@@ -165,10 +165,10 @@ impl Servers {
     /// Reloads the server settings: those of the user, and the trusted ones of the project. Returns
     /// sentences about changes and about problems.
     pub(crate) fn read_again(&self, place: &AppContext, project: &ProjectConfig) -> (Vec<String>, Vec<String>) {
-        let Again { mut specs, mut problems, trusted } = specs_again(place, project);
-        with_passed(&self.passed, &mut specs, &mut problems);
+        let SpecReloader { mut specs, mut problems, trusted } = specs_again(place, project);
+        add_passed(&self.passed, &mut specs, &mut problems);
         if let Some(known) = trusted {
-            self.approval.now_known(known);
+            self.approval.update(known);
         }
         *self.timeouts.lock().unwrap_or_else(PoisonError::into_inner) = timeouts(&specs);
         let off: HashMap<String, String> = specs.iter().filter_map(|spec| Some((spec.name.clone(), spec.off.clone()?))).collect();
@@ -181,19 +181,19 @@ impl Servers {
         let changes = self.own.replace(specs);
         if !changes.is_empty() {
             let policy = self.in_force.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            self.keep_off(&policy);
+            self.disable_unlisted(&policy);
             self.discover();
         }
         (changes.into_iter().map(told).collect(), problems)
     }
 
     /// Turns off servers without a listed tool, and turns on the others.
-    fn keep_off(&self, policy: &Enforcer) {
-        self.port.keep_off(&|server| (!policy.lists_any(server)).then(|| unlisted(server)));
+    fn disable_unlisted(&self, policy: &Enforcer) {
+        self.port.disable_unlisted(&|server| (!policy.lists_any(server)).then(|| unlisted_reason(server)));
     }
 
     /// Sets the context window of the model, which limits the tool definitions.
-    pub(crate) fn ask_model_of(&self, window_tokens: u64) {
+    pub(crate) fn set_context_window(&self, window_tokens: u64) {
         self.port.set_context_window(window_tokens);
     }
 
@@ -213,7 +213,7 @@ impl Servers {
 
     /// Connects to servers with unknown tools and waits for them, up to a limit. Returns sentences about the missing
     /// ones.
-    pub(crate) async fn settle(&self, most: Duration) -> Vec<String> {
+    pub(crate) async fn connect_unknown(&self, most: Duration) -> Vec<String> {
         let mut changed = self.changed();
         self.discover();
         let starting = |status: &ServerStatus| status.state == ServerState::Starting;
@@ -227,7 +227,7 @@ impl Servers {
         if self.port.statuses().iter().any(starting) {
             let _ = tokio::time::timeout(most, settled).await;
         }
-        self.port.statuses().iter().filter_map(missing).collect()
+        self.port.statuses().iter().filter_map(missing_reason).collect()
     }
 
     pub(crate) async fn end(&self) {
@@ -235,13 +235,13 @@ impl Servers {
     }
 
     /// Returns the tools at the time of the last router.
-    pub(crate) fn taken(&self) -> Offered {
+    pub(crate) fn tools_at_last_router(&self) -> ToolFingerprints {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the current tools, for a later comparison.
-    pub(crate) fn offered(&self) -> Offered {
-        let mut all = Offered::new();
+    pub(crate) fn current_tools(&self) -> ToolFingerprints {
+        let mut all = ToolFingerprints::new();
         for tool in self.port.tools().iter() {
             all.entry(tool.server.clone()).or_default().insert(tool.name.clone(), tool.fingerprint.clone());
         }
@@ -250,7 +250,7 @@ impl Servers {
 }
 
 /// Returns the reason why the tools of a server are missing.
-fn missing(status: &ServerStatus) -> Option<String> {
+fn missing_reason(status: &ServerStatus) -> Option<String> {
     let name = &status.name;
     let server = format!("the MCP server `{name}`");
     match &status.state {
@@ -263,10 +263,10 @@ fn missing(status: &ServerStatus) -> Option<String> {
 }
 
 /// The tools of each server, with their fingerprints.
-pub(crate) type Offered = BTreeMap<String, BTreeMap<String, String>>;
+pub(crate) type ToolFingerprints = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Returns one sentence about the changes of each server: `docs: 3 tools`, `docs: 4 tools; new: search`.
-pub(crate) fn difference(before: &Offered, now: &Offered, router: &Router) -> Vec<String> {
+pub(crate) fn difference(before: &ToolFingerprints, now: &ToolFingerprints, router: &Router) -> Vec<String> {
     let counts = router.remote().map(tools::RemoteTools::counts).unwrap_or_default();
     let nothing = BTreeMap::new();
     let servers: std::collections::BTreeSet<&String> = before.keys().chain(now.keys()).collect();
@@ -299,7 +299,7 @@ pub(crate) fn difference(before: &Offered, now: &Offered, router: &Router) -> Ve
     servers.into_iter().filter_map(told).collect()
 }
 
-fn name_of(root: &Path) -> String {
+fn root_name(root: &Path) -> String {
     root.file_name().map_or_else(|| "/".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
@@ -323,20 +323,20 @@ mod tests {
     #[test]
     fn roots_are_sent_as_percent_encoded_file_uris() {
         assert_eq!(file_uri(Path::new("/home/me/a b/größe%")), "file:///home/me/a%20b/gr%C3%B6%C3%9Fe%25");
-        assert_eq!(name_of(Path::new("/home/me/a b")), "a b");
-        assert_eq!(name_of(Path::new("/")), "/");
+        assert_eq!(root_name(Path::new("/home/me/a b")), "a b");
+        assert_eq!(root_name(Path::new("/")), "/");
     }
 
     #[test]
     fn unavailable_servers_are_reported_with_a_reason_or_fix() {
         let of = |state: ServerState| {
             let (name, reached_by) = ("docs".to_owned(), String::new());
-            missing(&ServerStatus { name, reached_by, state, tools: 0, offered: 0, of_project: false, notes: Vec::new() })
+            missing_reason(&ServerStatus { name, reached_by, state, tools: 0, offered: 0, of_project: false, notes: Vec::new() })
         };
         assert_eq!(of(ServerState::Ready), None);
         assert_eq!(of(ServerState::Asleep), None);
-        assert_eq!(of(ServerState::Off { why: unlisted("docs") }), None);
-        assert!(unlisted("docs").contains("allowed_tools = [\"docs/*\"]"));
+        assert_eq!(of(ServerState::Off { why: unlisted_reason("docs") }), None);
+        assert!(unlisted_reason("docs").contains("allowed_tools = [\"docs/*\"]"));
         for (state, part) in [
             (ServerState::Starting, "still starting"),
             (ServerState::NeedsLogin, "aye mcp login docs"),

@@ -15,7 +15,7 @@ const SERVERS_BYTES: u64 = 1 << 20;
 
 /// Returns all servers, those of the user first, and sentences about problems. Starts no server and connects to none.
 pub(crate) fn specs(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<Spec>, Vec<String>) {
-    let (found, problems) = found(place, project);
+    let (found, problems) = find_servers(place, project);
     (found.into_iter().map(|found| found.spec).collect(), problems)
 }
 
@@ -25,14 +25,14 @@ pub(crate) struct ConfiguredServer {
     pub place: String,
 }
 
-pub(crate) fn found(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<ConfiguredServer>, Vec<String>) {
+pub(crate) fn find_servers(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<ConfiguredServer>, Vec<String>) {
     let own = place.settings.servers(&place.environment, &place.workspace, &place.home);
     let mut problems = own.problems;
     let mut all: Vec<ConfiguredServer> = own.servers.into_iter().map(|server| spec(server, false)).collect();
     let Some((project, (file, bytes))) = project.and_then(|project| Some((project, project.servers()?))) else {
         return (all, problems);
     };
-    let brought = servers::of_project(bytes, &file, &place.environment, &place.settings.key_variables());
+    let brought = servers::parse_project_servers(bytes, &file, &place.environment, &place.settings.key_variables());
     problems.extend(brought.problems);
     for mut server in brought.servers {
         if let Some(known) = all.iter().find(|known| known.spec.name.eq_ignore_ascii_case(&server.name)) {
@@ -45,7 +45,7 @@ pub(crate) fn found(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec
             ServerTransport::Http { .. } => (&[] as &[String], None),
         };
         // `--trust` does not approve the programs of servers.
-        if !project.knows_server(argv, directory) {
+        if !project.is_server_trusted(argv, directory) {
             server.off =
                 Some("this version of the server is not approved; open the project in `aye` and trust it there".to_owned());
         }
@@ -55,7 +55,7 @@ pub(crate) fn found(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec
 }
 
 /// The current servers of all files.
-pub(crate) struct Again {
+pub(crate) struct SpecReloader {
     pub specs: Vec<Spec>,
     pub problems: Vec<String>,
     /// The content that the user trusted since the session started, if it differs.
@@ -64,21 +64,21 @@ pub(crate) struct Again {
 
 /// Returns the servers after their files changed during a session that started with `project`. A server of the project
 /// that differs from the trusted one is off until the user trusts the project again.
-pub(crate) fn specs_again(place: &AppContext, project: &ProjectConfig) -> Again {
+pub(crate) fn specs_again(place: &AppContext, project: &ProjectConfig) -> SpecReloader {
     let (specs, problems) = specs(place, Some(project));
-    let before = Again { specs, problems, trusted: None };
+    let before = SpecReloader { specs, problems, trusted: None };
     if !project.is_trusted() || !project.servers_changed() {
         return before;
     }
     let now = ProjectConfig::inspect(&place.workspace, &place.directories.config, Trust::AsRecorded);
     if now.is_trusted() {
         let (specs, problems) = self::specs(place, Some(&now));
-        return Again { specs, problems, trusted: Some(now.known()) };
+        return SpecReloader { specs, problems, trusted: Some(now.trusted_hashes()) };
     }
     // No server of this file is started; it only shows which entries changed since they were trusted.
     let file = place.workspace.join(SERVERS);
     let named = file::read(&file, SERVERS_BYTES)
-        .map(|bytes| servers::of_project(&bytes, &file, &place.environment, &place.settings.key_variables()).servers);
+        .map(|bytes| servers::parse_project_servers(&bytes, &file, &place.environment, &place.settings.key_variables()).servers);
     let (mut specs, known): (Vec<Spec>, Vec<Spec>) = before.specs.into_iter().partition(|spec| !spec.of_project);
     for server in named.unwrap_or_default() {
         let ConfiguredServer { spec: now, .. } = spec(server, true);
@@ -89,7 +89,7 @@ pub(crate) fn specs_again(place: &AppContext, project: &ProjectConfig) -> Again 
         let off = || Some(format!("`{SERVERS}` {CHANGED}"));
         specs.push(same.cloned().unwrap_or_else(|| Spec { off: off(), ..now }));
     }
-    Again { specs, problems: before.problems, trusted: None }
+    SpecReloader { specs, problems: before.problems, trusted: None }
 }
 
 /// Returns secrets that are in the settings in plain text.

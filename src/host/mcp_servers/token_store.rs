@@ -1,6 +1,6 @@
 //! Storage for MCP tokens: the system keyring, or the credentials file if there is none.
 
-use crate::config::{Credentials, NotKept, Secret, server_key};
+use crate::config::{Credentials, KeyringFailure, Secret, server_key};
 use crate::host::context::AppContext;
 use crate::mcp::auth::Vault;
 use crate::sys::keyring::KeyringError;
@@ -28,7 +28,7 @@ pub(crate) fn vault(place: &AppContext) -> Arc<dyn Vault> {
 
 impl Vault for TokenStore {
     fn load(&self, server: &str, url: &str) -> Result<Option<String>, String> {
-        let kept = self.credentials.secret_anew(&server_key(server, url));
+        let kept = self.credentials.secret_uncached(&server_key(server, url));
         let why = |why: String| format!("cannot read the tokens of `{server}`: {why}");
         Ok(kept.map_err(why)?.map(|secret| secret.reveal().to_owned()))
     }
@@ -38,9 +38,9 @@ impl Vault for TokenStore {
         if self.uses_keyring {
             match self.credentials.keep_in_keyring(&name, &secret) {
                 Ok(()) => return Ok(()),
-                Err(NotKept::File(error)) => return Err(error.to_string()),
-                Err(NotKept::Keyring(KeyringError::Absent)) => {}
-                Err(NotKept::Keyring(error)) => {
+                Err(KeyringFailure::File(error)) => return Err(error.to_string()),
+                Err(KeyringFailure::Keyring(KeyringError::Absent)) => {}
+                Err(KeyringFailure::Keyring(error)) => {
                     return Err(format!(
                         "{error}; pass `--set auth.keyring=false` to save tokens in a file that only \
                         you can read"
@@ -51,7 +51,7 @@ impl Vault for TokenStore {
         self.credentials.keep_in_file(&name, &secret).map_err(|error| error.to_string())
     }
 
-    fn turn(&self) -> Result<Box<dyn Send>, String> {
+    fn lock_renewal(&self) -> Result<Box<dyn Send>, String> {
         let start = Instant::now();
         let cannot = |error: std::io::Error| format!("cannot lock `{}`: {error}", self.lock.display());
         if let Some(directory) = self.lock.parent() {

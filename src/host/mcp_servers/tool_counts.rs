@@ -10,12 +10,12 @@ use tokio::sync::watch;
 const WINDOW_TOKENS: u64 = 128_000;
 
 /// A function that returns true if the policy in effect lists a tool of a server.
-pub(crate) type Lists = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+pub(crate) type ListedCheck = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 /// The servers with the numbers of their listed tools, and the context window for their definitions.
 pub(crate) struct WithToolCounts {
     port: Arc<dyn RemoteServers>,
-    lists: Mutex<Lists>,
+    lists: Mutex<ListedCheck>,
     window: watch::Sender<u64>,
 }
 
@@ -30,7 +30,7 @@ impl WithToolCounts {
     }
 
     /// Sets the policy for the count.
-    pub(crate) fn count_by(&self, lists: Lists) {
+    pub(crate) fn set_policy(&self, lists: ListedCheck) {
         *self.lists.lock().unwrap_or_else(PoisonError::into_inner) = lists;
     }
 }
@@ -94,8 +94,8 @@ impl RemoteServers for WithToolCounts {
         self.port.prompt(server, name, arguments)
     }
 
-    fn keep_off(&self, off: &dyn Fn(&str) -> Option<String>) {
-        self.port.keep_off(off);
+    fn disable_unlisted(&self, off: &dyn Fn(&str) -> Option<String>) {
+        self.port.disable_unlisted(off);
     }
 
     fn set_context_window(&self, window_tokens: u64) {
@@ -149,7 +149,7 @@ mod tests {
             tool_timeouts: Vec::new(),
         };
         let counted = WithToolCounts::new(Arc::new(Servers::new(vec![spec], McpDeps::default())));
-        counted.count_by(Arc::new(|_, _| true));
+        counted.set_policy(Arc::new(|_, _| true));
         let status = counted.statuses().remove(0);
         assert_eq!((status.tools, status.offered), (0, 0));
     }

@@ -68,22 +68,22 @@ impl Policy {
         let mut hasher = blake3::Hasher::new();
         let (user, name) = match &sources.given {
             Some(path) => {
-                let bundle = bundle(path, &mut hasher, anyones, Bundle::parse_bytes)?
+                let bundle = bundle(path, &mut hasher, accept_any_owner, Bundle::parse_bytes)?
                     .ok_or_else(|| CliError::usage(format!("policy file `{}` does not exist", path.display())))?;
                 (Layer::from_file(Scope::File, bundle, path), path.file_name().unwrap_or_default().to_string_lossy().into_owned())
             }
-            None => match bundle(&sources.own, &mut hasher, anyones, Bundle::parse_bytes)? {
+            None => match bundle(&sources.own, &mut hasher, accept_any_owner, Bundle::parse_bytes)? {
                 Some(bundle) => (Layer::from_file(Scope::User, bundle, &sources.own), "user".to_owned()),
                 None => (Layer::new(Scope::BuiltIn, Bundle::built_in()?), "built-in".to_owned()),
             },
         };
         let mut policy = Self::from_layers(vec![user], name);
-        if let Some(bundle) = bundle(&sources.managed, &mut hasher, owned_by_root, Bundle::parse_bytes)? {
+        if let Some(bundle) = bundle(&sources.managed, &mut hasher, check_ownership, Bundle::parse_bytes)? {
             policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, &sources.managed));
             policy.name = format!("managed + {}", policy.name);
         }
         if sources.given.is_none()
-            && let Some(bundle) = bundle(&sources.mine, &mut hasher, anyones, Bundle::parse_rules_bytes)?
+            && let Some(bundle) = bundle(&sources.mine, &mut hasher, accept_any_owner, Bundle::parse_rules_bytes)?
         {
             policy.layers.push(Layer::from_file(Scope::Mine, bundle, &sources.mine));
         }
@@ -99,7 +99,7 @@ impl Policy {
     }
 
     /// Returns an error if the policy applies to another session; `None` means a session without an ID.
-    pub(crate) fn holds_for(&self, session: Option<&SessionId>) -> Result<(), CliError> {
+    pub(crate) fn validate_for_session(&self, session: Option<&SessionId>) -> Result<(), CliError> {
         let only = self.layers.iter().filter_map(Layer::session_id);
         match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
             None => Ok(()),
@@ -119,17 +119,17 @@ fn bundle(
     hasher.update(b"\0");
     let Some(bytes) = read(path, check)? else { return Ok(None) };
     hasher.update(blake3::hash(&bytes).as_bytes());
-    parse(&bytes, &path.display().to_string()).map(Some).map_err(|error| super::policy_error::broken(&error, &bytes))
+    parse(&bytes, &path.display().to_string()).map(Some).map_err(|error| super::policy_error::invalid_policy(&error, &bytes))
 }
 
 /// Accepts a file with any owner and mode.
-fn anyones(_: &Path, _: &Metadata) -> Result<(), CliError> {
+fn accept_any_owner(_: &Path, _: &Metadata) -> Result<(), CliError> {
     Ok(())
 }
 
 /// Returns the content of a policy file; `None` if there is none.
 pub(crate) fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
-    read(path, anyones)
+    read(path, accept_any_owner)
 }
 
 fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), CliError>) -> Result<Option<Vec<u8>>, CliError> {
@@ -154,10 +154,10 @@ fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), CliError>) -
 
 /// Rejects a file that others can write, because they could change the policy (as in CVE-2026-35603).
 #[cfg(unix)]
-fn owned_by_root(path: &Path, metadata: &Metadata) -> Result<(), CliError> {
+fn check_ownership(path: &Path, metadata: &Metadata) -> Result<(), CliError> {
     let directory = path.parent().and_then(|parent| parent.metadata().ok());
     for (what, metadata) in [("the file", Some(metadata)), ("its directory", directory.as_ref())] {
-        if let Some(why) = metadata.and_then(|metadata| writable_by_others(metadata, root_here())) {
+        if let Some(why) = metadata.and_then(|metadata| writable_by_others(metadata, root_uid())) {
             let problem = Problem::new(format!("cannot use the managed policy `{}`", path.display()));
             let hint = "the file and its directory must be owned by root, and writable only by root";
             return Err(CliError::usage(problem.because(format!("{what} {why}")).hint(hint)));
@@ -169,7 +169,7 @@ fn owned_by_root(path: &Path, metadata: &Metadata) -> Result<(), CliError> {
 /// Returns the user ID with which files of root appear. In the namespaces of `aye exec --patch`, which are entered only after
 /// this check has passed outside of them, root has no separate ID.
 #[cfg(unix)]
-fn root_here() -> u32 {
+fn root_uid() -> u32 {
     let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let map = text("/proc/self/uid_map");
     let has_root = map.lines().any(|row| row.split_ascii_whitespace().next() == Some("0"));
@@ -189,7 +189,7 @@ fn writable_by_others(metadata: &Metadata, owner: u32) -> Option<&'static str> {
 }
 
 #[cfg(not(unix))]
-fn owned_by_root(_path: &Path, _metadata: &Metadata) -> Result<(), CliError> {
+fn check_ownership(_path: &Path, _metadata: &Metadata) -> Result<(), CliError> {
     Ok(())
 }
 

@@ -17,7 +17,7 @@ fn cve_2026_35603_a_managed_policy_writable_by_others_is_rejected() {
     }
     assert_eq!(with(0o644, 1), Some("is owned by another user"));
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
-    let refused = owned_by_root(&path, &path.metadata().unwrap()).unwrap_err().to_string();
+    let refused = check_ownership(&path, &path.metadata().unwrap()).unwrap_err().to_string();
     assert!(refused.contains("cannot use") && refused.contains("root"), "{refused}");
 }
 
@@ -26,7 +26,7 @@ fn errors_in_a_policy_quote_the_invalid_line() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("policy.toml");
     std::fs::write(&path, "schema_version = 1\n[llm]\nallowed_model = [\"x\"]\n").unwrap();
-    let error = bundle(&path, &mut blake3::Hasher::new(), anyones, Bundle::parse_bytes).unwrap_err();
+    let error = bundle(&path, &mut blake3::Hasher::new(), accept_any_owner, Bundle::parse_bytes).unwrap_err();
     let error = error.into_problem().text();
     assert!(
         error.contains("line 3") && error.contains("allowed_models") && error.contains("3 │ allowed_model = [\"x\"]"),

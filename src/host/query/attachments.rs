@@ -2,7 +2,7 @@
 
 use crate::host::context::AppContext;
 use crate::ports::{ArtifactError, Artifacts, NewArtifact};
-use crate::protocol::{ArtifactKind, Clipped, DroppedFile, Image};
+use crate::protocol::{ArtifactKind, ClipboardData, DroppedFile, Image};
 use crate::sys::clipboard::{self, ClipboardContent};
 use crate::workspace::files::TOKEN_BYTES;
 use std::fs::File;
@@ -20,7 +20,7 @@ const CLIPBOARD: &str = "image from the clipboard";
 const MAX_TEXT: usize = 1 << 20;
 
 /// Returns the files of the first interpretation whose files all exist; none if there is no such interpretation.
-pub(crate) fn dropped(place: &AppContext, readings: &[Vec<String>]) -> Vec<DroppedFile> {
+pub(crate) fn resolve_dropped(place: &AppContext, readings: &[Vec<String>]) -> Vec<DroppedFile> {
     let found = |paths: &Vec<String>| paths.iter().map(|path| file(place, path)).collect::<Option<Vec<_>>>();
     readings.iter().find_map(found).unwrap_or_default()
 }
@@ -57,28 +57,28 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
 
 /// Returns the content of the clipboard. An image is stored as an artifact without a session until a prompt with it is
 /// sent; if it never is, the artifact expires.
-pub(crate) fn clipboard(place: &AppContext) -> Clipped {
+pub(crate) fn clipboard(place: &AppContext) -> ClipboardData {
     let (held, by) = match clipboard::read(|name| place.environment.get(name).map(str::to_owned)) {
         Ok(found) => found,
-        Err(why) => return Clipped::Nothing { why },
+        Err(why) => return ClipboardData::Nothing { why },
     };
     match held {
-        ClipboardContent::Image(bytes) => match kept(&place.artifacts(None), &bytes, CLIPBOARD) {
-            Ok(image) => Clipped::Image { image, by: by.to_owned() },
-            Err(why) => Clipped::Nothing { why },
+        ClipboardContent::Image(bytes) => match store_image(&place.artifacts(None), &bytes, CLIPBOARD) {
+            Ok(image) => ClipboardData::Image { image, by: by.to_owned() },
+            Err(why) => ClipboardData::Nothing { why },
         },
-        ClipboardContent::Text(text) if text.len() > MAX_TEXT => Clipped::Nothing {
+        ClipboardContent::Text(text) if text.len() > MAX_TEXT => ClipboardData::Nothing {
             why: "the text in the clipboard is over 1 MB; save it to a file and mention the file with @".to_owned(),
         },
-        ClipboardContent::Text(text) if !text.is_empty() => Clipped::Text { text },
+        ClipboardContent::Text(text) if !text.is_empty() => ClipboardData::Text { text },
         ClipboardContent::Text(_) | ClipboardContent::Nothing => {
-            Clipped::Nothing { why: format!("no image in the clipboard ({by})") }
+            ClipboardData::Nothing { why: format!("no image in the clipboard ({by})") }
         }
     }
 }
 
 /// Stores an image that models accept under a name.
-pub(crate) fn kept(artifacts: &dyn Artifacts, bytes: &[u8], name: &str) -> Result<Image, String> {
+pub(crate) fn store_image(artifacts: &dyn Artifacts, bytes: &[u8], name: &str) -> Result<Image, String> {
     let size = imagesize::blob_size(bytes).ok().filter(|size| size.width > 0 && size.height > 0);
     let (Some(media_type), Some(size)) = (media_type(bytes), size) else {
         return Err("the image is not PNG, JPEG, GIF or WebP; models accept only these formats".to_owned());
@@ -124,12 +124,12 @@ mod tests {
     fn images_are_stored_privately_and_unsupported_ones_are_rejected() {
         let data = tempfile::tempdir().unwrap();
         let artifacts = ArtifactStore::new(data.path(), None);
-        let image = kept(&artifacts, &png(640, 480), CLIPBOARD).unwrap();
+        let image = store_image(&artifacts, &png(640, 480), CLIPBOARD).unwrap();
         assert_eq!((image.width, image.height, image.media_type.as_str()), (640, 480, "image/png"));
         let path = artifacts.find(&image.uri).unwrap().path;
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(kept(&artifacts, &png(9000, 10), CLIPBOARD).unwrap_err().contains("too large"));
-        assert!(kept(&artifacts, b"II*\0nothing", CLIPBOARD).unwrap_err().contains("not PNG"));
+        assert!(store_image(&artifacts, &png(9000, 10), CLIPBOARD).unwrap_err().contains("too large"));
+        assert!(store_image(&artifacts, b"II*\0nothing", CLIPBOARD).unwrap_err().contains("not PNG"));
     }
 
     #[test]

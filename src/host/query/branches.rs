@@ -60,7 +60,7 @@ impl<'a> Family<'a> {
             title: session.title.clone(),
             prompts: past.prompts,
             after,
-            age: since(session.updated),
+            age: format_since(session.updated),
             archived: session.archived,
         });
         let mut off: Vec<(u64, u64, BranchPoint<'a>)> = past
@@ -86,7 +86,7 @@ impl<'a> Family<'a> {
                     title,
                     prompts,
                     after: Some(after),
-                    age: since(at),
+                    age: format_since(at),
                     archived: false,
                 }),
             }
@@ -95,7 +95,7 @@ impl<'a> Family<'a> {
     }
 }
 
-fn since(then: jiff::Timestamp) -> String {
+fn format_since(then: jiff::Timestamp) -> String {
     age(jiff::Timestamp::now().as_second().saturating_sub(then.as_second()))
 }
 
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::ports::Record;
     use crate::protocol::{Message, MessageId, Part, RewindScope, RewindTarget, Rewound, Role, TaskId, WorkspaceId};
-    use crate::store::{Foreign, NewSession, Parent, TimedRecord};
+    use crate::store::{ImportedSession, NewSession, Parent, TimedRecord};
 
     fn prompt(number: u32, words: &str) -> Record {
         let prompt = Message {
@@ -194,7 +194,8 @@ mod tests {
         let time = jiff::Timestamp::UNIX_EPOCH;
         let records = records.into_iter().map(|record| TimedRecord { time, record }).collect();
         let parent = parent.map(|(digit, records)| Parent { id: id(digit), records });
-        let foreign = Foreign { session, created: time, title: Some(digit.to_owned()), draft: String::new(), records, parent };
+        let foreign =
+            ImportedSession { session, created: time, title: Some(digit.to_owned()), draft: String::new(), records, parent };
         assert!(store.import(foreign).unwrap());
     }
 

@@ -24,7 +24,7 @@ impl QueryHandler {
                 let KeyFile { path, text } = read;
                 desk.emit(HostResponse::Keys { path, text });
                 let changed = tokio::select! {
-                    changed = watch.changed() => changed,
+                    changed = watch.wait_for_change() => changed,
                     () = desk.events.closed() => return,
                 };
                 if let Err(error) = changed {

@@ -7,14 +7,14 @@ pub(crate) mod commands;
 pub(crate) mod keymap_watch;
 pub(crate) mod sessions;
 
-pub(crate) use attachments::kept as kept_image;
+pub(crate) use attachments::store_image;
 
 use super::context::AppContext;
 use super::error::CliError;
 use super::project::ProjectConfig;
 use super::setup::handler;
 use super::stored_sessions;
-use crate::protocol::{Event, EventKind, HostRequest, HostResponse, SessionId, SetupAsked};
+use crate::protocol::{Event, EventKind, HostRequest, HostResponse, SessionId, SetupRequest};
 use crate::store::Store;
 use crate::transfer;
 use crate::workspace::files::Files;
@@ -61,7 +61,7 @@ impl QueryHandler {
     }
 
     /// Carries out a step of first-time setup. The result is an event.
-    pub(crate) fn set_up(&self, asked: SetupAsked) {
+    pub(crate) fn set_up(&self, asked: SetupRequest) {
         let desk = self.clone();
         tokio::spawn(async move { desk.emit(HostResponse::Setup(handler::answer(&desk.inner.place, asked).await)) });
     }
@@ -101,7 +101,7 @@ impl QueryHandler {
                 return inner.symbols.find(&words, number, &inner.files, &tell);
             }
             HostRequest::Dropped { pasted, readings } => {
-                HostResponse::Dropped { files: attachments::dropped(place, &readings), pasted }
+                HostResponse::Dropped { files: attachments::resolve_dropped(place, &readings), pasted }
             }
             HostRequest::Clipboard => HostResponse::Clipboard(attachments::clipboard(place)),
             HostRequest::Commands => {
@@ -145,7 +145,7 @@ impl QueryHandler {
             HostRequest::Fork { session_id, until } => response_or_failure(
                 stored_sessions::fork(store, place, &session_id, &until).map(|session_id| HostResponse::Forked { session_id }),
             ),
-            HostRequest::Places => HostResponse::Places { rows: places(place) },
+            HostRequest::Places => HostResponse::Places { rows: file_locations(place) },
             HostRequest::KeepTheme { name } => {
                 let kept = super::theme::keep(place, &name).map_err(|error| error.to_string());
                 HostResponse::ThemeKept { name, kept }
@@ -175,14 +175,14 @@ fn response_or_failure(found: Result<HostResponse, CliError>) -> HostResponse {
 }
 
 /// Returns the paths of the user's files; optional ones are marked if they are missing.
-fn places(place: &AppContext) -> Vec<(String, String)> {
+fn file_locations(place: &AppContext) -> Vec<(String, String)> {
     let home = |path: &PathBuf| crate::text::abbreviate_home(path, &place.home);
     let file = |path: PathBuf| if path.exists() { home(&path) } else { format!("{} (missing)", home(&path)) };
     let (config, data) = (&place.directories.config, &place.directories.data);
     [
         ("settings", file(config.join("config.toml"))),
         ("your policy", file(config.join("policy.toml"))),
-        ("saved rules", file(place.directories.of_project(&place.workspace).join("policy.toml"))),
+        ("saved rules", file(place.directories.project_dir(&place.workspace).join("policy.toml"))),
         ("project's", file(place.workspace.join(".aye"))),
         ("data", home(data)),
         ("log", home(&data.join("logs"))),

@@ -6,8 +6,8 @@ use crate::host::drift;
 use crate::host::error::CliError;
 use crate::host::{session_search, stored_sessions};
 use crate::protocol::{
-    EventKind, HostResponse, ListedSession, ListedState, LookKind, LookLine, SessionId, SessionLook, ToolStatus, cut_before,
-    exit_of,
+    EventKind, HostResponse, ListedSession, ListedState, PreviewLine, PreviewLineKind, SessionId, SessionPreview, ToolStatus,
+    cut_position_before, exit_code_in,
 };
 use crate::session::{CallStage, OpenCall, SessionState, SessionStatus};
 use crate::store::{SessionSummary, Store, StoreError};
@@ -69,7 +69,7 @@ pub(crate) fn list(
         .iter()
         .filter(|session| in_title(session))
         .take(MAX)
-        .map(|session| listed(session, place, repository.as_ref()))
+        .map(|session| to_listed_session(session, place, repository.as_ref()))
         .collect();
     told(found.clone(), true);
     if let Some(pattern) = &pattern {
@@ -78,7 +78,9 @@ pub(crate) fn list(
                 break;
             }
             match session_search::first_hit(store, session, pattern, is_last) {
-                Ok(Some(hit)) => found.push(ListedSession { hit: Some(hit), ..listed(session, place, repository.as_ref()) }),
+                Ok(Some(hit)) => {
+                    found.push(ListedSession { hit: Some(hit), ..to_listed_session(session, place, repository.as_ref()) })
+                }
                 // Another process has deleted it.
                 Ok(None) | Err(StoreError::NoSession { .. }) => {}
                 Err(error) => return Err(error),
@@ -98,7 +100,7 @@ pub(crate) fn list(
     Ok(())
 }
 
-fn listed(session: &SessionSummary, place: &AppContext, repository: Option<&Repository>) -> ListedSession {
+fn to_listed_session(session: &SessionSummary, place: &AppContext, repository: Option<&Repository>) -> ListedSession {
     let state = match (session.status, session.held_by) {
         (_, Some(pid)) if pid != std::process::id() => ListedState::Elsewhere,
         (SessionStatus::Idle, _) => ListedState::Done,
@@ -142,24 +144,24 @@ pub(super) fn age(seconds: i64) -> String {
 }
 
 /// Returns the preview of a session: the end of its conversation, and its totals.
-pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Result<SessionLook, CliError> {
+pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Result<SessionPreview, CliError> {
     let summary = store.find(id.as_str())?;
-    let piece = store.piece(&summary.session_id, None, PIECE)?;
-    let mut lines: Vec<LookLine> = Vec::new();
+    let piece = store.page(&summary.session_id, None, PIECE)?;
+    let mut lines: Vec<PreviewLine> = Vec::new();
     let (mut summaries, mut answer) = (std::collections::HashMap::new(), String::new());
-    let put = |lines: &mut Vec<LookLine>, kind, text: &str| {
-        let text = text[..cut_before(text, LINE_BYTES)].trim().to_owned();
+    let put = |lines: &mut Vec<PreviewLine>, kind, text: &str| {
+        let text = text[..cut_position_before(text, LINE_BYTES)].trim().to_owned();
         if !text.is_empty() {
-            lines.push(LookLine { kind, text });
+            lines.push(PreviewLine { kind, text });
         }
     };
     for event in agent::replay(&piece.records, &place.workspace_id(), id) {
         if !matches!(event.kind, EventKind::TextChunk { .. }) {
-            put(&mut lines, LookKind::Answer, &std::mem::take(&mut answer));
+            put(&mut lines, PreviewLineKind::Answer, &std::mem::take(&mut answer));
         }
         match event.kind {
-            EventKind::TaskStarted { prompt, .. } => put(&mut lines, LookKind::Prompt, &prompt),
-            EventKind::Steered { text } => put(&mut lines, LookKind::Prompt, &text),
+            EventKind::TaskStarted { prompt, .. } => put(&mut lines, PreviewLineKind::Prompt, &prompt),
+            EventKind::Steered { text } => put(&mut lines, PreviewLineKind::Prompt, &text),
             EventKind::TextChunk { text } => answer.push_str(&text),
             EventKind::ToolRequested { tool_call_id, summary, .. } => {
                 summaries.insert(tool_call_id, summary);
@@ -169,40 +171,42 @@ pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Resu
             }
             EventKind::ToolCompleted { tool_call_id, tool_name, status, output_text, .. } => {
                 let what = summaries.remove(&tool_call_id).unwrap_or(tool_name);
-                let exit = exit_of(&output_text).filter(|exit| what.starts_with("$ ") && *exit != "0");
+                let exit = exit_code_in(&output_text).filter(|exit| what.starts_with("$ ") && *exit != "0");
                 match (status, exit) {
-                    (ToolStatus::Succeeded, Some(exit)) => put(&mut lines, LookKind::Failed, &format!("{what} — exit {exit}")),
-                    (ToolStatus::Succeeded, None) => put(&mut lines, LookKind::Done, &what),
-                    (ToolStatus::Failed, _) => put(&mut lines, LookKind::Failed, &what),
-                    (ToolStatus::Denied, _) => put(&mut lines, LookKind::Denied, &what),
+                    (ToolStatus::Succeeded, Some(exit)) => {
+                        put(&mut lines, PreviewLineKind::Failed, &format!("{what} — exit {exit}"))
+                    }
+                    (ToolStatus::Succeeded, None) => put(&mut lines, PreviewLineKind::Done, &what),
+                    (ToolStatus::Failed, _) => put(&mut lines, PreviewLineKind::Failed, &what),
+                    (ToolStatus::Denied, _) => put(&mut lines, PreviewLineKind::Denied, &what),
                 }
             }
             EventKind::OwnCommandStarted { tool_call_id, line, .. } => {
                 summaries.insert(tool_call_id, format!("$ {line}"));
             }
-            EventKind::TaskFailed { failure, .. } => put(&mut lines, LookKind::Failed, &failure.message),
-            EventKind::TaskCancelled { .. } => put(&mut lines, LookKind::Note, "interrupted"),
+            EventKind::TaskFailed { failure, .. } => put(&mut lines, PreviewLineKind::Failed, &failure.message),
+            EventKind::TaskCancelled { .. } => put(&mut lines, PreviewLineKind::Note, "interrupted"),
             _ => {}
         }
     }
-    put(&mut lines, LookKind::Answer, &answer);
-    for (kind, words) in left_open(&SessionState::from_records(&piece.records), summary.held_by.is_some()) {
+    put(&mut lines, PreviewLineKind::Answer, &answer);
+    for (kind, words) in unfinished_calls(&SessionState::from_records(&piece.records), summary.held_by.is_some()) {
         put(&mut lines, kind, &words);
     }
     let before = lines.len().saturating_sub(LINES);
     lines.drain(..before);
-    Ok(SessionLook { session_id: id.clone(), lines, facts: facts(store, place, &summary) })
+    Ok(SessionPreview { session_id: id.clone(), lines, facts: facts(store, place, &summary) })
 }
 
 /// Returns the calls of the open step that wait for approval or have no result. `held`: another process owns the
 /// session.
-fn left_open(state: &SessionState, held: bool) -> Vec<(LookKind, String)> {
+fn unfinished_calls(state: &SessionState, held: bool) -> Vec<(PreviewLineKind, String)> {
     let told = |call: &OpenCall| match call.stage {
         CallStage::Planning | CallStage::Done => None,
-        CallStage::Asking => Some((LookKind::Waits, format!("{} — waiting for your approval", call.summary))),
-        CallStage::Running | CallStage::Blocked if held => Some((LookKind::Note, format!("{} — running", call.summary))),
+        CallStage::Asking => Some((PreviewLineKind::Waits, format!("{} — waiting for your approval", call.summary))),
+        CallStage::Running | CallStage::Blocked if held => Some((PreviewLineKind::Note, format!("{} — running", call.summary))),
         CallStage::Running | CallStage::Blocked => {
-            Some((LookKind::Failed, format!("{} — was running when aye exited", call.summary)))
+            Some((PreviewLineKind::Failed, format!("{} — was running when aye exited", call.summary)))
         }
     };
     state.calls().iter().filter_map(told).collect()
@@ -272,21 +276,21 @@ mod tests {
             rule: String::new(),
             places: Vec::new(),
             told: None,
-            edited: edited.map(|summary| crate::ports::Edited { summary: summary.to_owned(), actions: Vec::new() }),
+            edited: edited.map(|summary| crate::ports::EditedCommand { summary: summary.to_owned(), actions: Vec::new() }),
         };
         let asked = |name: &str, summary: &str| {
             let approval = crate::tui::tests::fixtures::command_approval(name);
             let approval = crate::protocol::Approval { tool_call_id: id(name), action_summary: summary.to_owned(), ..approval };
             Record::ApprovalRequested { approval }
         };
-        let finished = |name: &str| Record::Finished { result: ToolResult::succeeded(id(name), "RunCommand", ""), latency_ms: 1 };
+        let finished = |name: &str| Record::Finished { result: ToolResult::success(id(name), "RunCommand", ""), latency_ms: 1 };
         let all = [
             vec![intent("a", "$ one"), asked("a", "$ one"), intent("b", "$ two"), intent("c", "$ three")],
             vec![started("b", Some("$ deux")), started("c", None), finished("c")],
         ]
         .concat();
         let told = |records: &[Record], held| -> Vec<String> {
-            left_open(&SessionState::from_records(records), held).into_iter().map(|(_, words)| words).collect()
+            unfinished_calls(&SessionState::from_records(records), held).into_iter().map(|(_, words)| words).collect()
         };
         assert_eq!(told(&all, false), ["$ one — waiting for your approval", "$ deux — was running when aye exited"]);
         assert_eq!(told(&all, true)[1], "$ deux — running");

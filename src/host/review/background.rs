@@ -14,9 +14,9 @@ use crate::host::session_builder::front_end::FrontEnd;
 use crate::host::session_builder::{PreparedSession, SessionBuilder};
 use crate::host::tool_runner::{Starts, ToolEnvironment, ToolRunner};
 use crate::protocol::{
-    Command, Effort, Event, EventKind, Failure, Mode, Problem, Review, ReviewAsked, ReviewSubject, ReviewTold, ReviewedChanges,
+    Command, Effort, Event, EventKind, Failure, Mode, Problem, Review, ReviewQuery, ReviewSubject, ReviewUpdate, ReviewedChanges,
 };
-use crate::session::Spent;
+use crate::session::Expense;
 use crate::store::Store;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
@@ -32,11 +32,11 @@ pub(crate) struct ReviewService {
 struct Inner {
     common: Common,
     place: AppContext,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<ActiveReview>>,
 }
 
 /// A review that was started.
-struct Running {
+struct ActiveReview {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -52,29 +52,29 @@ impl ReviewService {
     }
 
     /// Starts or stops a review, and reports its progress and its end. `account` is charged for it.
-    pub(crate) fn answer(&self, asked: ReviewAsked, account: Account, tell: impl Fn(ReviewTold) + Send + Sync + 'static) {
+    pub(crate) fn answer(&self, asked: ReviewQuery, account: Account, tell: impl Fn(ReviewUpdate) + Send + Sync + 'static) {
         let Inner { common, place, running } = &*self.inner;
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
         let open = running.as_ref().filter(|running| !running.task.is_finished());
         match asked {
-            ReviewAsked::Stop => open.into_iter().for_each(|open| open.stop.cancel()),
-            ReviewAsked::Start { .. } if open.is_some() => {
-                tell(ReviewTold::Failed(Problem::new("a review is running").hint("wait until it ends, or stop it")));
+            ReviewQuery::Stop => open.into_iter().for_each(|open| open.stop.cancel()),
+            ReviewQuery::Start { .. } if open.is_some() => {
+                tell(ReviewUpdate::Failed(Problem::new("a review is running").hint("wait until it ends, or stop it")));
             }
-            ReviewAsked::Start { subject, model, effort } => {
+            ReviewQuery::Start { subject, model, effort } => {
                 let stop = CancellationToken::new();
                 let common = Common { model: model.or_else(|| common.model.clone()), ..common.clone() };
                 let place = with_effort(place.clone(), effort);
                 let run = ReviewRun { common, place, account, stop: stop.clone(), tell: Box::new(tell) };
                 let task = tokio::spawn(async move {
                     let told = match Box::pin(run.review(&subject)).await {
-                        Ok(Some(review)) => ReviewTold::Ended(Box::new(review)),
-                        Ok(None) => ReviewTold::Stopped,
-                        Err(error) => ReviewTold::Failed(error.into_problem()),
+                        Ok(Some(review)) => ReviewUpdate::Ended(Box::new(review)),
+                        Ok(None) => ReviewUpdate::Stopped,
+                        Err(error) => ReviewUpdate::Failed(error.into_problem()),
                     };
                     (run.tell)(told);
                 });
-                *running = Some(Running { stop, task });
+                *running = Some(ActiveReview { stop, task });
             }
         }
     }
@@ -82,7 +82,7 @@ impl ReviewService {
     /// Stops the running review, and waits until its data is removed.
     pub(crate) async fn end(&self) {
         let running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Running { stop, task }) = running {
+        if let Some(ActiveReview { stop, task }) = running {
             stop.cancel();
             let _ = task.await;
         }
@@ -101,7 +101,7 @@ struct ReviewRun {
     place: AppContext,
     account: Account,
     stop: CancellationToken,
-    tell: Box<dyn Fn(ReviewTold) + Send + Sync>,
+    tell: Box<dyn Fn(ReviewUpdate) + Send + Sync>,
 }
 
 impl ReviewRun {
@@ -115,14 +115,14 @@ impl ReviewRun {
         if changes.diffs.is_empty() {
             return Ok(Some(Review { changes, ..Review::default() }));
         }
-        (self.tell)(ReviewTold::Started(changes.summary()));
-        if let Some(failure) = self.account.forbids().await {
-            return Err(failed(failure.problem()));
+        (self.tell)(ReviewUpdate::Started(changes.summary()));
+        if let Some(failure) = self.account.spending_failure().await {
+            return Err(task_error(failure.problem()));
         }
         let schema = OutputSchema::built_in(SCHEMA, SCHEMA_NAME)?;
         let preparing = Box::pin(self.prepare(place, schema.json()));
         let Some(prepared) = self.unless_stopped(preparing).await.transpose()? else { return Ok(None) };
-        let review = self.ask(prepared, schema, changes).await;
+        let review = self.request_findings(prepared, schema, changes).await;
         // Removes the directory.
         let _ = spawn_blocking(move || drop(ephemeral)).await;
         review
@@ -144,7 +144,7 @@ impl ReviewRun {
     }
 
     /// Asks the model for findings, and closes the session.
-    async fn ask(
+    async fn request_findings(
         &self,
         prepared: PreparedSession,
         schema: OutputSchema,
@@ -169,15 +169,15 @@ impl ReviewRun {
             if let EventKind::SessionStarted { model, .. } = &kind {
                 outcome.provider = model.split('/').next().unwrap_or_default().to_owned();
             }
-            if let Some(failure) = self.follow(&kind).await {
-                outcome.ended.get_or_insert(Err(failed(failure.problem())));
+            if let Some(failure) = self.on_event(&kind).await {
+                outcome.ended.get_or_insert(Err(task_error(failure.problem())));
                 let _ = commands.send(Command::Kill.into()).await;
             }
             if kind.is_over() {
                 let _ = commands.send(outcome.after_task(kind).into()).await;
             }
         }
-        session.ended().await;
+        session.wait_until_ended().await;
         session.close().await;
         if is_stopping {
             return Ok(None);
@@ -187,12 +187,12 @@ impl ReviewRun {
     }
 
     /// Reports the step of an event, and counts its usage. Returns why no further request may be sent.
-    async fn follow(&self, kind: &EventKind) -> Option<Failure> {
+    async fn on_event(&self, kind: &EventKind) -> Option<Failure> {
         match kind {
-            EventKind::ToolRequested { summary, .. } => (self.tell)(ReviewTold::Step(summary.clone())),
+            EventKind::ToolRequested { summary, .. } => (self.tell)(ReviewUpdate::Step(summary.clone())),
             EventKind::LlmRequestCompleted { usage, cost_usd, estimated, .. }
             | EventKind::LlmRetry { usage: Some(usage), cost_usd, estimated, .. } => {
-                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                let spent = Expense { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
                 return self.account.count(spent).await;
             }
             _ => {}
@@ -228,13 +228,13 @@ impl ReviewOutcome {
                 if let Some(text) = self.schema.correction(&text, &mut self.repairs) {
                     return Command::Prompt { text };
                 }
-                self.schema.value_in(&text).map_err(|mismatch| {
+                self.schema.extract_value(&text).map_err(|mismatch| {
                     let problem = Problem::new("the model's response does not match the format for findings");
                     CliError::failed(problem.because(mismatch).hint("run /review again, or choose another model with /model"))
                 })
             }
             EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => {
-                Err(failed(failure.problem_of(&self.provider)))
+                Err(task_error(failure.to_provider_problem(&self.provider)))
             }
             _ => Err(CliError::failed("the review was interrupted")),
         };
@@ -247,7 +247,7 @@ impl ReviewOutcome {
 fn prepare_tools(common: &Common, mut place: AppContext) -> Result<(EphemeralData, AppContext, ToolRunner), CliError> {
     let ephemeral = place.save_nothing()?;
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    let environment = ToolEnvironment::behind_screen(&place, common, &project, Starts::Programs)?;
+    let environment = ToolEnvironment::find_for_screen(&place, common, &project, Starts::Programs)?;
     Ok((ephemeral, place, ToolRunner::new(environment, None)))
 }
 
@@ -257,6 +257,6 @@ async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
 }
 
 /// Returns the error of a review whose task failed.
-fn failed(problem: Problem) -> CliError {
-    CliError::failed(problem.at("the review failed"))
+fn task_error(problem: Problem) -> CliError {
+    CliError::failed(problem.with_location("the review failed"))
 }

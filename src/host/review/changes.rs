@@ -1,7 +1,7 @@
 //! The changes under review. Git runs as a read-only command of aye: in the sandbox, and without programs of the repository.
 
 use crate::host::error::CliError;
-use crate::host::tool_runner::{Judged, ToolRunner};
+use crate::host::tool_runner::{CallVerdict, ToolRunner};
 use crate::ports::RunContext;
 use crate::protocol::{Arguments, CallId, FileDiff, FileDiffs, Problem, ReviewSubject, ReviewedChanges, ToolCall, ToolStatus};
 use crate::tools::line_hunks;
@@ -37,7 +37,7 @@ pub(crate) async fn collect(runner: &ToolRunner, subject: &ReviewSubject) -> Res
             let line = format!("git show --format= --no-color --no-ext-diff --no-textconv --relative {}", quoted(name));
             git.changes(&format!("commit {name}"), &line, &[]).await
         }
-        ReviewSubject::Base(name) => git.since(name).await,
+        ReviewSubject::Base(name) => git.changes_since(name).await,
         ReviewSubject::Default => {
             let untracked: Vec<String> = status.iter().filter_map(|row| row.strip_prefix("?? ")).map(str::to_owned).collect();
             // Before the first commit, everything is staged or untracked.
@@ -48,7 +48,7 @@ pub(crate) async fn collect(runner: &ToolRunner, subject: &ReviewSubject) -> Res
             }
             for name in DEFAULT_BRANCHES {
                 if git.run(&format!("git log -1 --format=%H {name}")).await.is_ok() {
-                    return git.since(name).await;
+                    return git.changes_since(name).await;
                 }
             }
             Ok(uncommitted)
@@ -61,7 +61,7 @@ struct Git<'a> {
 }
 
 impl Git<'_> {
-    async fn since(&self, base: &str) -> Result<ReviewedChanges, CliError> {
+    async fn changes_since(&self, base: &str) -> Result<ReviewedChanges, CliError> {
         self.changes(&format!("changes since {base}"), &format!("{DIFF} --merge-base {}", quoted(base)), &[]).await
     }
 
@@ -97,7 +97,11 @@ impl Git<'_> {
     /// Returns the difference of an untracked file.
     async fn new_file(&self, path: &str) -> Option<FileDiff> {
         let text = self.run(&format!("cat -- {}", quoted(path))).await.ok().filter(|text| !text.contains('\0'))?;
-        Some(FileDiff::titled(path, path).created("100644").with_hunks("/dev/null", &format!("b/{path}"), line_hunks("", &text)))
+        Some(FileDiff::with_title(path, path).created("100644").with_hunks(
+            "/dev/null",
+            &format!("b/{path}"),
+            line_hunks("", &text),
+        ))
     }
 
     async fn lines(&self, line: &str) -> Result<Vec<String>, CliError> {
@@ -109,12 +113,12 @@ impl Git<'_> {
     async fn run(&self, line: &str) -> Result<String, String> {
         let arguments = Arguments::parse(&json!({"command": line}).to_string());
         let call = ToolCall { tool_call_id: CallId::new("review"), tool_name: "RunCommand".to_owned(), arguments };
-        let (plan, permit) = match self.runner.judged(call).await {
-            Ok(Judged::Allowed(plan, permit)) => (plan, permit),
-            Ok(Judged::Asks(_, question)) => return Err(format!("`{line}` needs approval: {}", question.reason)),
+        let (plan, permit) = match self.runner.judge(call).await {
+            Ok(CallVerdict::Allowed(plan, permit)) => (plan, permit),
+            Ok(CallVerdict::Asks(_, question)) => return Err(format!("`{line}` needs approval: {}", question.reason)),
             Err(refused) => return Err(refused.text_for_model()),
         };
-        let result = self.runner.run(plan, permit, None, RunContext::unwatched()).await;
+        let result = self.runner.run(plan, permit, None, RunContext::detached()).await;
         let is_complete = result.status == ToolStatus::Succeeded && result.left_out.is_none();
         let printed = result.output_text.strip_prefix(PRINTED).and_then(|text| text.rsplit_once(ERRORS)).map(|(text, _)| text);
         printed.filter(|_| is_complete).map(str::to_owned).ok_or_else(|| result.text_for_model())

@@ -15,7 +15,7 @@ use crate::protocol::{
     AgentEvent, AgentState, Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, ErrorCode, Event, EventKind, Failure, Mode,
     Problem, ToolError,
 };
-use crate::session::{SessionState, Spent, TaskStage, Totals};
+use crate::session::{Expense, SessionState, TaskStage, Totals};
 use crate::store::{Store, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
@@ -216,7 +216,7 @@ impl AgentRun {
                 let _ = commands.send(Command::Quit.into()).await;
             }
         }
-        session.ended().await;
+        session.wait_until_ended().await;
         session.close().await;
         let end = end.unwrap_or_else(|| Err(failed("the agent ended without a result")));
         match end {
@@ -238,7 +238,7 @@ impl AgentRun {
             }
             EventKind::LlmRequestCompleted { usage, cost_usd, estimated, .. }
             | EventKind::LlmRetry { usage: Some(usage), cost_usd, estimated, .. } => {
-                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                let spent = Expense { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
                 seen.totals.add(spent);
                 return self.setup.account.count_agent(spent).await;
             }
@@ -282,7 +282,7 @@ fn with_text(message: &str, text: &str) -> String {
     if text.trim().is_empty() {
         return message.to_owned();
     }
-    let end = crate::protocol::cut_before(text, PARTIAL_BYTES);
+    let end = crate::protocol::cut_position_before(text, PARTIAL_BYTES);
     format!("{message}\nIts last text:\n{}", &text[..end])
 }
 
@@ -303,7 +303,7 @@ fn left(budget: &Budget) -> f64 {
 
 fn tool_error(error: CliError) -> ToolError {
     let problem: Problem = error.into_problem();
-    failed(problem.at("the agent could not be started").text())
+    failed(problem.with_location("the agent could not be started").text())
 }
 
 /// Runs work that may block on another thread.

@@ -12,25 +12,25 @@ use crate::host::drift;
 use crate::host::history::SessionHistory;
 use crate::host::local_models::ModelSelection;
 use crate::host::mcp_servers::FIRST_WAIT;
-use crate::host::models::key_to_ask_for;
+use crate::host::models::key_reader;
 use crate::host::nesting::Nesting;
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
 use crate::host::project::ProjectConfig;
-use crate::host::reload::Reload;
+use crate::host::reload::PolicyReloader;
 use crate::host::retention;
 use crate::host::sandbox_host::SandboxHost;
 use crate::host::session::{self, Session, SessionOptions};
 use crate::host::session_error::SessionError;
 use crate::host::session_servers;
-use crate::host::tool_name_lints::misnamed;
+use crate::host::tool_name_lints::find_misnamed;
 use crate::host::user_rules::UserRules;
 use crate::llm::MissingModel;
 use crate::mcp::Spec;
 use crate::policy::{Approve, Enforcer};
 use crate::protocol::Mode;
-use crate::store::Loaded;
-use crate::tools::{InEditor, SessionAgents};
+use crate::store::LoadedSession;
+use crate::tools::{EditorConnection, SessionAgents};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -63,7 +63,7 @@ impl ClaimedSession {
             builder;
         let (output_schema, mut notices) = (builder.output_schema, builder.notices);
         if front_end.purpose == SessionPurpose::Tasks {
-            session.goes_on();
+            session.mark_resumed();
         }
         notices.add_all(std::mem::take(&mut session.notices));
         let title = chosen.and_then(|chosen| chosen.title);
@@ -95,7 +95,7 @@ impl ClaimedSession {
         self.title.as_deref()
     }
 
-    pub(crate) fn place(&self) -> &AppContext {
+    pub(crate) fn context(&self) -> &AppContext {
         &self.place
     }
 
@@ -146,8 +146,8 @@ impl ClaimedSession {
     }
 
     /// Connects the session to an editor that shares its unsaved files.
-    pub(crate) fn connect_editor(&mut self, editor: InEditor) {
-        self.session.kept.edited_in(editor);
+    pub(crate) fn connect_editor(&mut self, editor: EditorConnection) {
+        self.session.kept.connect_editor(editor);
     }
 
     /// Replaces a missing model by a local one, if aye may choose.
@@ -180,14 +180,14 @@ impl ClaimedSession {
         if self.front_end.trust != TrustHandling::AskUser {
             return None;
         }
-        let waits = self.project.waits() || self.project.has_new_parts();
+        let waits = self.project.needs_trust() || self.project.has_new_parts();
         let asks = waits || self.project.is_undecided() && self.approves_effects();
         if !asks {
             return None;
         }
         // A program that aye runs could press the key itself.
-        if Nesting::of_process() == Nesting::InsideAye {
-            self.notices.add_all(self.project.ignored());
+        if Nesting::detect() == Nesting::InsideAye {
+            self.notices.add_all(self.project.ignored_files_notice());
             return None;
         }
         self.project.look_for_parts();
@@ -212,12 +212,12 @@ impl ClaimedSession {
 
     /// Records that the user trusts the project, and applies its files.
     pub(crate) fn trust_project(&mut self) {
-        if let Err(error) = self.project.trusted() {
+        if let Err(error) = self.project.record_trust() {
             self.notices.add(format!("{error}; the project is trusted for this run only"));
         }
         let (own, file, id) = (self.policy.clone(), self.common.policy.as_deref(), self.session.id());
         self.policy = with_project(&mut self.place, own, &self.project, Some(id), file, &mut self.notices);
-        self.notices.add_all(misnamed(&self.place, &self.policy));
+        self.notices.add_all(find_misnamed(&self.place, &self.policy));
         if let Some(sandbox) = &mut self.sandbox {
             sandbox.trust(&self.place);
         }
@@ -229,8 +229,8 @@ impl ClaimedSession {
     }
 
     /// Adds the history that was loaded after the session was claimed.
-    pub(crate) fn add_history(&mut self, loaded: Loaded) {
-        self.session.loaded(loaded);
+    pub(crate) fn add_history(&mut self, loaded: LoadedSession) {
+        self.session.add_history(loaded);
         self.notices.add_all(std::mem::take(&mut self.session.notices));
     }
 
@@ -248,7 +248,7 @@ impl ClaimedSession {
 
     /// Connects the servers and the tools. After this, the session can start.
     pub(crate) async fn prepare(mut self) -> Result<PreparedSession, SessionError> {
-        self.session.goes_on();
+        self.session.mark_resumed();
         self.load_rest()?;
         let mut remote = None;
         if self.front_end.purpose == SessionPurpose::Tasks {
@@ -263,11 +263,11 @@ impl ClaimedSession {
         let Self { front_end, common, place, project, policy, mut session, mut notices, .. } = self;
         notices.add_all(std::mem::take(&mut session.notices));
         if front_end.pruning == Pruning::InBackground {
-            retention::in_the_background(&place, &session.store);
+            retention::prune_in_background(&place, &session.store);
         }
-        let unread = project.unread();
+        let unread = project.unread_reports();
         let reload = (front_end.purpose == SessionPurpose::Tasks).then(|| {
-            let (reload, updates) = Reload::new(place.clone(), common.policy, project, &session, &policy, sandbox);
+            let (reload, updates) = PolicyReloader::new(place.clone(), common.policy, project, &session, &policy, sandbox);
             setup.policy_updates = Some(updates);
             reload
         });
@@ -286,7 +286,7 @@ impl ClaimedSession {
     /// Reads the keys of the models that are in the keyring, so that they are redacted from the start.
     async fn read_keys(&self) {
         let models = self.model.iter().chain(&self.summary_model.model);
-        for read in models.filter_map(|model| key_to_ask_for(&self.place, model.name())) {
+        for read in models.filter_map(|model| key_reader(&self.place, model.name())) {
             // The first request reports errors.
             let _ = tokio::task::spawn_blocking(read).await;
         }
@@ -305,7 +305,7 @@ impl ClaimedSession {
         self.session.kept.start_agents(AgentLinks { agents, authority, account });
     }
 
-    async fn connect_servers(&mut self) -> Option<agent::Remote> {
+    async fn connect_servers(&mut self) -> Option<agent::ServerConnections> {
         if self.front_end.servers == ServerStart::Never {
             return None;
         }
@@ -317,12 +317,12 @@ impl ClaimedSession {
         if self.front_end.servers == ServerStart::Wait
             && let Some(servers) = self.session.kept.servers()
         {
-            self.notices.add_all(servers.settle(FIRST_WAIT).await);
+            self.notices.add_all(servers.connect_unknown(FIRST_WAIT).await);
         }
         remote
     }
 
-    fn setup(&mut self, remote: Option<agent::Remote>) -> agent::Setup {
+    fn setup(&mut self, remote: Option<agent::ServerConnections>) -> agent::Setup {
         let (sandbox, approval_timeout) = (self.find_sandbox(), self.approval_timeout());
         // Without a model, the session waits for a choice: the models can be listed, and a key can be added.
         let before = self.session.model_before.clone().unwrap_or_default();

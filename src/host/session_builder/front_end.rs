@@ -1,6 +1,6 @@
 //! The differences between the front ends of a session, as data.
 
-use crate::agent::{Approver, Unfinished};
+use crate::agent::{Approver, ResumePolicy};
 use crate::host::nesting::Nesting;
 use crate::host::session::LoadScope;
 
@@ -11,7 +11,7 @@ pub(crate) struct FrontEnd {
     /// True if a user can answer the requests of MCP servers.
     pub answers_servers: bool,
     /// The handling of a task that an earlier process left unfinished.
-    pub unfinished: Unfinished,
+    pub unfinished: ResumePolicy,
     pub lock: LockHandling,
     pub trust: TrustHandling,
     pub model: ModelNeed,
@@ -100,9 +100,9 @@ impl FrontEnd {
     /// `aye`, on a screen or as lines.
     pub(crate) fn interactive() -> Self {
         Self {
-            approver: Approver::Person,
+            approver: Approver::User,
             answers_servers: true,
-            unfinished: Unfinished::Wait,
+            unfinished: ResumePolicy::Pause,
             lock: LockHandling::AskUser,
             trust: TrustHandling::AskUser,
             model: ModelNeed::Optional,
@@ -123,7 +123,7 @@ impl FrontEnd {
             approver,
             answers_servers: false,
             // Without a prompt, the caller asks to continue the task.
-            unfinished: Unfinished::Replace,
+            unfinished: ResumePolicy::Discard,
             lock: LockHandling::Refuse,
             trust: TrustHandling::Ignore,
             model: ModelNeed::Required,
@@ -150,7 +150,7 @@ impl FrontEnd {
 
     /// An agent, beside the session that started it. Nobody approves its calls.
     pub(crate) fn agent() -> Self {
-        Self { unfinished: Unfinished::GoOn, servers: ServerStart::Never, ..Self::review() }
+        Self { unfinished: ResumePolicy::Continue, servers: ServerStart::Never, ..Self::review() }
     }
 
     /// `aye serve`.
@@ -159,7 +159,7 @@ impl FrontEnd {
             approver: user_unless_nested(),
             // No method of the protocol answers them, so they are declined.
             answers_servers: false,
-            unfinished: Unfinished::Wait,
+            unfinished: ResumePolicy::Pause,
             approvals: ApprovalExpiry::AsSet,
             notices: NoticeTarget::Both,
             reports_changes: false,
@@ -170,9 +170,9 @@ impl FrontEnd {
     /// `aye acp`.
     pub(crate) fn editor() -> Self {
         Self {
-            answers_servers: user_unless_nested() == Approver::Person,
+            answers_servers: user_unless_nested() == Approver::User,
             // A user who continues does so with a prompt.
-            unfinished: Unfinished::Replace,
+            unfinished: ResumePolicy::Discard,
             servers: ServerStart::Background,
             notices: NoticeTarget::FrontEnd,
             pruning: Pruning::ByProcess,
@@ -189,7 +189,7 @@ impl FrontEnd {
     pub(crate) fn rewind() -> Self {
         Self {
             // No work of the session continues here.
-            unfinished: Unfinished::Replace,
+            unfinished: ResumePolicy::Discard,
             purpose: SessionPurpose::Command,
             reports_changes: false,
             ..Self::exec(Approver::Nobody)
@@ -199,8 +199,8 @@ impl FrontEnd {
 
 /// Returns the approver behind a program: a program that aye runs must not approve its own actions.
 fn user_unless_nested() -> Approver {
-    match Nesting::of_process() {
-        Nesting::Outermost => Approver::Person,
+    match Nesting::detect() {
+        Nesting::Outermost => Approver::User,
         Nesting::InsideAye => Approver::Nobody,
     }
 }

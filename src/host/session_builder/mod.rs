@@ -29,7 +29,7 @@ use super::prompt_commands::PromptCommands;
 use super::session::{self, Session};
 use super::session_error::SessionError;
 use super::summary_model;
-use crate::agent::{SummaryModelSetup, Unfinished};
+use crate::agent::{ResumePolicy, SummaryModelSetup};
 use crate::config::NoModel;
 use crate::host::error::CliError;
 use crate::llm::MissingModel;
@@ -84,19 +84,19 @@ impl SessionBuilder {
         // With `--trust`, problems of the project are reported at once.
         let policy = if front_end.trust == TrustHandling::AskUser && common.trust == Trust::AsRecorded {
             let own = place.policy(file, None).map_err(SessionError::Policy)?;
-            project.ask_again_if_broken();
+            project.withdraw_trust_if_invalid();
             let id = chosen.as_ref().map(|chosen| &chosen.session_id);
             with_project(&mut place, own, &project, id, file, &mut notices)
         } else {
             let policy = place.policy(file, Some(&project)).map_err(SessionError::Policy)?;
             place.with_tools_of(&project);
-            notices.add_all(project.ignored());
+            notices.add_all(project.ignored_files_notice());
             policy
         };
-        policy.holds_for(chosen.as_ref().map(|chosen| &chosen.session_id)).map_err(SessionError::Policy)?;
+        policy.validate_for_session(chosen.as_ref().map(|chosen| &chosen.session_id)).map_err(SessionError::Policy)?;
         let flag = common.model.as_deref();
         let may_choose_model = local_models::is_open(&place.settings, flag, chosen.as_ref());
-        let models = ModelCatalog::new(&place).under(&policy);
+        let models = ModelCatalog::new(&place).with_policy(&policy);
         let model = match (front_end.purpose, front_end.model) {
             (SessionPurpose::Tasks, ModelNeed::Required) => models.choose(flag, chosen.as_ref()),
             (SessionPurpose::Tasks, ModelNeed::Optional) => {
@@ -162,7 +162,7 @@ impl SessionBuilder {
     }
 
     /// Sets the handling of a task that an earlier process left unfinished.
-    pub(crate) fn with_unfinished(mut self, unfinished: Unfinished) -> Self {
+    pub(crate) fn with_unfinished(mut self, unfinished: ResumePolicy) -> Self {
         self.front_end.unfinished = unfinished;
         self
     }
@@ -170,7 +170,7 @@ impl SessionBuilder {
     /// Claims the session for this process, or creates a new one. An archived session is unarchived.
     pub(crate) fn claim(self) -> Result<ClaimedSession, SessionError> {
         let session = self.try_claim()?;
-        Ok(self.claimed(session))
+        Ok(self.with_claimed(session))
     }
 
     /// Claims the session like `claim`, so that another attempt is possible.
@@ -187,11 +187,11 @@ impl SessionBuilder {
     }
 
     /// Continues with a session that was claimed by `try_claim`.
-    pub(crate) fn claimed(self, session: Session) -> ClaimedSession {
+    pub(crate) fn with_claimed(self, session: Session) -> ClaimedSession {
         ClaimedSession::new(self, session)
     }
 
-    pub(crate) fn place(&self) -> &AppContext {
+    pub(crate) fn context(&self) -> &AppContext {
         &self.place
     }
 
@@ -209,7 +209,7 @@ impl SessionBuilder {
     }
 
     /// Returns the session to resume, if any.
-    pub(crate) fn chosen(&self) -> Option<&SessionSummary> {
+    pub(crate) fn resumed_session(&self) -> Option<&SessionSummary> {
         self.chosen.as_ref()
     }
 
@@ -219,7 +219,7 @@ impl SessionBuilder {
 
     /// Returns why the policy denies everything, once it has expired.
     pub(crate) fn expired_policy(&self) -> Option<String> {
-        self.place.enforcer(&self.policy, Sandbox::Absent, self.place.mode).expired(jiff::Timestamp::now())
+        self.place.enforcer(&self.policy, Sandbox::Absent, self.place.mode).expiry_reason(jiff::Timestamp::now())
     }
 }
 
@@ -245,8 +245,8 @@ async fn local_model(
     model: ModelSelection,
     may_choose: bool,
 ) -> (ModelSelection, Option<String>) {
-    let models = ModelCatalog::new(place).under(policy);
-    local_models::instead(&models, &place.settings, model, may_choose).await
+    let models = ModelCatalog::new(place).with_policy(policy);
+    local_models::fallback_local_model(&models, &place.settings, model, may_choose).await
 }
 
 /// Replaces a default model that the policy forbids by an allowed one, with a notice.
@@ -281,10 +281,10 @@ fn with_project(
     if !project.is_trusted() {
         return own;
     }
-    let policy = place.policy(file, Some(project)).and_then(|policy| policy.holds_for(session).map(|()| policy));
+    let policy = place.policy(file, Some(project)).and_then(|policy| policy.validate_for_session(session).map(|()| policy));
     place.with_tools_of(project);
     policy.unwrap_or_else(|trouble| {
-        let problem = trouble.into_problem().detailed();
+        let problem = trouble.into_problem().detailed_message();
         notices.add(format!("{problem}\nthis session is in plan mode until the policy is fixed"));
         place.mode = Mode::Plan;
         own

@@ -2,11 +2,11 @@
 
 use super::SessionNotices;
 use super::front_end::{FrontEnd, NoticeTarget, Pruning, ServerStart};
-use crate::agent::{self, Account, Running, SessionQueries};
+use crate::agent::{self, Account, SessionHandle, SessionQueries};
 use crate::host::console::warn_all;
 use crate::host::context::AppContext;
-use crate::host::project::Unread;
-use crate::host::reload::Reload;
+use crate::host::project::UnreadReports;
+use crate::host::reload::PolicyReloader;
 use crate::host::retention;
 use crate::host::session::Session;
 use crate::ports::ToolRouter;
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 pub(crate) struct PreparedSession {
     setup: Box<agent::Setup>,
     /// The watcher of the policy files, unless the policy stays as it is.
-    reload: Option<Box<Reload>>,
+    reload: Option<Box<PolicyReloader>>,
     notices: SessionNotices,
     resources: Box<Resources>,
 }
@@ -29,7 +29,7 @@ struct Resources {
     front_end: FrontEnd,
     place: AppContext,
     session: Session,
-    unread: Arc<Unread>,
+    unread: Arc<UnreadReports>,
 }
 
 /// A session that runs until all senders of its commands are dropped, or until it receives the command to quit.
@@ -44,9 +44,9 @@ pub(crate) struct StartedSession {
 impl PreparedSession {
     pub(super) fn new(
         front_end: FrontEnd,
-        (setup, reload): (agent::Setup, Option<Reload>),
+        (setup, reload): (agent::Setup, Option<PolicyReloader>),
         (place, session): (AppContext, Session),
-        unread: Arc<Unread>,
+        unread: Arc<UnreadReports>,
         notices: SessionNotices,
     ) -> Self {
         let resources = Box::new(Resources { front_end, place, session, unread });
@@ -62,7 +62,7 @@ impl PreparedSession {
         &self.resources.session
     }
 
-    pub(crate) fn place(&self) -> &AppContext {
+    pub(crate) fn context(&self) -> &AppContext {
         &self.resources.place
     }
 
@@ -80,7 +80,7 @@ impl PreparedSession {
     ) -> StartedSession {
         self.setup.room = room;
         let router = self.setup.router.clone();
-        let Running { ended, queries, account } = agent::spawn(*self.setup, commands, events);
+        let SessionHandle { ended, queries, account } = agent::spawn(*self.setup, commands, events);
         if let Some(reload) = self.reload {
             tokio::spawn(reload.run());
         }
@@ -112,7 +112,7 @@ impl StartedSession {
     }
 
     /// Waits until the session has ended and everything is saved.
-    pub(crate) async fn ended(&mut self) {
+    pub(crate) async fn wait_until_ended(&mut self) {
         if let Some(ended) = self.ended.take() {
             let _ = ended.await;
         }
@@ -140,7 +140,7 @@ impl Resources {
         // Reads the disk.
         let released = tokio::task::spawn_blocking(move || {
             if self.front_end.pruning == Pruning::AtTheEnd {
-                retention::before_the_end(&self.place, &self.session.store);
+                retention::prune_at_end(&self.place, &self.session.store);
             }
             drop(self.session);
         });

@@ -49,7 +49,7 @@ pub(crate) fn choices() -> Vec<ApprovalsChoice> {
     ANSWERS.iter().map(choice).collect()
 }
 
-pub(crate) fn named(name: &str) -> Result<&'static Answer, String> {
+pub(crate) fn from_name(name: &str) -> Result<&'static Answer, String> {
     ANSWERS
         .iter()
         .find(|answer| answer.name == name)
@@ -77,8 +77,8 @@ mod tests {
             let by_effects = answer.approve == "effects";
             let set = Approval { strict: false, by_effects, mode: answer.mode, arming_ms: 500, timeout: Duration::ZERO };
             assert_eq!(current(&set).map(|found| found.name), Some(answer.name));
-            assert!(named(answer.name).is_ok());
+            assert!(from_name(answer.name).is_ok());
         }
-        assert!(named("yolo").is_err_and(|why| why.contains("command, effects or auto")));
+        assert!(from_name("yolo").is_err_and(|why| why.contains("command, effects or auto")));
     }
 }

@@ -7,7 +7,7 @@ use crate::host::models::LOCAL;
 use crate::host::other_agents;
 use crate::host::sandbox_host::tier;
 use crate::llm::local_discovery::local_servers;
-use crate::protocol::{FoundModel, SandboxTier, SetupFound};
+use crate::protocol::{FoundModel, SandboxTier, SetupInfo};
 use crate::sys::process::Helper;
 use crate::sys::sandbox::probe;
 
@@ -19,27 +19,27 @@ const MAX: usize = 9;
 const NO_KEYS: [&str; 3] = ["openai-chat", "gateway", LOCAL];
 
 /// Returns all choices. Inspects this machine only.
-pub(crate) async fn all(place: &AppContext) -> SetupFound {
+pub(crate) async fn detect_all(place: &AppContext) -> SetupInfo {
     let own = place.clone();
     let checked = tokio::task::spawn_blocking(move || sandbox(&own));
     let models = models(place).await;
     let model_now = place.settings.choose_model(None, &place.environment, &place.credentials).ok();
     let is_list_unset = place.settings.model_list().catalogue_url.is_none();
-    SetupFound {
+    SetupInfo {
         models,
         providers: providers(place),
         model_now: model_now.map(|choice| choice.name()),
-        keys_go_to: keys_go_to(place),
+        keys_go_to: key_storage_path(place),
         approvals: approvals::choices(),
-        approvals_now: configured(place),
+        approvals_now: configured_approvals(place),
         sandbox: checked.await.unwrap_or_default(),
         public_list: is_list_unset.then(|| PUBLIC_LIST.to_owned()),
-        other_agents: other_agents::found(place),
+        other_agents: other_agents::describe_found(place),
     }
 }
 
 /// Returns the name of the choice about approvals that the settings contain.
-fn configured(place: &AppContext) -> Option<String> {
+fn configured_approvals(place: &AppContext) -> Option<String> {
     let set = approvals::are_set(&place.settings).then(|| approvals::current(&place.settings.approval));
     set.flatten().map(|answer| answer.name.to_owned())
 }
@@ -48,7 +48,7 @@ fn configured(place: &AppContext) -> Option<String> {
 pub(crate) async fn models(place: &AppContext) -> Vec<FoundModel> {
     let mut found: Vec<FoundModel> = Vec::new();
     let settings = &place.settings;
-    let with_key = |provider: &str| settings.default_of(provider).map(|model| format!("{provider}/{model}"));
+    let with_key = |provider: &str| settings.provider_default_model(provider).map(|model| format!("{provider}/{model}"));
     for provider in settings.providers() {
         if let Some(variable) = settings.key_variable(&provider, &place.environment)
             && let Some(key) = place.environment.get(&variable)
@@ -96,13 +96,13 @@ fn tail(key: &str) -> String {
 fn providers(place: &AppContext) -> Vec<FoundModel> {
     let names = place.settings.providers().into_iter().filter(|name| !NO_KEYS.contains(&name.as_str()));
     let with_model = |name: String| {
-        let model = place.settings.default_of(&name)?;
+        let model = place.settings.provider_default_model(&name)?;
         Some(FoundModel { model: format!("{name}/{model}"), by: name })
     };
     names.filter_map(with_model).collect()
 }
 
-fn keys_go_to(place: &AppContext) -> String {
+fn key_storage_path(place: &AppContext) -> String {
     let file = place.credentials.file().unwrap_or(std::path::Path::new(""));
     let file = crate::text::abbreviate_home(file, &place.home);
     let file = format!("{file}, which only you can read");

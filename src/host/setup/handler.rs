@@ -9,7 +9,7 @@ use crate::host::nesting::Nesting;
 use crate::llm;
 use crate::ports::{Model, ModelRequest, Models};
 use crate::protocol::{
-    Failure, FailureKind, Message, MessageId, Part, Problem, Reach, Role, SetupAsked, SetupTold, TaskId, TestOutcome,
+    Failure, FailureKind, Message, MessageId, Part, Problem, Reach, Role, SetupEvent, SetupRequest, TaskId, TestOutcome,
 };
 use futures_util::StreamExt;
 use std::sync::Arc;
@@ -26,23 +26,23 @@ const ANSWER_TOKENS: u64 = 256;
 /// Maximum attempts of a test: a server may reject the first form of a request and then gets another one.
 const ATTEMPTS: usize = 3;
 
-pub(crate) async fn answer(place: &AppContext, asked: SetupAsked) -> SetupTold {
-    let failed = |problem: Problem| SetupTold::Failed { problem };
+pub(crate) async fn answer(place: &AppContext, asked: SetupRequest) -> SetupEvent {
+    let failed = |problem: Problem| SetupEvent::Failed { problem };
     // A program that aye runs could press the keys itself.
-    if Nesting::of_process() == Nesting::InsideAye {
+    if Nesting::detect() == Nesting::InsideAye {
         return failed("a command that aye runs (AYE=1) cannot change the setup".into());
     }
     // The settings may have been changed by earlier steps of the setup.
-    let place = match place.anew(&[]) {
+    let place = match place.reload(&[]) {
         Ok(place) => place,
         Err(error) => return failed(error.into_problem()),
     };
     match asked {
-        SetupAsked::Look => SetupTold::Found(detect::all(&place).await),
-        SetupAsked::Test { reach, number } => SetupTold::Tested { number, outcome: test(&place, &reach).await },
-        SetupAsked::Take { reach } => take(place, reach).await.unwrap_or_else(|error| failed(error.into_problem())),
-        SetupAsked::End { approvals, theme, looks_daily } => {
-            let end = move || end(&place, approvals.as_deref(), theme.as_deref(), looks_daily);
+        SetupRequest::Look => SetupEvent::Found(detect::detect_all(&place).await),
+        SetupRequest::Test { reach, number } => SetupEvent::Tested { number, outcome: test(&place, &reach).await },
+        SetupRequest::Take { reach } => apply(place, reach).await.unwrap_or_else(|error| failed(error.into_problem())),
+        SetupRequest::End { approvals, theme, looks_daily } => {
+            let end = move || finish(&place, approvals.as_deref(), theme.as_deref(), looks_daily);
             let ended = tokio::task::spawn_blocking(end).await;
             match ended {
                 Ok(Ok(told)) => told,
@@ -53,10 +53,10 @@ pub(crate) async fn answer(place: &AppContext, asked: SetupAsked) -> SetupTold {
     }
 }
 
-fn end(place: &AppContext, chosen: Option<&str>, theme: Option<&str>, looks_daily: bool) -> Result<SetupTold, CliError> {
+fn finish(place: &AppContext, chosen: Option<&str>, theme: Option<&str>, looks_daily: bool) -> Result<SetupEvent, CliError> {
     write::record_setup_shown(place);
     let mut values: Vec<write::Setting<'_>> = Vec::new();
-    let answer = chosen.map(approvals::named).transpose().map_err(CliError::usage)?;
+    let answer = chosen.map(approvals::from_name).transpose().map_err(CliError::usage)?;
     if let Some(answer) = answer {
         values.extend(write::approvals(answer));
     }
@@ -67,17 +67,17 @@ fn end(place: &AppContext, chosen: Option<&str>, theme: Option<&str>, looks_dail
         values.extend(write::daily_look());
     }
     let lines = if values.is_empty() { Vec::new() } else { write::settings(place, &values)? };
-    Ok(SetupTold::Ended { mode: answer.map(|answer| answer.mode), lines })
+    Ok(SetupEvent::Ended { mode: answer.map(|answer| answer.mode), lines })
 }
 
 /// Returns the place with this key and server, and the full name of the model.
-async fn tried(place: &AppContext, reach: &Reach) -> Result<(AppContext, String), String> {
+async fn with_reach(place: &AppContext, reach: &Reach) -> Result<(AppContext, String), String> {
     let pair = |name: &str, value: &str| (format!("providers.{CUSTOM}.{name}"), value.to_owned());
     let mut set = Vec::new();
     if let Some(address) = &reach.address {
         set = vec![pair("api", "openai-chat"), pair("base_url", address), pair("api_key_env", TRIED_KEY)];
     }
-    let mut place = place.anew(&set).map_err(|error| error.to_string())?;
+    let mut place = place.reload(&set).map_err(|error| error.to_string())?;
     let provider =
         if reach.address.is_some() { CUSTOM } else { reach.model.split_once('/').map_or("", |(provider, _)| provider) };
     if let Some(key) = &reach.key {
@@ -117,7 +117,7 @@ async fn test(place: &AppContext, reach: &Reach) -> TestOutcome {
         };
         TestOutcome::Failed { message }
     };
-    let (place, name) = match tried(place, reach).await {
+    let (place, name) = match with_reach(place, reach).await {
         Ok(tried) => tried,
         Err(message) => return failed(message),
     };
@@ -128,7 +128,7 @@ async fn test(place: &AppContext, reach: &Reach) -> TestOutcome {
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
         let began = Instant::now();
-        match tokio::time::timeout(TIMEOUT, first_words(model.as_ref())).await {
+        match tokio::time::timeout(TIMEOUT, wait_for_first_text(model.as_ref())).await {
             Err(_) => return failed(format!("no response within {} s", TIMEOUT.as_secs())),
             Ok(Ok(())) => return TestOutcome::Answered { model: name, latency_ms: began.elapsed().as_millis() as u64 },
             Ok(Err(failure)) => {
@@ -145,7 +145,7 @@ async fn test(place: &AppContext, reach: &Reach) -> TestOutcome {
 }
 
 /// Waits until the model responds with any text.
-async fn first_words(model: &dyn Model) -> Result<(), Failure> {
+async fn wait_for_first_text(model: &dyn Model) -> Result<(), Failure> {
     let message = Message {
         message_id: MessageId::new("setup"),
         role: Role::User,
@@ -170,8 +170,8 @@ async fn first_words(model: &dyn Model) -> Result<(), Failure> {
 }
 
 /// Saves the key first, so that the settings are complete when they are written.
-async fn take(place: AppContext, reach: Reach) -> Result<SetupTold, CliError> {
-    let (mut tried, name) = tried(&place, &reach).await.map_err(CliError::usage)?;
+async fn apply(place: AppContext, reach: Reach) -> Result<SetupEvent, CliError> {
+    let (mut tried, name) = with_reach(&place, &reach).await.map_err(CliError::usage)?;
     tried.environment = place.environment.clone();
     let taken = tokio::task::spawn_blocking(move || {
         let mut lines = Vec::new();
@@ -190,7 +190,7 @@ async fn take(place: AppContext, reach: Reach) -> Result<SetupTold, CliError> {
             ]);
         }
         lines.extend(write::settings(&place, &values)?);
-        Ok(SetupTold::Taken { model: name.clone(), lines })
+        Ok(SetupEvent::Taken { model: name.clone(), lines })
     });
     taken.await.unwrap_or_else(|error| Err(CliError::failed(error.to_string())))
 }

@@ -6,7 +6,7 @@ use crate::protocol::Problem;
 const PRESETS: [(Preset, &str); 4] =
     [(Preset::Ask, "ask"), (Preset::Strict, "strict"), (Preset::Relaxed, "relaxed"), (Preset::Readonly, "readonly")];
 
-pub(crate) fn named(name: &str) -> Result<Preset, Problem> {
+pub(crate) fn from_name(name: &str) -> Result<Preset, Problem> {
     let known = PRESETS.iter().find(|(_, known)| *known == name || name == "default" && *known == "ask");
     known.map(|(preset, _)| *preset).ok_or_else(|| {
         Problem::new(format!("unknown preset `{name}`"))

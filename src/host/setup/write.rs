@@ -45,7 +45,7 @@ pub(crate) fn settings(place: &AppContext, values: &[Setting<'_>]) -> Result<Vec
         return Ok(vec![format!("{} already has these settings", file.display())]);
     }
     let backup = policy_templates::write(&place.directories.config, &file, &text, true, file.exists())?;
-    Ok(written(&file, backup.as_deref()))
+    Ok(written_lines(&file, backup.as_deref()))
 }
 
 pub(crate) fn read(file: &Path) -> Result<String, CliError> {
@@ -76,7 +76,7 @@ pub(crate) fn daily_look() -> [Setting<'static>; 2] {
 pub(crate) fn preset(place: &AppContext, preset: Preset, wanted: bool) -> Result<Vec<String>, CliError> {
     let file = place.directories.config.join("policy.toml");
     let there = std::fs::read_to_string(&file).ok();
-    let text = policy_templates::text_of(Template::Preset(preset));
+    let text = policy_templates::template_text(Template::Preset(preset));
     if there.as_ref() == Some(&text) {
         return Ok(vec![format!("{} already has this policy", file.display())]);
     }
@@ -85,10 +85,10 @@ pub(crate) fn preset(place: &AppContext, preset: Preset, wanted: bool) -> Result
     }
     let to = if there.is_some() { InitPlace::Replace } else { InitPlace::NewFile };
     let backup = policy_templates::write(&place.directories.config, &file, &text, true, to == InitPlace::Replace)?;
-    Ok(written(&file, backup.as_deref()))
+    Ok(written_lines(&file, backup.as_deref()))
 }
 
-pub(crate) fn written(file: &Path, backup: Option<&Path>) -> Vec<String> {
+pub(crate) fn written_lines(file: &Path, backup: Option<&Path>) -> Vec<String> {
     let wrote = format!("wrote {}", file.display());
     [wrote].into_iter().chain(backup.map(|backup| format!("saved the old file as {}", backup.display()))).collect()
 }

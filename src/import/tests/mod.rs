@@ -148,7 +148,7 @@ fn reason<'a>(plan: &'a ImportPlan, entry: &str) -> &'a str {
 /// Returns the saved rules of a policy file.
 fn rules(text: &str) -> Vec<GrantRule> {
     let all = crate::config::grants::list(text).unwrap();
-    all.into_iter().filter(|kept| kept.since().is_some()).map(|kept| kept.rule).collect()
+    all.into_iter().filter(|kept| kept.saved_on().is_some()).map(|kept| kept.rule).collect()
 }
 
 /// Fails if a text of the plan contains one of these secrets.

@@ -3,8 +3,8 @@
 use super::types::{BlockDelta, BlockStart, BlockStop, Delta, Head, MessageDelta, MessageStart, WireUsage};
 use crate::llm::arguments::{self, ArgumentBuffer};
 use crate::llm::deltas::Deltas;
-use crate::llm::error::{ErrorContext, shown};
-use crate::llm::json::text_of;
+use crate::llm::error::{ErrorContext, body_excerpt};
+use crate::llm::json::parse_text;
 use crate::llm::sse::Event;
 use crate::llm::stream_reader::{Answer, Progress};
 use crate::ports::{Completion, ModelError};
@@ -66,9 +66,10 @@ impl Reader {
 
     fn unreadable(&self, event: &Event) -> ModelError {
         if event.unfinished {
-            return self.speaker.cut();
+            return self.speaker.missing_end();
         }
-        self.speaker.garbage(&format!("expected an event of the Messages API, got `{}`", shown(event.data.as_bytes())))
+        self.speaker
+            .unexpected_body(&format!("expected an event of the Messages API, got `{}`", body_excerpt(event.data.as_bytes())))
     }
 
     fn start(&mut self, event: &Event, deltas: &mut Deltas) -> Result<(), ModelError> {
@@ -77,7 +78,7 @@ impl Reader {
             if self.id == message.id {
                 return Ok(());
             }
-            return Err(self.speaker.garbage("a second message started inside the response"));
+            return Err(self.speaker.unexpected_body("a second message started inside the response"));
         }
         self.started = true;
         self.id = message.id;
@@ -113,7 +114,7 @@ impl Reader {
         match kind {
             Kind::Text => deltas.text(&pieces),
             Kind::Thinking => deltas.reasoning(&pieces),
-            Kind::Call => deltas.call(name_of(&start), 0),
+            Kind::Call => deltas.call(tool_name(&start), 0),
             Kind::Opaque => {}
         }
         self.blocks.push(Block { index, kind, start, pieces, input: ArgumentBuffer::default(), ended: false });
@@ -122,7 +123,7 @@ impl Reader {
     fn extend(&mut self, piece: BlockDelta<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
         let BlockDelta { index, delta, .. } = piece;
         let Some(block) = self.blocks.iter_mut().rev().find(|block| index.is_none_or(|index| block.index == index)) else {
-            return Err(self.speaker.garbage("a block delta arrived before its block"));
+            return Err(self.speaker.unexpected_body("a block delta arrived before its block"));
         };
         block.extend(&delta, deltas);
         Ok(())
@@ -138,16 +139,16 @@ impl Reader {
 
 impl Block {
     fn extend(&mut self, delta: &Delta<'_>, deltas: &mut Deltas) {
-        let text = |raw: Option<&RawValue>| raw.and_then(|raw| text_of(raw).map(|text| text.into_owned()));
+        let text = |raw: Option<&RawValue>| raw.and_then(|raw| parse_text(raw).map(|text| text.into_owned()));
         match (&*delta.kind, self.kind) {
             ("text_delta", Kind::Text) => {
-                if let Some(piece) = delta.text.and_then(text_of) {
+                if let Some(piece) = delta.text.and_then(parse_text) {
                     self.pieces.push_str(&piece);
                     deltas.text(&piece);
                 }
             }
             ("thinking_delta", Kind::Thinking) => {
-                if let Some(piece) = delta.thinking.and_then(text_of) {
+                if let Some(piece) = delta.thinking.and_then(parse_text) {
                     self.pieces.push_str(&piece);
                     deltas.reasoning(&piece);
                 }
@@ -158,10 +159,10 @@ impl Block {
                 }
             }
             ("input_json_delta", Kind::Call | Kind::Opaque) => {
-                if let Some(piece) = delta.partial_json.and_then(text_of) {
+                if let Some(piece) = delta.partial_json.and_then(parse_text) {
                     self.input.push(&piece);
                     if self.kind == Kind::Call {
-                        deltas.call(name_of(&self.start), self.input.bytes());
+                        deltas.call(tool_name(&self.start), self.input.bytes());
                     }
                 }
             }
@@ -186,7 +187,7 @@ impl Block {
             Kind::Call => {
                 let arguments = self.arguments(cut);
                 let id = self.start.get("id").and_then(Value::as_str).unwrap_or_default();
-                let name = name_of(&self.start);
+                let name = tool_name(&self.start);
                 Some(Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: name.to_owned(), arguments }))
             }
             Kind::Opaque => {
@@ -203,7 +204,7 @@ impl Block {
             return self.input.arguments(self.ended);
         }
         match self.start.remove("input") {
-            Some(Value::Object(map)) if !map.is_empty() || (self.ended && !cut) => arguments::of_map(map, self.ended),
+            Some(Value::Object(map)) if !map.is_empty() || (self.ended && !cut) => arguments::from_map(map, self.ended),
             Some(Value::Null) | None if self.ended && !cut => Arguments::Object(Map::new()),
             Some(Value::Object(_) | Value::Null) | None => Arguments::Malformed(String::new()),
             Some(other) => Arguments::Malformed(other.to_string()),
@@ -253,7 +254,7 @@ impl Answer for Reader {
         Ok(Progress::More)
     }
 
-    fn whole(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
+    fn parse_whole_body(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
         let message: Value = serde_json::from_slice(body).ok()?;
         if !message.get("content").is_some_and(Value::is_array) {
             return None;
@@ -262,7 +263,7 @@ impl Answer for Reader {
         Some(self.event(&Event { name: None, data, unfinished: false }, deltas).map(|_| ()))
     }
 
-    fn parts(&self) -> usize {
+    fn part_count(&self) -> usize {
         self.blocks.len()
     }
 
@@ -287,6 +288,6 @@ impl Answer for Reader {
     }
 }
 
-fn name_of(start: &Map<String, Value>) -> &str {
+fn tool_name(start: &Map<String, Value>) -> &str {
     start.get("name").and_then(Value::as_str).unwrap_or_default()
 }

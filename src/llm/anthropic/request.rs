@@ -167,7 +167,7 @@ fn blocks(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
             Part::Text { text } => write_block(out, &Block::Text { text }),
             Part::Reasoning { opaque, .. } => {
                 // Thinking of another provider has another format, and is omitted.
-                if let Some(block) = opaque.as_ref().filter(|block| thinking::is_own(block)) {
+                if let Some(block) = opaque.as_ref().filter(|block| thinking::is_from_api(block)) {
                     separate(out);
                     write_json(out, block);
                 }
@@ -178,7 +178,7 @@ fn blocks(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
                 Some(data) => {
                     write_block(out, &Block::Image { source: Source { kind: "base64", media_type: &image.media_type, data } });
                 }
-                None => write_block(out, &Block::Text { text: images::note(request) }),
+                None => write_block(out, &Block::Text { text: images::omitted_note(request) }),
             },
         }
     }

@@ -57,7 +57,7 @@ fn thread() -> Vec<Arc<Message>> {
         message(
             "4",
             Role::Tool,
-            vec![Part::ToolResult(ToolResult::refused(
+            vec![Part::ToolResult(ToolResult::from_error(
                 CallId::new("c2"),
                 "Grep",
                 ToolError::new(ErrorCode::InvalidRequest, "not an object"),

@@ -14,7 +14,7 @@ const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 const FOREIGN: [&str; 4] = ["reasoning", "message", "function_call_output", "item_reference"];
 
 /// Returns whether the API created this block. It rejects blocks of others, and unsigned thinking.
-pub(super) fn is_own(block: &Value) -> bool {
+pub(super) fn is_from_api(block: &Value) -> bool {
     match block.get("type").and_then(Value::as_str) {
         Some("thinking") => block.get("signature").and_then(Value::as_str).is_some_and(|signature| !signature.is_empty()),
         Some(kind) => !FOREIGN.contains(&kind) && !kind.starts_with("reasoning.") && !kind.ends_with("_call"),
@@ -23,7 +23,7 @@ pub(super) fn is_own(block: &Value) -> bool {
 }
 
 /// Returns whether the model takes a thinking budget in tokens; newer models do not.
-fn by_budget(model: &str, quirks: &Quirks) -> bool {
+fn uses_budget(model: &str, quirks: &Quirks) -> bool {
     let old = ["claude-3", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2", "claude-opus-4-5", "claude-sonnet-4-0"];
     let older = ["claude-sonnet-4-2", "claude-sonnet-4-5", "claude-haiku-4", "claude-sonnet-4@", "claude-opus-4@"];
     let name = model.to_ascii_lowercase();
@@ -35,7 +35,7 @@ fn by_budget(model: &str, quirks: &Quirks) -> bool {
 /// Returns the header that lets models with a budget think between calls.
 pub(in crate::llm) fn beta(model: &str, request: &ModelRequest, quirks: &Quirks) -> Option<(&'static str, String)> {
     let thinks = request.effort.is_some_and(|effort| effort != Effort::Off) && quirks.sends(Field::Thinking);
-    (thinks && by_budget(model, quirks)).then(|| ("anthropic-beta", INTERLEAVED.to_owned()))
+    (thinks && uses_budget(model, quirks)).then(|| ("anthropic-beta", INTERLEAVED.to_owned()))
 }
 
 pub(super) fn write(
@@ -53,7 +53,7 @@ pub(super) fn write(
         out.extend_from_slice(format!(r#","thinking":{{"type":"{least}"}}"#).as_bytes());
         return;
     }
-    if by_budget(model, quirks) {
+    if uses_budget(model, quirks) {
         let wanted = match effort {
             Effort::Off | Effort::Minimal => MIN_BUDGET,
             Effort::Low => 4_096,
@@ -82,5 +82,5 @@ fn may_think(fragments: &[Fragment]) -> bool {
     let told = fragments.iter().rev().filter(|fragment| !fragment.json.is_empty());
     let answer = told.map(Fragment::message).find(|message| message.role != Role::Tool);
     let Some(answer) = answer.filter(|message| message.role == Role::Assistant) else { return true };
-    matches!(answer.content.first(), Some(Part::Reasoning { opaque: Some(block), .. }) if is_own(block))
+    matches!(answer.content.first(), Some(Part::Reasoning { opaque: Some(block), .. }) if is_from_api(block))
 }

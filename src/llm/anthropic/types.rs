@@ -1,6 +1,6 @@
 //! Events of the Messages API, parsed for the fields that are used.
 
-use crate::llm::json::{Text, count_of};
+use crate::llm::json::{Text, parse_count};
 use crate::protocol::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -101,7 +101,7 @@ pub(crate) struct WireUsage {
 impl WireUsage {
     /// Merges later counts. Counts in an unknown format are ignored, so that the response is not lost.
     pub(crate) fn merge(&mut self, later: &Value) {
-        let take = |kept: &mut Option<u64>, value: Option<&Value>| *kept = value.and_then(count_of).or(*kept);
+        let take = |kept: &mut Option<u64>, value: Option<&Value>| *kept = value.and_then(parse_count).or(*kept);
         take(&mut self.input, later.get("input_tokens"));
         take(&mut self.cache_read, later.get("cache_read_input_tokens"));
         take(&mut self.cache_write, later.get("cache_creation_input_tokens"));

@@ -8,9 +8,12 @@ use crate::protocol::{Effort, ModelFacts, Price};
 pub(super) fn changes<'a>(cards: &'a [Card], in_use: &Catalogue) -> Vec<(&'a str, String)> {
     let change = |card: &'a Card| {
         let before = in_use.facts(&card.name);
-        let after = card.over(before.clone());
-        let words =
-            if in_use.lists(&card.name) { differences(&before, &after) } else { Some(format!("new: {}", described(&after))) };
+        let after = card.apply_to(before.clone());
+        let words = if in_use.lists(&card.name) {
+            differences(&before, &after)
+        } else {
+            Some(format!("new: {}", describe_facts(&after)))
+        };
         words.map(|words| (card.name.as_str(), words))
     };
     cards.iter().filter_map(change).collect()
@@ -45,7 +48,7 @@ fn add(parts: &mut Vec<String>, name: &str, before: &str, after: &str) {
     }
 }
 
-fn described(facts: &ModelFacts) -> String {
+fn describe_facts(facts: &ModelFacts) -> String {
     let price = facts.price.map_or_else(
         || "price unknown".to_owned(),
         |price| format!("${} in, ${} out per million tokens", amount(price.input), amount(price.output)),

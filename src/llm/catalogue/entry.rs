@@ -62,7 +62,7 @@ pub(crate) fn read(text: &str) -> Result<Cards, Vec<(usize, String)>> {
             "models" => cards.models = reader.models(value),
             "date" => cards.date = reader.date(key, value.get_ref()),
             "origin" => cards.origin = reader.url(key, value.get_ref()),
-            other => reader.unknown(key.span().start, other, TOP),
+            other => reader.report_unknown(key.span().start, other, TOP),
         }
     }
     if reader.problems.is_empty() { Ok(cards) } else { Err(reader.problems) }
@@ -80,23 +80,23 @@ impl Reader<'_> {
         1 + self.text.bytes().take(byte).filter(|byte| *byte == b'\n').count()
     }
 
-    fn wrong(&mut self, byte: usize, what: impl Into<String>) {
+    fn report_invalid(&mut self, byte: usize, what: impl Into<String>) {
         let line = self.line(byte);
         self.problems.push((line, what.into()));
     }
 
-    fn unknown(&mut self, byte: usize, given: &str, known: &[&str]) {
+    fn report_unknown(&mut self, byte: usize, given: &str, known: &[&str]) {
         let near = |name: &&&str| strsim::damerau_levenshtein(name, given);
         let nearest = known.iter().filter(|name| near(name) <= 1 + name.len() / 4).min_by_key(near);
         let hint = match nearest {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("expected {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
         };
-        self.wrong(byte, format!("unknown key `{given}`; {hint}"));
+        self.report_invalid(byte, format!("unknown key `{given}`; {hint}"));
     }
 
-    fn expected(&mut self, key: &Name<'_>, what: &str) {
-        self.wrong(key.span().start, format!("`{}`: expected {what}", key.get_ref()));
+    fn report_expected(&mut self, key: &Name<'_>, what: &str) {
+        self.report_invalid(key.span().start, format!("`{}`: expected {what}", key.get_ref()));
     }
 
     fn families(&mut self, key: &Name<'_>, value: &Spanned<DeValue<'_>>) -> Vec<String> {
@@ -107,21 +107,21 @@ impl Reader<'_> {
                 .collect()
         });
         texts.unwrap_or_else(|| {
-            self.expected(key, "a list of quoted strings");
+            self.report_expected(key, "a list of quoted strings");
             Vec::new()
         })
     }
 
     fn models(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<Card> {
         let Some(array) = value.get_ref().as_array() else {
-            self.wrong(value.span().start, "`models`: expected tables `[[models]]`");
+            self.report_invalid(value.span().start, "`models`: expected tables `[[models]]`");
             return Vec::new();
         };
         let mut cards = Vec::with_capacity(array.len());
         for item in array {
             match item.get_ref().as_table() {
                 Some(table) => cards.push(self.model(item.span().start, table)),
-                None => self.wrong(item.span().start, "`models`: expected tables `[[models]]`"),
+                None => self.report_invalid(item.span().start, "`models`: expected tables `[[models]]`"),
             }
         }
         cards
@@ -135,7 +135,7 @@ impl Reader<'_> {
             match key.get_ref().as_ref() {
                 "name" => match value.as_str().filter(|name| crate::llm::split_name(name).is_some()) {
                     Some(name) => name.clone_into(&mut card.name),
-                    None => self.expected(at, "a string like \"anthropic/claude-sonnet-5\""),
+                    None => self.report_expected(at, "a string like \"anthropic/claude-sonnet-5\""),
                 },
                 "context_window" => card.context_window = self.tokens(at, value),
                 "max_output_tokens" => card.max_output_tokens = self.tokens(at, value),
@@ -146,11 +146,11 @@ impl Reader<'_> {
                 "source" => card.source = self.url(at, value),
                 "verified" => card.verified = self.date(at, value),
                 "price" => card.price = self.price(at, value),
-                other => self.unknown(key.span().start, other, OF_MODEL),
+                other => self.report_unknown(key.span().start, other, OF_MODEL),
             }
         }
         if card.name.is_empty() && !table.contains_key("name") {
-            self.wrong(start, "a model has no `name`; expected one like \"anthropic/claude-sonnet-5\"");
+            self.report_invalid(start, "a model has no `name`; expected one like \"anthropic/claude-sonnet-5\"");
         }
         card
     }
@@ -159,14 +159,14 @@ impl Reader<'_> {
         let number = value.as_integer().and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
         let number = number.filter(|number| (1..=1_000_000_000).contains(number));
         if number.is_none() {
-            self.expected(key, "a number of tokens");
+            self.report_expected(key, "a number of tokens");
         }
         number
     }
 
     fn flag(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<bool> {
         if value.as_bool().is_none() {
-            self.expected(key, "true or false");
+            self.report_expected(key, "true or false");
         }
         value.as_bool()
     }
@@ -174,7 +174,7 @@ impl Reader<'_> {
     fn date(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<Date> {
         let date = value.as_str().and_then(|text| text.parse().ok());
         if date.is_none() {
-            self.expected(key, "a day like \"2026-11-29\"");
+            self.report_expected(key, "a day like \"2026-11-29\"");
         }
         date
     }
@@ -186,16 +186,16 @@ impl Reader<'_> {
         };
         let url = value.as_str().filter(is_url).map(str::to_owned);
         if url.is_none() {
-            self.expected(key, "a URL");
+            self.report_expected(key, "a URL");
         }
         url
     }
 
     fn efforts(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<Vec<Effort>> {
-        let named = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().and_then(Effort::named);
+        let named = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().and_then(Effort::from_name);
         let efforts: Option<Vec<Effort>> = value.as_array().and_then(|array| array.iter().map(named).collect());
         let Some(mut efforts) = efforts else {
-            self.expected(key, &format!("a list of {}", Effort::names(&Effort::ALL)));
+            self.report_expected(key, &format!("a list of {}", Effort::names(&Effort::ALL)));
             return None;
         };
         efforts.sort_unstable();
@@ -207,7 +207,7 @@ impl Reader<'_> {
         const SHAPE: &str =
             "US dollars per million tokens, like { input = 3.0, output = 15.0, cache_read = 0.3, cache_write = 3.75 }";
         let Some(table) = value.as_table() else {
-            self.expected(key, SHAPE);
+            self.report_expected(key, SHAPE);
             return None;
         };
         let mut found = [None; 4];
@@ -215,14 +215,14 @@ impl Reader<'_> {
             match OF_PRICE.iter().position(|known| known == name.get_ref()) {
                 Some(place) => match dollars(value.get_ref()) {
                     Some(number) => found[place] = Some(number),
-                    None => self.expected(name, "US dollars per million tokens"),
+                    None => self.report_expected(name, "US dollars per million tokens"),
                 },
-                None => self.unknown(name.span().start, name.get_ref(), OF_PRICE),
+                None => self.report_unknown(name.span().start, name.get_ref(), OF_PRICE),
             }
         }
         let [cache_read, cache_write, input, output] = found;
         let (Some(input), Some(output)) = (input, output) else {
-            self.expected(key, SHAPE);
+            self.report_expected(key, SHAPE);
             return None;
         };
         // Cached tokens without a separate price cost as much as others.

@@ -96,7 +96,7 @@ fn efforts(model: &Value) -> Option<Vec<Effort>> {
     let options = model.get("reasoning_options")?.as_array()?;
     let values = options.iter().filter(|option| option.get("type").and_then(Value::as_str) == Some("effort"));
     let named = values.filter_map(|option| option.get("values")?.as_array()).flatten();
-    let mut efforts: Vec<Effort> = named.filter_map(|name| Effort::named(name.as_str()?)).collect();
+    let mut efforts: Vec<Effort> = named.filter_map(|name| Effort::from_name(name.as_str()?)).collect();
     efforts.sort_unstable();
     efforts.dedup();
     (!efforts.is_empty()).then_some(efforts)

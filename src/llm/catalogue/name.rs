@@ -6,7 +6,7 @@ pub(crate) fn seller(provider: &str) -> &str {
 }
 
 /// Returns whether a listed name matches: `anthropic/claude-sonnet-5` also matches `anthropic/claude-sonnet-5-20260630`.
-pub(crate) fn is_named(listed: &str, asked: &str) -> bool {
+pub(crate) fn is_same_model(listed: &str, asked: &str) -> bool {
     let halves = (listed.split_once('/'), asked.split_once('/'));
     let (Some((listed_at, listed)), Some((asked_at, asked))) = halves else { return false };
     listed_at == seller(asked_at) && asked.strip_prefix(listed).is_some_and(|rest| rest.is_empty() || is_date(rest))
@@ -14,28 +14,28 @@ pub(crate) fn is_named(listed: &str, asked: &str) -> bool {
 
 /// Removes what vendors add to a name: `openrouter/anthropic/claude-sonnet-4.5:beta` and
 /// `mine/us.anthropic.claude-sonnet-4-5-20250929-v1:0` become `claude-sonnet-4-5` and `claude-sonnet-4-5-20250929-v1`.
-pub(crate) fn bare(full_name: &str) -> String {
+pub(crate) fn bare_name(full_name: &str) -> String {
     let last = full_name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let last = last.split([':', '@']).next().unwrap_or_default();
     let last = last.find(".claude-").map_or(last, |at| &last[at + 1..]);
-    plain(last)
+    normalize(last)
 }
 
 /// Normalizes dots and dashes, which are used interchangeably.
-fn plain(name: &str) -> String {
+fn normalize(name: &str) -> String {
     name.to_ascii_lowercase().replace(['.', '_'], "-")
 }
 
 /// Returns whether a bare name is the listed one, with or without a date.
 pub(crate) fn is_bare(listed: &str, asked: &str) -> bool {
-    let rest = asked.strip_prefix(plain(listed).as_str());
+    let rest = asked.strip_prefix(normalize(listed).as_str());
     let rest = rest.map(|rest| rest.strip_suffix("-v1").unwrap_or(rest));
     rest.is_some_and(|rest| rest.is_empty() || rest == "-latest" || rest == "-preview" || is_date(rest))
 }
 
 /// Returns whether a bare name is a size or variant of the listed open model.
-pub(crate) fn begins(listed: &str, asked: &str) -> bool {
-    asked.strip_prefix(plain(listed).as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+pub(crate) fn is_variant_of(listed: &str, asked: &str) -> bool {
+    asked.strip_prefix(normalize(listed).as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// Returns whether this is a date suffix: `-20260630` or `-2026-06-30`.

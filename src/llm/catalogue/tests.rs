@@ -83,7 +83,7 @@ fn models_under_other_providers_have_the_same_limits_and_no_price_unless_local()
         assert_eq!(elsewhere.map(|one| one.price), maker.and_then(|maker| facts(maker).price), "{name}");
     }
     let own = "[[models]]\nname = \"mine/claude-haiku-4-5\"\nprice = { input = 1, output = 2 }\n";
-    let priced = Catalogue::default().with_own(own).unwrap().facts("mine/claude-haiku-4-5");
+    let priced = Catalogue::default().with_user_list(own).unwrap().facts("mine/claude-haiku-4-5");
     assert_eq!((priced.price.map(|price| price.output), priced.price_elsewhere), (Some(2.0), None));
 }
 
@@ -141,7 +141,7 @@ fn effort_levels_are_known_for_listed_models_only() {
         assert_eq!(facts(name).supported_efforts(), efforts, "{name}");
     }
     let own = Catalogue::default()
-        .with_own(
+        .with_user_list(
             "[[models]]\nname = \"a/b\"\nefforts = [\"max\", \"none\", \"low\"]\n\
          [[models]]\nname = \"openai/gpt-5\"\nreasoning = false\n[[models]]\nname = \"openai/gpt-4.1\"\nreasoning = true\n",
         )
@@ -166,16 +166,16 @@ images = true
 
 #[test]
 fn a_user_list_overrides_and_adds_models() {
-    let own = Catalogue::default().with_own(OWN).unwrap();
+    let own = Catalogue::default().with_user_list(OWN).unwrap();
     let sonnet = own.facts("anthropic/claude-sonnet-4-5");
     let price = Price { input: 1.0, output: 2.5, cache_read: 1.0, cache_write: 1.0 };
     assert_eq!((sonnet.price, sonnet.context_window, sonnet.max_output_tokens), (Some(price), 200_000, Some(64_000)));
     let small = own.facts("mine/small");
     assert_eq!((small.context_window, small.images, small.reasoning), (32_000, true, false));
     assert!(own.lists("mine/small") && !own.lists("mine/other") && own.facts("mine/big-thinker").reasoning);
-    assert_eq!(own.of_provider("mine").len(), 1);
-    assert_eq!(own.of_provider("openai-chat").len(), own.of_provider("openai").len());
-    assert_eq!(own.over(ModelFacts { context_window: 8_000, ..small.clone() }), small, "whatever a server says");
+    assert_eq!(own.models_of_provider("mine").len(), 1);
+    assert_eq!(own.models_of_provider("openai-chat").len(), own.models_of_provider("openai").len());
+    assert_eq!(own.apply_user_entry(ModelFacts { context_window: 8_000, ..small.clone() }), small, "whatever a server says");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn list_errors_name_the_line_and_suggest_a_correction() {
         ("models = 3\n", 1, "expected tables"),
         ("[[models]\n", 1, "expected TOML"),
     ] {
-        let problems = Catalogue::default().with_own(text).unwrap_err();
+        let problems = Catalogue::default().with_user_list(text).unwrap_err();
         assert!(problems.iter().any(|(at, what)| *at == line && what.contains(said)), "{text}: {problems:?}");
     }
 }

@@ -67,40 +67,42 @@ impl CatalogueUpdate {
     pub(crate) fn document(&self) -> Result<String, UpdateError> {
         let text = document::write(&self.cards);
         if text.len() > MAX_STORED_BYTES {
-            return Err(malformed(format!("it is larger than {} MB", MAX_STORED_BYTES >> 20)));
+            return Err(malformed_error(format!("it is larger than {} MB", MAX_STORED_BYTES >> 20)));
         }
         // What is stored must be readable by the next start.
-        entry::read(&text).map_err(|mistakes| malformed(listed(mistakes)))?;
+        entry::read(&text).map_err(|mistakes| malformed_error(join_mistakes(mistakes)))?;
         Ok(text)
     }
 }
 
 fn parse(bytes: &[u8], today: Date) -> Result<Cards, UpdateError> {
     if bytes.len() > MAX_BYTES {
-        return Err(malformed(format!("it is larger than {} MB", MAX_BYTES >> 20)));
+        return Err(malformed_error(format!("it is larger than {} MB", MAX_BYTES >> 20)));
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| malformed("it is not UTF-8 text"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| malformed_error("it is not UTF-8 text"))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with('{') {
-        return models_dev::read(text, today).map_err(malformed);
+        return models_dev::read(text, today).map_err(malformed_error);
     }
     if text.trim_start().starts_with('<') {
-        return Err(malformed("it is a web page, not a list of models"));
+        return Err(malformed_error("it is a web page, not a list of models"));
     }
-    let cards = entry::read(text).map_err(|mistakes| malformed(listed(mistakes)))?;
+    let cards = entry::read(text).map_err(|mistakes| malformed_error(join_mistakes(mistakes)))?;
     match cards {
-        Cards { date: None, .. } => Err(malformed("it has no `date`; expected one like \"2026-11-29\"")),
-        Cards { models, .. } if models.is_empty() => Err(malformed("it has no `[[models]]`")),
-        Cards { models, .. } if models.len() > MAX_MODELS => Err(malformed(format!("it has more than {MAX_MODELS} models"))),
+        Cards { date: None, .. } => Err(malformed_error("it has no `date`; expected one like \"2026-11-29\"")),
+        Cards { models, .. } if models.is_empty() => Err(malformed_error("it has no `[[models]]`")),
+        Cards { models, .. } if models.len() > MAX_MODELS => {
+            Err(malformed_error(format!("it has more than {MAX_MODELS} models")))
+        }
         cards => Ok(cards),
     }
 }
 
-fn malformed(what: impl Into<String>) -> UpdateError {
+fn malformed_error(what: impl Into<String>) -> UpdateError {
     UpdateError::Malformed(what.into())
 }
 
-fn listed(mistakes: Vec<(usize, String)>) -> String {
+fn join_mistakes(mistakes: Vec<(usize, String)>) -> String {
     let count = mistakes.len();
     let mut lines: Vec<String> = mistakes.into_iter().take(MISTAKES).map(|(line, what)| format!("line {line}: {what}")).collect();
     if count > MISTAKES {
@@ -142,7 +144,7 @@ mod tests {
         assert_eq!(catalogue.facts("openai/gpt-5").context_window, 400_000, "the built-in list fills the gaps");
         assert!(catalogue.lists("openai/gpt-99"));
         assert_eq!(catalogue.state(), (Some(Date::constant(2026, 12, 1)), Some("https://lists.example/x.toml")));
-        let own = catalogue.with_own("[[models]]\nname = \"openai/gpt-5\"\nprice = { input = 7, output = 8 }\n").unwrap();
+        let own = catalogue.with_user_list("[[models]]\nname = \"openai/gpt-5\"\nprice = { input = 7, output = 8 }\n").unwrap();
         let output = own.facts("openai/gpt-5").price.unwrap().output;
         assert!((output - 8.0).abs() < f64::EPSILON, "the user's own list overrides it: {output}");
         let again = CatalogueUpdate::read(list("2026-12-01", NEW).as_bytes(), "https://x.example", &own, TODAY).unwrap();

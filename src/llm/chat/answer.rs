@@ -1,10 +1,10 @@
 //! Response of Chat Completions, assembled chunk by chunk.
 
 use super::calls::Calls;
-use super::types::{Choice, Chunk, ContentPart, Delta, finish_of, groq_usage, usage_of};
+use super::types::{Choice, Chunk, ContentPart, Delta, groq_usage, parse_finish_reason, parse_usage};
 use crate::llm::deltas::Deltas;
-use crate::llm::error::{ErrorContext, is_refusal, shown};
-use crate::llm::json::text_of;
+use crate::llm::error::{ErrorContext, body_excerpt, is_refusal};
+use crate::llm::json::parse_text;
 use crate::llm::sse::Event;
 use crate::llm::stream_reader::{Answer, Progress};
 use crate::ports::{Completion, ModelError};
@@ -55,7 +55,7 @@ impl Reader {
         if let Some(delta) = choice.delta.or(choice.message.filter(|_| silent)) {
             self.delta(delta, deltas);
         }
-        if let Some(reason) = choice.finish_reason.and_then(finish_of) {
+        if let Some(reason) = choice.finish_reason.and_then(parse_finish_reason) {
             self.finish = Some(reason);
         }
     }
@@ -64,7 +64,7 @@ impl Reader {
         for (field, raw) in [("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)] {
             // Some servers send the same reasoning under both names.
             if self.thinking_field.is_none_or(|known| known == field)
-                && let Some(piece) = raw.and_then(text_of).filter(|piece| !piece.is_empty())
+                && let Some(piece) = raw.and_then(parse_text).filter(|piece| !piece.is_empty())
             {
                 self.thinking_field = Some(field);
                 self.think(&piece, deltas);
@@ -76,7 +76,7 @@ impl Reader {
         if let Some(raw) = delta.content {
             self.content(raw, deltas);
         }
-        if let Some(words) = delta.refusal.and_then(text_of) {
+        if let Some(words) = delta.refusal.and_then(parse_text) {
             self.push_text(&words, deltas);
         }
         let pieces = delta.tool_calls.unwrap_or_default();
@@ -92,27 +92,27 @@ impl Reader {
     }
 
     fn content(&mut self, raw: &RawValue, deltas: &mut Deltas) {
-        if let Some(piece) = text_of(raw) {
+        if let Some(piece) = parse_text(raw) {
             self.push_text(&piece, deltas);
             return;
         }
         let Ok(parts) = serde_json::from_str::<Vec<ContentPart<'_>>>(raw.get()) else { return };
         for part in parts {
             if let Some(thought) = part.thinking {
-                self.thought(thought, deltas);
+                self.on_reasoning(thought, deltas);
             }
-            for words in [part.text, part.refusal].into_iter().flatten().filter_map(text_of) {
+            for words in [part.text, part.refusal].into_iter().flatten().filter_map(parse_text) {
                 self.push_text(&words, deltas);
             }
         }
     }
 
     /// Handles reasoning: a string, or a list of parts with text.
-    fn thought(&mut self, raw: &RawValue, deltas: &mut Deltas) {
-        if let Some(piece) = text_of(raw) {
+    fn on_reasoning(&mut self, raw: &RawValue, deltas: &mut Deltas) {
+        if let Some(piece) = parse_text(raw) {
             self.think(&piece, deltas);
         } else if let Ok(parts) = serde_json::from_str::<Vec<ContentPart<'_>>>(raw.get()) {
-            for piece in parts.iter().filter_map(|part| part.text.and_then(text_of)) {
+            for piece in parts.iter().filter_map(|part| part.text.and_then(parse_text)) {
                 self.think(&piece, deltas);
             }
         }
@@ -143,16 +143,17 @@ impl Reader {
     }
 
     fn count(&mut self, usage: Option<&RawValue>) {
-        if let Some(usage) = usage.and_then(usage_of) {
+        if let Some(usage) = usage.and_then(parse_usage) {
             self.usage = Some(usage);
         }
     }
 
     fn unreadable(&self, event: &Event) -> ModelError {
         if event.unfinished {
-            return self.speaker.cut();
+            return self.speaker.missing_end();
         }
-        self.speaker.garbage(&format!("expected a chunk of Chat Completions, got `{}`", shown(event.data.as_bytes())))
+        self.speaker
+            .unexpected_body(&format!("expected a chunk of Chat Completions, got `{}`", body_excerpt(event.data.as_bytes())))
     }
 
     fn progress(&self) -> Progress {
@@ -177,7 +178,7 @@ impl Answer for Reader {
             return Ok(self.progress());
         }
         if data == "[DONE]" {
-            return if self.started { Ok(Progress::End) } else { Err(self.speaker.cut()) };
+            return if self.started { Ok(Progress::End) } else { Err(self.speaker.missing_end()) };
         }
         let chunk: Chunk<'_> = match serde_json::from_str(data) {
             Ok(chunk) => chunk,
@@ -193,7 +194,7 @@ impl Answer for Reader {
         if self.model.is_none() {
             self.model = chunk.model.filter(|model| !model.is_empty()).map(|model| model.to_owned());
         }
-        let id = chunk.id.and_then(text_of).filter(|id| !id.is_empty());
+        let id = chunk.id.and_then(parse_text).filter(|id| !id.is_empty());
         // Chunks of another response after the end of this one are ignored.
         let spliced = self.finish.is_some() && id.is_some() && self.id.as_deref() != id.as_deref();
         for choice in chunk.choices.into_iter().flatten().filter(|_| !spliced) {
@@ -214,7 +215,7 @@ impl Answer for Reader {
         Ok(self.progress())
     }
 
-    fn whole(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
+    fn parse_whole_body(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
         let data = String::from_utf8(body.to_vec()).ok()?;
         let chunk: Chunk<'_> = serde_json::from_str(&data).ok()?;
         if !chunk.choices.is_some_and(|choices| choices.iter().any(|choice| choice.message.is_some())) {
@@ -223,7 +224,7 @@ impl Answer for Reader {
         Some(self.event(&Event { name: None, data, unfinished: false }, deltas).map(|_| ()))
     }
 
-    fn parts(&self) -> usize {
+    fn part_count(&self) -> usize {
         self.calls.len() + self.details.len()
     }
 

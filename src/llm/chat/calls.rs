@@ -3,7 +3,7 @@
 use super::types::{CallPiece, FunctionPiece};
 use crate::llm::arguments::ArgumentBuffer;
 use crate::llm::deltas::Deltas;
-use crate::llm::json::text_of;
+use crate::llm::json::parse_text;
 use crate::protocol::{CallId, ToolCall};
 use serde_json::value::RawValue;
 
@@ -60,8 +60,8 @@ impl Calls {
     }
 
     pub(crate) fn add(&mut self, piece: &CallPiece<'_>, deltas: &mut Deltas) {
-        let id = piece.id.and_then(text_of).unwrap_or_default();
-        let name = piece.function.as_ref().and_then(|function| function.name).and_then(text_of).unwrap_or_default();
+        let id = piece.id.and_then(parse_text).unwrap_or_default();
+        let name = piece.function.as_ref().and_then(|function| function.name).and_then(parse_text).unwrap_or_default();
         let at = self.find(piece.index, &id, &name).unwrap_or_else(|| {
             self.open.push(Call {
                 index: piece.index,
@@ -132,7 +132,7 @@ impl Call {
     /// Adds arguments: a string is a part, an object is complete.
     fn extend(&mut self, arguments: Option<&RawValue>) {
         let Some(raw) = arguments else { return };
-        match text_of(raw) {
+        match parse_text(raw) {
             Some(piece) => self.arguments.push(&piece),
             None if raw.get() == "null" => {}
             None => {

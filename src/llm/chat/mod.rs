@@ -17,12 +17,12 @@ pub(super) fn headers(key: Option<String>) -> Vec<(&'static str, String)> {
 }
 
 /// Returns whether an error says that the model requires the Responses API.
-pub(super) fn wants_responses(refusal: &str) -> bool {
+pub(super) fn requires_responses_api(refusal: &str) -> bool {
     refusal.contains("v1/responses")
 }
 
 /// Returns the hint for that error.
-pub(super) fn through_responses(speaker: &ErrorContext) -> String {
+pub(super) fn responses_api_hint(speaker: &ErrorContext) -> String {
     let ErrorContext { provider, model, .. } = speaker;
     if provider == "openai-chat" {
         return format!("choose the model `openai/{model}`, which uses the Responses API");

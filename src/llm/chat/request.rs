@@ -73,11 +73,11 @@ struct Function<'a> {
 struct Tool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    function: Declared<'a>,
+    function: DeclaredTool<'a>,
 }
 
 #[derive(Serialize)]
-struct Declared<'a> {
+struct DeclaredTool<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
@@ -116,14 +116,14 @@ pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, 
         }
     }
     let strict = host.ends_with("mistral.ai") || !quirks.sends(Field::WordsBehindResults);
-    Turns { out: &mut out, pending: Vec::new(), results: false, strict }.write(&opening, fragments);
+    TurnWriter { out: &mut out, pending: Vec::new(), results: false, strict }.write(&opening, fragments);
     out.extend_from_slice(b"]}");
     out
 }
 
 /// Messages in the order that servers accept: results directly after their response, then text and images of the user as one message,
 /// because not every server accepts two.
-struct Turns<'a> {
+struct TurnWriter<'a> {
     out: &'a mut Vec<u8>,
     /// User messages that were not written yet.
     pending: Vec<&'a [u8]>,
@@ -133,7 +133,7 @@ struct Turns<'a> {
     strict: bool,
 }
 
-impl<'a> Turns<'a> {
+impl<'a> TurnWriter<'a> {
     fn write(mut self, opening: &'a [u8], fragments: &'a [Fragment]) {
         self.push_turn(opening);
         let mut told = fragments.iter().filter(|fragment| !fragment.json.is_empty()).peekable();
@@ -263,7 +263,7 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition]) {
     out.extend_from_slice(br#","tools":["#);
     for tool in tools {
         separate(out);
-        let function = Declared { name: &tool.tool_name, description: &tool.description, parameters: &tool.input_schema };
+        let function = DeclaredTool { name: &tool.tool_name, description: &tool.description, parameters: &tool.input_schema };
         write_json(out, &Tool { kind: "function", function });
     }
     out.push(b']');
@@ -280,7 +280,7 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
                     let (content, images) = images::sent_content(result, request);
                     separate(out);
                     write_json(out, &ChatMessage::Tool { tool_call_id: result.tool_call_id.as_str(), content: &content });
-                    pieces.extend(images.into_iter().map(piece));
+                    pieces.extend(images.into_iter().map(message_part));
                 }
             }
             let results = !pieces.is_empty();
@@ -288,8 +288,8 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
             for part in &message.content {
                 if let Part::Image(image) = part {
                     match images::content(image, request) {
-                        Some(data) => pieces.push(piece((&image.media_type, data))),
-                        None => text.push_str(images::note(request)),
+                        Some(data) => pieces.push(message_part((&image.media_type, data))),
+                        None => text.push_str(images::omitted_note(request)),
                     }
                 }
             }
@@ -319,7 +319,7 @@ fn texts(message: &Message) -> String {
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-fn piece<'a>((media_type, data): (&str, &str)) -> MessagePart<'a> {
+fn message_part<'a>((media_type, data): (&str, &str)) -> MessagePart<'a> {
     MessagePart::ImageUrl { image_url: Address { url: format!("data:{media_type};base64,{data}") } }
 }
 

@@ -28,8 +28,8 @@ fn a_thread_is_converted_to_a_chat_completions_request() {
             "3",
             Role::Tool,
             vec![
-                Part::ToolResult(ToolResult::succeeded(CallId::new("c/1"), "Grep", "found")),
-                Part::ToolResult(ToolResult::refused(CallId::new("c/2"), "Grep", failed)),
+                Part::ToolResult(ToolResult::success(CallId::new("c/1"), "Grep", "found")),
+                Part::ToolResult(ToolResult::from_error(CallId::new("c/2"), "Grep", failed)),
             ],
         ),
         message("4", Role::Assistant, vec![text("done")]),
@@ -64,7 +64,7 @@ fn a_thread_is_converted_to_a_chat_completions_request() {
 fn images_follow_all_tool_results_of_a_response() {
     let results = vec![
         Part::ToolResult(picture("c/1", "artifact:1")),
-        Part::ToolResult(ToolResult::succeeded(CallId::new("c/2"), "Grep", "found")),
+        Part::ToolResult(ToolResult::success(CallId::new("c/2"), "Grep", "found")),
         Part::ToolResult(picture("c/3", "artifact:gone")),
     ];
     let calls = ["c/1", "c/2", "c/3"].map(|id| call(id, "ReadFile", "{}")).to_vec();

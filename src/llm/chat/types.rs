@@ -1,6 +1,6 @@
 //! Chunks of Chat Completions as servers send them: every field may be missing, null or of another type.
 
-use crate::llm::json::{Text, count_of, text_of};
+use crate::llm::json::{Text, parse_count, parse_text};
 use crate::protocol::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -90,8 +90,8 @@ pub(crate) struct FunctionPiece<'a> {
 }
 
 /// Returns why a response ended: a word, or an object with it. Any other value also ends the response.
-pub(crate) fn finish_of(raw: &RawValue) -> Option<String> {
-    if let Some(reason) = text_of(raw) {
+pub(crate) fn parse_finish_reason(raw: &RawValue) -> Option<String> {
+    if let Some(reason) = parse_text(raw) {
         return Some(reason.into_owned()).filter(|reason| !reason.is_empty());
     }
     match serde_json::from_str::<Value>(raw.get()).ok()? {
@@ -116,13 +116,13 @@ pub(crate) struct ContentPart<'a> {
 }
 
 /// Parses a usage object; `None` if its format is unknown or it is empty.
-pub(crate) fn usage_of(raw: &RawValue) -> Option<Usage> {
+pub(crate) fn parse_usage(raw: &RawValue) -> Option<Usage> {
     let usage: Map<String, Value> = serde_json::from_str(raw.get()).ok()?;
     let first = |paths: &[&str]| {
         paths.iter().find_map(|path| {
             let mut names = path.split('.');
             let value = usage.get(names.next()?)?;
-            count_of(names.try_fold(value, |value, name| value.get(name))?)
+            parse_count(names.try_fold(value, |value, name| value.get(name))?)
         })
     };
     let input = first(&["prompt_tokens", "input_tokens"]);

@@ -60,11 +60,11 @@ async fn play(outcome: impl Fn(&str) -> ToolStatus) -> (Vec<String>, String) {
 
 fn result(call: &ToolCall, status: ToolStatus) -> ToolResult {
     let code = match status {
-        ToolStatus::Succeeded => return ToolResult::succeeded(call.tool_call_id.clone(), &call.tool_name, "done"),
+        ToolStatus::Succeeded => return ToolResult::success(call.tool_call_id.clone(), &call.tool_name, "done"),
         ToolStatus::Failed => ErrorCode::ToolExecutionFailed,
         ToolStatus::Denied => ErrorCode::UserDenied,
     };
-    ToolResult::refused(call.tool_call_id.clone(), &call.tool_name, ToolError::new(code, "no"))
+    ToolResult::from_error(call.tool_call_id.clone(), &call.tool_name, ToolError::new(code, "no"))
 }
 
 #[tokio::test]

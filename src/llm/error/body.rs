@@ -1,7 +1,7 @@
 //! Error bodies of the known servers: message and codes.
 
+use super::body_excerpt;
 use super::retry_after::{request_id, requested_wait};
-use super::shown;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ pub(crate) struct ErrorFields {
 }
 
 /// Returns whether a JSON body without an error status is an error.
-pub(crate) fn holds_error(body: &[u8]) -> bool {
+pub(crate) fn is_error_body(body: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
     // Some servers send a list with one element.
     let value = value.get(0).unwrap_or(&value);
@@ -75,7 +75,7 @@ pub(crate) fn holds_error(body: &[u8]) -> bool {
     let answers = has("choices") || has("content") || has("output") || has("candidates");
     let is = |name: &str, kind: &str| value.get(name).is_some_and(|value| value == kind);
     let refused = value.pointer("/base_resp/status_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
-    let status = value.get("code").or_else(|| value.get("status")).and_then(status_of).is_some();
+    let status = value.get("code").or_else(|| value.get("status")).and_then(parse_status).is_some();
     has("error")
         || is("object", "error")
         || is("type", "error")
@@ -97,7 +97,7 @@ pub(crate) fn read_body(status_line: &str, body: &[u8]) -> ErrorFields {
     let mut words = ErrorFields::default();
     collect(&value, &mut words, 0);
     if words.message.is_empty() {
-        words.message = if body.is_empty() { status_line.to_owned() } else { shown(body) };
+        words.message = if body.is_empty() { status_line.to_owned() } else { body_excerpt(body) };
     }
     words.request_id = value.get("request_id").and_then(Value::as_str).and_then(request_id);
     words.wait = requested_wait(Some(&value), &words.message).or_else(|| requested_wait(None, &words.behind));
@@ -114,13 +114,13 @@ fn page(text: &str) -> Option<String> {
         let start = lower.find(&format!("<{name}"))?;
         let open = start + lower[start..].find('>')? + 1;
         let end = open + lower[open..].find(&format!("</{name}"))?;
-        Some(plain(&text[open..end])).filter(|text| !text.is_empty())
+        Some(html_to_text(&text[open..end])).filter(|text| !text.is_empty())
     };
     Some(element("title").or_else(|| element("h1")).or_else(|| element("message")).unwrap_or_default())
 }
 
 /// Returns a line of HTML as plain text.
-fn plain(html: &str) -> String {
+fn html_to_text(html: &str) -> String {
     let mut text = String::new();
     let mut inside = false;
     for letter in html.chars() {
@@ -155,13 +155,13 @@ fn collect(value: &Value, words: &mut ErrorFields, depth: usize) {
             for name in CODES {
                 match map.get(name) {
                     Some(Value::String(code)) => {
-                        note(words, code);
-                        words.status = words.status.or(map.get(name).and_then(status_of));
+                        add_code(words, code);
+                        words.status = words.status.or(map.get(name).and_then(parse_status));
                     }
-                    Some(number @ Value::Number(_)) => words.status = words.status.or(status_of(number)),
+                    Some(number @ Value::Number(_)) => words.status = words.status.or(parse_status(number)),
                     Some(Value::Object(inner)) => {
                         if let Some(Value::String(code)) = inner.get("code") {
-                            note(words, code);
+                            add_code(words, code);
                         }
                     }
                     Some(Value::Null | Value::Bool(_) | Value::Array(_)) | None => {}
@@ -174,7 +174,7 @@ fn collect(value: &Value, words: &mut ErrorFields, depth: usize) {
                     collect(inner, words, depth + 1);
                 }
             }
-            behind(map, words);
+            add_upstream_message(map, words);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
@@ -183,12 +183,12 @@ fn collect(value: &Value, words: &mut ErrorFields, depth: usize) {
 /// Adds the codes of all entries in a list of details.
 fn reasons(items: &[Value], words: &mut ErrorFields) {
     for reason in items.iter().take(16).filter_map(|item| item.get("reason")?.as_str()) {
-        note(words, reason);
+        add_code(words, reason);
     }
 }
 
 /// Adds the message that a server forwards from an upstream server.
-fn behind(map: &serde_json::Map<String, Value>, words: &mut ErrorFields) {
+fn add_upstream_message(map: &serde_json::Map<String, Value>, words: &mut ErrorFields) {
     let Some(Value::Object(metadata)) = map.get("metadata") else { return };
     let raw = match metadata.get("raw") {
         Some(Value::String(raw)) => raw.clone(),
@@ -206,17 +206,17 @@ fn behind(map: &serde_json::Map<String, Value>, words: &mut ErrorFields) {
         words.behind = told;
     }
     for reason in metadata.get("reasons").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-        note(words, reason);
+        add_code(words, reason);
     }
 }
 
 /// Parses an HTTP error status, as a number or as digits.
-fn status_of(value: &Value) -> Option<u16> {
+fn parse_status(value: &Value) -> Option<u16> {
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
     u16::try_from(number).ok().filter(|status| (400..600).contains(status))
 }
 
-fn note(words: &mut ErrorFields, code: &str) {
+fn add_code(words: &mut ErrorFields, code: &str) {
     words.codes.push_str(&code.to_lowercase());
     words.codes.push('\n');
 }

@@ -243,7 +243,7 @@ const TOO_LARGE: &[&str] = &["request too large for", "tokens must be reduced in
 const OVERLOADED: &[&str] = &["overloaded", "model is busy", "server is busy", "service is too busy"];
 
 /// Classifies by status and codes first, and by wording if they are not conclusive.
-pub(crate) fn kind_of(status: u16, words: &ErrorFields) -> FailureKind {
+pub(crate) fn classify(status: u16, words: &ErrorFields) -> FailureKind {
     let text = format!("{}\n{}", words.message, words.behind).to_lowercase();
     let coded = |list: &[&str]| list.iter().any(|word| words.codes.contains(word));
     let one_of = |list: &[&str]| coded(list) || list.iter().any(|word| text.contains(word));

@@ -64,7 +64,7 @@ pub(crate) struct RetryHints {
 }
 
 /// Parses the headers. Dates are compared with the server's own clock, if it is sent.
-pub(crate) fn asked<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> RetryHints {
+pub(crate) fn parse_headers<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> RetryHints {
     let now = header("date").and_then(date).or_else(|| Timestamp::try_from(now).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
     let milliseconds = ["retry-after-ms", "x-ms-retry-after-ms"].iter().find_map(|name| number(header(name)?));
     let wait = match milliseconds.filter(|wait| *wait > 0.0) {
@@ -90,7 +90,7 @@ pub(crate) fn request_id(text: &str) -> Option<String> {
 /// Returns the longest reset time of the used-up limits; without remaining amounts, any limit may be used up.
 fn limits<'a>(header: &impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Option<Duration> {
     let told = |(reset, left): &(&str, &str)| {
-        let wait = header(reset).and_then(|text| reset_at(text, now))?;
+        let wait = header(reset).and_then(|text| parse_reset(text, now))?;
         Some((wait, header(left).and_then(number)))
     };
     let known: Vec<_> = LIMITS.iter().filter_map(told).collect();
@@ -100,7 +100,7 @@ fn limits<'a>(header: &impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Opti
 
 /// Returns the delay requested in the body: in a field, or in the message.
 pub(crate) fn requested_wait(body: Option<&Value>, message: &str) -> Option<Duration> {
-    body.and_then(|body| field(body, 0)).or_else(|| spoken(message))
+    body.and_then(|body| field(body, 0)).or_else(|| parse_message_delay(message))
 }
 
 /// Searches for `retryDelay` of a `google.rpc.RetryInfo`, `retry_after` and similar fields at any depth.
@@ -138,7 +138,7 @@ fn delay(value: &Value) -> Option<Duration> {
 }
 
 /// Parses `Please try again in 6m0.5s.`, `retry after 30 seconds`.
-fn spoken(message: &str) -> Option<Duration> {
+fn parse_message_delay(message: &str) -> Option<Duration> {
     let text = message.to_ascii_lowercase();
     PHRASES.iter().find_map(|phrase| {
         text.match_indices(phrase).find_map(|(at, _)| {
@@ -154,18 +154,18 @@ fn span_or_date(text: &str, now: Timestamp) -> Option<Duration> {
     if let Some(wait) = number(text) {
         return seconds(wait);
     }
-    span(text).or_else(|| until(date(text)?, now))
+    span(text).or_else(|| time_until(date(text)?, now))
 }
 
 /// Parses `1s`, `6m0s`, `20ms`, `12`, `1741305600000`, `2015-10-21T07:28:00Z`.
-fn reset_at(text: &str, now: Timestamp) -> Option<Duration> {
+fn parse_reset(text: &str, now: Timestamp) -> Option<Duration> {
     let Some(count) = number(text) else { return span_or_date(text, now) };
     let moment = match count {
         count if count >= EPOCH_MILLISECONDS => Timestamp::from_millisecond(count as i64).ok()?,
         count if count >= EPOCH_SECONDS => Timestamp::from_second(count as i64).ok()?,
         count => return seconds(count),
     };
-    until(moment, now)
+    time_until(moment, now)
 }
 
 fn date(text: &str) -> Option<Timestamp> {
@@ -175,7 +175,7 @@ fn date(text: &str) -> Option<Timestamp> {
 }
 
 /// Returns the time until a moment; `None` if it has passed.
-fn until(moment: Timestamp, now: Timestamp) -> Option<Duration> {
+fn time_until(moment: Timestamp, now: Timestamp) -> Option<Duration> {
     let wait = Duration::try_from(moment.duration_since(now)).unwrap_or_default();
     Some(wait.min(MAX_DURATION))
 }

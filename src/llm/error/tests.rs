@@ -18,7 +18,7 @@ struct Expected {
 
 #[track_caller]
 fn check(status: u16, body: &str, kind: FailureKind) {
-    let error = speaker().refused(status, "status", body.as_bytes(), RetryHints::default());
+    let error = speaker().status_error(status, "status", body.as_bytes(), RetryHints::default());
     assert_eq!(error.failure.kind, kind, "{status} {body}");
 }
 
@@ -28,7 +28,7 @@ fn recorded_errors_are_classified_correctly() {
     let text = std::fs::read_to_string(shared!("fixtures/llm_errors/errors.jsonl")).unwrap();
     for line in text.lines() {
         let recorded: Recorded = serde_json::from_str(line).unwrap();
-        let error = speaker().refused(recorded.http_status, "status", recorded.body.as_bytes(), RetryHints::default());
+        let error = speaker().status_error(recorded.http_status, "status", recorded.body.as_bytes(), RetryHints::default());
         let (kind, retryable) = match recorded.expect.kind.as_str() {
             "auth" => (FailureKind::Authentication, recorded.expect.retryable),
             "not_found" => (FailureKind::NotFound, recorded.expect.retryable),
@@ -141,7 +141,7 @@ fn the_message_of_the_provider_is_kept_unchanged() {
         ("", "the server responded with 400 Bad Request"),
     ];
     for (body, message) in cases {
-        let error = speaker().refused(400, "400 Bad Request", body.as_bytes(), RetryHints::default());
+        let error = speaker().status_error(400, "400 Bad Request", body.as_bytes(), RetryHints::default());
         assert_eq!(error.failure.message, message, "{body}");
     }
 }

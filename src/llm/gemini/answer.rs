@@ -1,10 +1,10 @@
 //! Response of the Gemini API, assembled chunk by chunk.
 
 use super::types::{Candidate, Chunk, Feedback, FunctionCall, Part as WirePart, WireUsage};
-use crate::llm::arguments::whole;
+use crate::llm::arguments::parse_complete;
 use crate::llm::deltas::Deltas;
-use crate::llm::error::{ErrorContext, shown};
-use crate::llm::json::text_of;
+use crate::llm::error::{ErrorContext, body_excerpt};
+use crate::llm::json::parse_text;
 use crate::llm::sse::Event;
 use crate::llm::stream_reader::{Answer, Progress};
 use crate::ports::{Completion, ModelError};
@@ -63,9 +63,10 @@ impl Reader {
 
     fn unreadable(&self, event: &Event) -> ModelError {
         if event.unfinished {
-            return self.speaker.cut();
+            return self.speaker.missing_end();
         }
-        self.speaker.garbage(&format!("expected a chunk of the Gemini API, got `{}`", shown(event.data.as_bytes())))
+        self.speaker
+            .unexpected_body(&format!("expected a chunk of the Gemini API, got `{}`", body_excerpt(event.data.as_bytes())))
     }
 
     fn candidate(&mut self, candidate: Candidate<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
@@ -87,36 +88,36 @@ impl Reader {
             let hint = format!("continue to retry, or try a model other than `{}`", self.speaker.model);
             let mut failure = Failure::new(FailureKind::InvalidRequest, reason_text, hint);
             failure.retryable = true;
-            return Err(self.failed(failure));
+            return Err(self.with_usage(failure));
         }
         self.finish = Some(reason.into_owned());
         Ok(())
     }
 
     fn part(&mut self, part: &WirePart<'_>, raw: &RawValue, deltas: &mut Deltas) {
-        let signature = part.thought_signature.and_then(text_of).filter(|signature| !signature.is_empty());
+        let signature = part.thought_signature.and_then(parse_text).filter(|signature| !signature.is_empty());
         if let Some(call) = &part.function_call {
             self.call(call, signature.as_deref(), deltas);
         } else if part.executable_code.is_some() || part.code_execution_result.is_some() {
             self.open = None;
             let opaque = serde_json::from_str(raw.get()).ok();
             self.content.push(Part::Reasoning { text: String::new(), opaque });
-        } else if let Some(text) = part.text.and_then(text_of) {
+        } else if let Some(text) = part.text.and_then(parse_text) {
             let kind = if part.thought == Some(true) { Kind::Thought } else { Kind::Text };
             match kind {
                 Kind::Text => deltas.text(&text),
                 Kind::Thought => deltas.reasoning(&text),
             }
             match signature {
-                None => self.go_on(kind, &text),
-                Some(signature) => self.signed(kind, &text, &signature),
+                None => self.append(kind, &text),
+                Some(signature) => self.push_signed(kind, &text, &signature),
             }
         } else if let Some(signature) = signature {
-            self.signed(Kind::Text, "", &signature);
+            self.push_signed(Kind::Text, "", &signature);
         }
     }
 
-    fn go_on(&mut self, kind: Kind, piece: &str) {
+    fn append(&mut self, kind: Kind, piece: &str) {
         if piece.is_empty() {
             return;
         }
@@ -135,7 +136,7 @@ impl Reader {
     }
 
     /// Adds a signed part on its own, because the signature covers exactly its text.
-    fn signed(&mut self, kind: Kind, text: &str, signature: &str) {
+    fn push_signed(&mut self, kind: Kind, text: &str, signature: &str) {
         self.open = None;
         match kind {
             Kind::Thought => {
@@ -147,14 +148,14 @@ impl Reader {
                 self.content.push(Part::Reasoning { text: String::new(), opaque });
             }
             Kind::Text => {
-                self.content.push(sign_of("text", signature));
+                self.content.push(signature_part("text", signature));
                 self.content.push(Part::Text { text: text.to_owned() });
             }
         }
     }
 
     fn call(&mut self, call: &FunctionCall<'_>, signature: Option<&str>, deltas: &mut Deltas) {
-        let name = call.name.and_then(text_of).unwrap_or_default();
+        let name = call.name.and_then(parse_text).unwrap_or_default();
         if name.is_empty() && call.args.is_none() && call.partial_args.is_none() {
             // When arguments arrive in parts, the last one is empty.
             return;
@@ -162,36 +163,40 @@ impl Reader {
         self.open = None;
         deltas.call(&name, call.args.map_or(0, |args| args.get().len()));
         if let Some(signature) = signature {
-            self.content.push(sign_of("functionCall", signature));
+            self.content.push(signature_part("functionCall", signature));
         }
         let arguments = match call.args.map(RawValue::get) {
             None | Some("null") => Arguments::Object(Map::new()),
-            Some(json) => whole(json, true),
+            Some(json) => parse_complete(json, true),
         };
         // Arguments in parts were not requested, and are not assembled here.
         let in_pieces = call.partial_args.is_some() || call.will_continue == Some(true);
         let arguments = if in_pieces { Arguments::Malformed(String::new()) } else { arguments };
-        let id = call.id.and_then(text_of).filter(|id| !id.trim().is_empty());
-        let id = id.map_or_else(|| self.name_of_a_call(), std::borrow::Cow::into_owned);
+        let id = call.id.and_then(parse_text).filter(|id| !id.trim().is_empty());
+        let id = id.map_or_else(|| self.generate_call_name(), std::borrow::Cow::into_owned);
         self.calls += 1;
         self.content.push(Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: name.into_owned(), arguments }));
     }
 
-    fn name_of_a_call(&mut self) -> String {
+    fn generate_call_name(&mut self) -> String {
         let answer = self.made_up.get_or_insert_with(|| uuid::Uuid::new_v4().simple().to_string()[..16].to_owned());
         format!("{MADE_UP}{answer}_{}", self.calls)
     }
 
-    fn blocked(&self, feedback: &Feedback<'_>, reason: &str) -> ModelError {
+    fn blocked_error(&self, feedback: &Feedback<'_>, reason: &str) -> ModelError {
         let reason_text = feedback.block_reason_message.as_deref().filter(|text| !text.trim().is_empty());
         let reason_text = reason_text.map_or_else(String::new, |text| format!(": {text}"));
         let message = format!("LLM_GUARDRAIL_BLOCKED: the provider blocked the prompt ({reason}){reason_text}");
-        self.failed(Failure::new(FailureKind::GuardrailBlocked, message, "rephrase the prompt, or choose another model with -m"))
+        self.with_usage(Failure::new(
+            FailureKind::GuardrailBlocked,
+            message,
+            "rephrase the prompt, or choose another model with -m",
+        ))
     }
 
     /// Returns an error with the usage so far.
-    fn failed(&self, failure: Failure) -> ModelError {
-        ModelError { usage: self.usage.until_now(), ..failure.into() }
+    fn with_usage(&self, failure: Failure) -> ModelError {
+        ModelError { usage: self.usage.usage_so_far(), ..failure.into() }
     }
 
     fn progress(&self) -> Progress {
@@ -206,14 +211,14 @@ impl Answer for Reader {
             return Ok(self.progress());
         }
         if data == "[DONE]" {
-            return if self.finish.is_some() { Ok(Progress::End) } else { Err(self.speaker.cut()) };
+            return if self.finish.is_some() { Ok(Progress::End) } else { Err(self.speaker.missing_end()) };
         }
         let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| self.unreadable(event))?;
         if let Some(usage) = chunk.usage_metadata {
             self.usage.merge(usage);
         }
         if chunk.error.is_some_and(|error| error.get() != "null") {
-            return Err(ModelError { usage: self.usage.until_now(), ..self.speaker.error_event(data) });
+            return Err(ModelError { usage: self.usage.usage_so_far(), ..self.speaker.error_event(data) });
         }
         if self.model.is_none() {
             self.model = chunk.model_version.filter(|model| !model.is_empty()).map(|model| model.to_owned());
@@ -224,13 +229,13 @@ impl Answer for Reader {
         if let Some(feedback) = chunk.prompt_feedback
             && let Some(reason) = feedback.block_reason.as_deref().filter(|reason| !reason.is_empty())
         {
-            return Err(self.blocked(&feedback, reason));
+            return Err(self.blocked_error(&feedback, reason));
         }
         Ok(self.progress())
     }
 
     /// Handles a body with a list of all chunks, or with a single complete one.
-    fn whole(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
+    fn parse_whole_body(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
         let chunks: Vec<&RawValue> = match body.trim_ascii_start().first() {
             Some(b'[') => serde_json::from_slice(body).ok()?,
             _ => vec![serde_json::from_slice(body).ok()?],
@@ -248,15 +253,15 @@ impl Answer for Reader {
                 return Some(Err(error));
             }
         }
-        Some(if self.finish.is_some() { Ok(()) } else { Err(self.speaker.cut()) })
+        Some(if self.finish.is_some() { Ok(()) } else { Err(self.speaker.missing_end()) })
     }
 
-    fn parts(&self) -> usize {
+    fn part_count(&self) -> usize {
         self.content.len()
     }
 
     fn usage_so_far(&self) -> Option<Usage> {
-        self.usage.until_now()
+        self.usage.usage_so_far()
     }
 
     fn complete(&mut self) -> Completion {
@@ -276,11 +281,11 @@ impl Answer for Reader {
 }
 
 /// Returns a part that stores the signature of the following part, because parts have no field for it.
-fn sign_of(what: &str, signature: &str) -> Part {
+fn signature_part(what: &str, signature: &str) -> Part {
     Part::Reasoning { text: String::new(), opaque: Some(json!({"signs": what, "thoughtSignature": signature})) }
 }
 
 /// Returns the signature stored before a part, and the kind of part that it signs.
-pub(super) fn signature_in(opaque: &Value) -> Option<(&str, &str)> {
+pub(super) fn parse_signature(opaque: &Value) -> Option<(&str, &str)> {
     Some((opaque.get("signs")?.as_str()?, opaque.get("thoughtSignature")?.as_str()?))
 }

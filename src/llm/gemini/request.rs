@@ -1,6 +1,6 @@
 //! Request to the Gemini API, joined from the JSON of its messages.
 
-use super::answer::{MADE_UP, signature_in};
+use super::answer::{MADE_UP, parse_signature};
 use super::schema;
 use super::version::Version;
 use crate::llm::images;
@@ -72,7 +72,7 @@ struct Data<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Declared<'a> {
+struct DeclaredFunction<'a> {
     name: &'a str,
     description: &'a str,
     parameters_json_schema: Value,
@@ -131,8 +131,8 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition]) {
     out.extend_from_slice(br#""tools":[{"functionDeclarations":["#);
     for tool in tools {
         separate(out);
-        let parameters_json_schema = schema::of_parameters(&tool.input_schema);
-        write_json(out, &Declared { name: &tool.tool_name, description: &tool.description, parameters_json_schema });
+        let parameters_json_schema = schema::convert_parameters(&tool.input_schema);
+        write_json(out, &DeclaredFunction { name: &tool.tool_name, description: &tool.description, parameters_json_schema });
     }
     out.extend_from_slice(b"]}]");
 }
@@ -231,7 +231,7 @@ fn write_parts(message: &Message, request: &ModelRequest, version: Version, out:
                     let data = Data { mime_type: &image.media_type, data };
                     write_piece(&mut after, &RequestPart { inline_data: Some(data), ..RequestPart::EMPTY });
                 }
-                None => write_piece(&mut after, &RequestPart { text: Some(images::note(request)), ..RequestPart::EMPTY }),
+                None => write_piece(&mut after, &RequestPart { text: Some(images::omitted_note(request)), ..RequestPart::EMPTY }),
             },
             Part::Reasoning { .. } | Part::ToolCall(_) => {}
         }
@@ -255,7 +255,7 @@ fn write_answer(message: &Message, version: Version, out: &mut Vec<u8>) {
                 write_piece(out, &RequestPart { text: Some(text), thought_signature, ..RequestPart::EMPTY });
             }
             Part::Reasoning { opaque: Some(opaque), .. } => {
-                if let Some(signature) = signature_in(opaque) {
+                if let Some(signature) = parse_signature(opaque) {
                     next = Some(signature);
                 } else if is_own_part(opaque) {
                     separate(out);
@@ -294,7 +294,7 @@ fn write_call(out: &mut Vec<u8>, call: &ToolCall, thought_signature: Option<&str
         // The API accepts only objects; the result says what was wrong.
         Arguments::Malformed(_) => &nothing,
     };
-    let function_call = Some(Call { id: sent_id(call.tool_call_id.as_str()), name: fit(&call.tool_name), args });
+    let function_call = Some(Call { id: provider_id(call.tool_call_id.as_str()), name: fit(&call.tool_name), args });
     write_piece(out, &RequestPart { function_call, thought_signature, ..RequestPart::EMPTY });
 }
 
@@ -310,7 +310,7 @@ fn write_result(out: &mut Vec<u8>, after: &mut Vec<u8>, result: &ToolResult, req
     });
     // Images are in the result if the model accepts them there, otherwise after all results.
     let (inside, behind): (Vec<_>, Vec<_>) = images.partition(|_| version.is_third());
-    let id = sent_id(result.tool_call_id.as_str());
+    let id = provider_id(result.tool_call_id.as_str());
     let response = Response { id, name: fit(&result.tool_name), response, parts: inside };
     write_piece(out, &RequestPart { function_response: Some(response), ..RequestPart::EMPTY });
     for image in &behind {
@@ -319,7 +319,7 @@ fn write_result(out: &mut Vec<u8>, after: &mut Vec<u8>, result: &ToolResult, req
 }
 
 /// Returns an ID that a provider assigned; generated IDs are not sent.
-fn sent_id(id: &str) -> Option<&str> {
+fn provider_id(id: &str) -> Option<&str> {
     (!id.starts_with(MADE_UP)).then_some(id)
 }
 

@@ -25,7 +25,7 @@ const PLAIN: [&str; 12] = [
 const FORMATS: [&str; 7] = ["date-time", "date", "time", "int32", "int64", "float", "double"];
 
 /// Converts the schema of parameters; the result always describes an object.
-pub(super) fn of_parameters(schema: &Value) -> Value {
+pub(super) fn convert_parameters(schema: &Value) -> Value {
     let mut writer = Writer { root: schema, left: MAX_SCHEMAS };
     let mut written = match writer.write(schema, 0) {
         Value::Object(written) if !written.contains_key("anyOf") || written.contains_key("properties") => written,
@@ -64,7 +64,7 @@ impl Writer<'_> {
                 join(&mut out, more);
             }
         }
-        require_what_there_is(&mut out);
+        drop_undeclared_required(&mut out);
         Value::Object(out)
     }
 
@@ -197,7 +197,7 @@ fn join(out: &mut Map<String, Value>, more: Map<String, Value>) {
 }
 
 /// Removes undeclared properties from `required`, because the API rejects them.
-fn require_what_there_is(out: &mut Map<String, Value>) {
+fn drop_undeclared_required(out: &mut Map<String, Value>) {
     let Some(Value::Array(mut required)) = out.remove("required") else { return };
     let properties = out.get("properties").and_then(Value::as_object);
     required.retain(|name| name.as_str().is_some_and(|name| properties.is_some_and(|known| known.contains_key(name))));

@@ -60,7 +60,7 @@ fn thread() -> Vec<Arc<Message>> {
             ],
         ),
         message("3", Role::Tool, vec![found("k1", "found")]),
-        message("4", Role::Tool, vec![Part::ToolResult(ToolResult::refused(CallId::new("aye_0123_1"), "Grep", failed))]),
+        message("4", Role::Tool, vec![Part::ToolResult(ToolResult::from_error(CallId::new("aye_0123_1"), "Grep", failed))]),
         message("5", Role::User, vec![text("and then stop")]),
     ]
 }
@@ -139,7 +139,7 @@ fn invalid_function_names_are_sanitized() {
 #[test]
 fn images_are_part_of_their_result_or_follow_all_results() {
     let image = |uri: &str| Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
-    let result = ToolResult { images: vec![image("artifact:1")], ..ToolResult::succeeded(CallId::new("c"), "ReadFile", "2x3") };
+    let result = ToolResult { images: vec![image("artifact:1")], ..ToolResult::success(CallId::new("c"), "ReadFile", "2x3") };
     let messages = [
         message("0", Role::User, vec![text("look")]),
         message("1", Role::Assistant, vec![call("c", "{}")]),
@@ -220,10 +220,10 @@ fn the_retry_delay_is_read_from_the_error_details() {
     ]);
     let error = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "quota", "details": details}});
     for body in [error.clone(), json!([error])] {
-        let refused = speaker().refused(429, "status", body.to_string().as_bytes(), RetryHints::default());
+        let refused = speaker().status_error(429, "status", body.to_string().as_bytes(), RetryHints::default());
         assert_eq!(refused.retry_after, Some(std::time::Duration::from_millis(38_500)), "{body}");
         let asked = RetryHints { wait: Some(std::time::Duration::from_secs(2)), ..RetryHints::default() };
-        let refused = speaker().refused(429, "status", body.to_string().as_bytes(), asked);
+        let refused = speaker().status_error(429, "status", body.to_string().as_bytes(), asked);
         assert_eq!(refused.retry_after, Some(std::time::Duration::from_secs(2)), "a header goes before it");
     }
     assert_eq!(speaker().error_event(&error.to_string()).retry_after, Some(std::time::Duration::from_millis(38_500)));
@@ -431,7 +431,7 @@ fn api_errors_are_classified_by_status_and_message() {
         (504, error(504, "DEADLINE_EXCEEDED", "Deadline expired before operation could complete."), Timeout),
     ] {
         let said = body.get("error").or(body.get(0).map(|first| &first["error"])).unwrap()["message"].clone();
-        let failure = speaker().refused(status, "status", body.to_string().as_bytes(), RetryHints::default()).failure;
+        let failure = speaker().status_error(status, "status", body.to_string().as_bytes(), RetryHints::default()).failure;
         assert_eq!((failure.kind, json!(failure.message)), (kind, said), "{status} {body}");
     }
 }

@@ -123,7 +123,7 @@ impl WireUsage {
     }
 
     /// Returns the counts so far, if any.
-    pub(crate) fn until_now(&self) -> Option<Usage> {
+    pub(crate) fn usage_so_far(&self) -> Option<Usage> {
         let total = self.total();
         (total != Usage::default()).then_some(total)
     }

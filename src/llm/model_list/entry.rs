@@ -28,7 +28,7 @@ pub(crate) struct ModelEntry {
 
 impl ModelEntry {
     /// Applies this description over other facts.
-    pub(crate) fn over(&self, facts: ModelFacts) -> ModelFacts {
+    pub(crate) fn apply_to(&self, facts: ModelFacts) -> ModelFacts {
         let context_window = self.context_window.unwrap_or(facts.context_window);
         let max_output_tokens = self.max_output_tokens.or(facts.max_output_tokens);
         let reasoning = self.reasoning.unwrap_or(facts.reasoning);
@@ -46,7 +46,7 @@ impl ModelEntry {
         }
     }
 
-    pub(crate) fn says_something(&self) -> bool {
+    pub(crate) fn has_details(&self) -> bool {
         *self != Self { id: self.id.clone(), ..Self::default() }
     }
 }
@@ -54,19 +54,19 @@ impl ModelEntry {
 /// Parses a model list; `None` if the body is not one.
 pub(super) fn read(body: &Value) -> Option<Vec<ModelEntry>> {
     let list = body.get("data").or_else(|| body.get("models")).unwrap_or(body).as_array()?;
-    Some(list.iter().filter_map(one).collect())
+    Some(list.iter().filter_map(parse_entry).collect())
 }
 
-fn one(model: &Value) -> Option<ModelEntry> {
+fn parse_entry(model: &Value) -> Option<ModelEntry> {
     let id = ["id", "name", "model"].iter().find_map(|field| model.get(field)?.as_str()).filter(|id| is_name(id))?;
     // Gemini names a model by its path.
     let id = id.strip_prefix("models/").unwrap_or(id).to_owned();
-    if !answers(model) {
+    if !generates_text(model) {
         return None;
     }
     let context_window = window(model);
     let output = ["max_completion_tokens", "max_output_tokens", "outputTokenLimit", "top_provider/max_completion_tokens"];
-    let mut max_output_tokens = output.iter().find_map(|field| tokens(at(model, field)?));
+    let mut max_output_tokens = output.iter().find_map(|field| tokens(field_at(model, field)?));
     // On other servers this field is the context window, or the default response length.
     if model.get("max_input_tokens").is_some() {
         max_output_tokens = max_output_tokens.or_else(|| tokens(model.get("max_tokens")?));
@@ -84,7 +84,7 @@ fn one(model: &Value) -> Option<ModelEntry> {
 }
 
 /// Returns a field, or a nested one.
-fn at<'a>(model: &'a Value, path: &str) -> Option<&'a Value> {
+fn field_at<'a>(model: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').try_fold(model, |value, field| value.get(field))
 }
 
@@ -100,11 +100,11 @@ fn is_name(id: &str) -> bool {
 }
 
 /// Returns whether the model generates text; lists also contain models for embeddings, images or speech.
-fn answers(model: &Value) -> bool {
+fn generates_text(model: &Value) -> bool {
     let kind = model.get("type").and_then(Value::as_str).unwrap_or_default();
     let methods = model.get("supportedGenerationMethods").and_then(Value::as_array);
-    let chats = at(model, "capabilities/completion_chat").and_then(Value::as_bool);
-    let says_text = texts(at(model, "architecture/output_modalities")).is_none_or(|made| made.contains(&"text"));
+    let chats = field_at(model, "capabilities/completion_chat").and_then(Value::as_bool);
+    let says_text = texts(field_at(model, "architecture/output_modalities")).is_none_or(|made| made.contains(&"text"));
     !matches!(kind, "embedding" | "embeddings" | "image" | "rerank" | "moderation" | "audio" | "transcribe")
         && methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))
         && chats != Some(false)
@@ -126,8 +126,8 @@ fn window(model: &Value) -> Option<u64> {
         "meta/n_ctx_train",
         "limits/max_context_window_tokens",
     ];
-    let said = FIELDS.iter().find_map(|field| tokens(at(model, field)?));
-    let routed = at(model, "top_provider/context_length").and_then(tokens);
+    let said = FIELDS.iter().find_map(|field| tokens(field_at(model, field)?));
+    let routed = field_at(model, "top_provider/context_length").and_then(tokens);
     match (said, routed) {
         (Some(said), Some(routed)) => Some(said.min(routed)),
         (said, routed) => said.or(routed),
@@ -148,9 +148,9 @@ fn tokens(value: &Value) -> Option<u64> {
 /// Parses US dollars per token, as text or number, in the format of routers. Prices in other units are ignored.
 fn price(model: &Value) -> Option<Price> {
     let dollars = |field: &str| {
-        let value = at(model, &format!("pricing/{field}"))?;
+        let value = field_at(model, &format!("pricing/{field}"))?;
         let number = value.as_f64().or_else(|| value.as_str()?.trim().parse::<f64>().ok())?;
-        (number.is_finite() && (0.0..=MAX_DOLLARS).contains(&number)).then_some(rounded(number * MILLION))
+        (number.is_finite() && (0.0..=MAX_DOLLARS).contains(&number)).then_some(round_dollars(number * MILLION))
     };
     let (input, output) = (dollars("prompt")?, dollars("completion")?);
     Some(Price {
@@ -162,7 +162,7 @@ fn price(model: &Value) -> Option<Price> {
 }
 
 /// Removes rounding errors of a multiplication.
-fn rounded(dollars: f64) -> f64 {
+fn round_dollars(dollars: f64) -> f64 {
     (dollars * MILLION).round() / MILLION
 }
 
@@ -172,9 +172,9 @@ fn texts(value: Option<&Value>) -> Option<Vec<&str>> {
 
 fn images(model: &Value) -> Option<bool> {
     let taken = ["architecture/input_modalities", "input_modalities", "modalities/input"];
-    let taken = taken.iter().find_map(|field| texts(at(model, field))).map(|taken| taken.contains(&"image"));
+    let taken = taken.iter().find_map(|field| texts(field_at(model, field))).map(|taken| taken.contains(&"image"));
     let able = ["capabilities/vision", "capabilities/image_input/supported", "supports_vision", "supports_image_in"];
-    let able = || able.iter().find_map(|field| at(model, field)?.as_bool());
+    let able = || able.iter().find_map(|field| field_at(model, field)?.as_bool());
     let kind = || (model.get("type")?.as_str()? == "vlm").then_some(true);
     taken.or_else(able).or_else(kind)
 }
@@ -183,24 +183,24 @@ fn reasoning(model: &Value) -> Option<bool> {
     let parameters = texts(model.get("supported_parameters"));
     let parameters = parameters.map(|known| known.contains(&"reasoning") || known.contains(&"reasoning_effort"));
     let able = ["capabilities/effort/supported", "capabilities/reasoning", "supports_reasoning", "thinking"];
-    parameters.or_else(|| able.iter().find_map(|field| at(model, field)?.as_bool()))
+    parameters.or_else(|| able.iter().find_map(|field| field_at(model, field)?.as_bool()))
 }
 
 /// Returns whether the model calls tools, as routers and Mistral report it.
 fn calls_tools(model: &Value) -> Option<bool> {
     let parameters = texts(model.get("supported_parameters")).map(|known| known.contains(&"tools"));
-    parameters.or_else(|| at(model, "capabilities/function_calling")?.as_bool())
+    parameters.or_else(|| field_at(model, "capabilities/function_calling")?.as_bool())
 }
 
 /// Parses the efforts as Anthropic and OpenRouter name them. Whether reasoning can be turned off is known only from OpenRouter.
 fn efforts(model: &Value) -> Option<Vec<Effort>> {
     let of_anthropic = |effort: &Effort| {
-        at(model, &format!("capabilities/effort/{}/supported", effort.as_str())).and_then(Value::as_bool) == Some(true)
+        field_at(model, &format!("capabilities/effort/{}/supported", effort.as_str())).and_then(Value::as_bool) == Some(true)
     };
-    let mut efforts: Vec<Effort> = match texts(at(model, "reasoning/supported_efforts")) {
+    let mut efforts: Vec<Effort> = match texts(field_at(model, "reasoning/supported_efforts")) {
         Some(names) => {
-            let may_be_off = at(model, "reasoning/mandatory").and_then(Value::as_bool) == Some(false);
-            names.into_iter().filter_map(Effort::named).chain(may_be_off.then_some(Effort::Off)).collect()
+            let may_be_off = field_at(model, "reasoning/mandatory").and_then(Value::as_bool) == Some(false);
+            names.into_iter().filter_map(Effort::from_name).chain(may_be_off.then_some(Effort::Off)).collect()
         }
         None => Effort::ALL.into_iter().filter(of_anthropic).collect(),
     };

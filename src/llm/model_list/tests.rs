@@ -121,7 +121,7 @@ fn invalid_entries_of_a_model_list_are_ignored() {
         assert_eq!(entry::read(&body), None, "{body}");
     }
     let told = only(json!({"id": "a", "context_length": 8192, "max_completion_tokens": 100_000}));
-    let facts = told.over(Catalogue::default().facts("x/a"));
+    let facts = told.apply_to(Catalogue::default().facts("x/a"));
     assert_eq!((facts.context_window, facts.max_output_tokens), (8_192, None), "no answer is longer than the window");
 }
 

@@ -1,10 +1,10 @@
 //! Response of the Responses API, assembled item by item.
 
 use super::item::{Item, Kind, Slot, ThinkingText};
-use super::types::{Response, StreamEvent, number, reason, usage_of};
+use super::types::{Response, StreamEvent, number, parse_usage, reason};
 use crate::llm::deltas::Deltas;
-use crate::llm::error::{ErrorContext, shown};
-use crate::llm::json::text_of;
+use crate::llm::error::{ErrorContext, body_excerpt};
+use crate::llm::json::parse_text;
 use crate::llm::sse::Event;
 use crate::llm::stream_reader::{Answer, Progress};
 use crate::ports::{Completion, ModelError};
@@ -38,14 +38,15 @@ impl Reader {
 
     fn unreadable(&self, event: &Event) -> ModelError {
         if event.unfinished {
-            return self.speaker.cut();
+            return self.speaker.missing_end();
         }
-        self.speaker.garbage(&format!("expected an event of the Responses API, got `{}`", shown(event.data.as_bytes())))
+        self.speaker
+            .unexpected_body(&format!("expected an event of the Responses API, got `{}`", body_excerpt(event.data.as_bytes())))
     }
 
     /// Handles the start of an item.
-    fn begin(&mut self, told: &StreamEvent<'_>, deltas: &mut Deltas) {
-        let Some(map) = told.item.and_then(map_of) else { return };
+    fn start_item(&mut self, told: &StreamEvent<'_>, deltas: &mut Deltas) {
+        let Some(map) = told.item.and_then(parse_map) else { return };
         let index = number(told.output_index).unwrap_or_else(|| self.next_index());
         let known = self.items.iter().rfind(|item| item.index == index);
         // An item that starts twice is the same one; a server that numbers all items alike starts another after a complete one.
@@ -58,16 +59,16 @@ impl Reader {
     }
 
     /// Handles a delta of an item, or the complete text of earlier deltas.
-    fn piece(&mut self, told: &StreamEvent<'_>, slot: Slot, raw: Option<&RawValue>, whole: bool, deltas: &mut Deltas) {
-        let Some(text) = raw.and_then(text_of) else { return };
+    fn on_delta(&mut self, told: &StreamEvent<'_>, slot: Slot, raw: Option<&RawValue>, whole: bool, deltas: &mut Deltas) {
+        let Some(text) = raw.and_then(parse_text) else { return };
         let at = self.find(told, slot).unwrap_or_else(|| {
             let index = number(told.output_index).unwrap_or_else(|| self.next_index());
-            self.items.push(Item::unannounced(index, slot));
+            self.items.push(Item::from_delta(index, slot));
             self.items.len() - 1
         });
         let item = &mut self.items[at];
         if whole {
-            item.settle(slot, &text, &mut self.thinking, deltas);
+            item.complete_part(slot, &text, &mut self.thinking, deltas);
         } else {
             item.extend(slot, &text, &mut self.thinking, deltas);
         }
@@ -76,27 +77,27 @@ impl Reader {
     /// Finds the item of a delta. IDs may change between events; if a server changes the indexes, the ID decides, or the only announced
     /// item without content.
     fn find(&self, told: &StreamEvent<'_>, slot: Slot) -> Option<usize> {
-        let id = told.item_id.and_then(text_of).unwrap_or_default();
-        let named = |item: &Item| !id.is_empty() && item.id() == id && item.takes(slot);
+        let id = told.item_id.and_then(parse_text).unwrap_or_default();
+        let named = |item: &Item| !id.is_empty() && item.id() == id && item.accepts(slot);
         if let Some(index) = number(told.output_index) {
-            let numbered = self.items.iter().rposition(|item| item.index == index && item.takes(slot));
+            let numbered = self.items.iter().rposition(|item| item.index == index && item.accepts(slot));
             return numbered.or_else(|| self.items.iter().rposition(|item| !item.done && named(item))).or_else(|| {
                 let mut empty = (0..self.items.len()).filter(|&at| {
                     let item = &self.items[at];
-                    !item.done && item.takes(slot) && !item.has_text()
+                    !item.done && item.accepts(slot) && !item.has_text()
                 });
                 empty.next().filter(|_| empty.next().is_none())
             });
         }
         let named = self.items.iter().rposition(named);
-        named.or_else(|| self.items.iter().rposition(|item| !item.done && item.takes(slot)))
+        named.or_else(|| self.items.iter().rposition(|item| !item.done && item.accepts(slot)))
     }
 
     /// Reports progress of a client's call; the provider's own items are not reported.
     fn progress(&mut self, told: &StreamEvent<'_>, deltas: &mut Deltas) {
         let special = |item: &Item| matches!(item.kind, Kind::Special(_)) && !item.done;
         if let Some(at) = self.find(told, Slot::Progress).filter(|&at| special(&self.items[at]))
-            && let Some(piece) = told.delta.and_then(text_of)
+            && let Some(piece) = told.delta.and_then(parse_text)
         {
             self.items[at].extend(Slot::Progress, &piece, &mut self.thinking, deltas);
         }
@@ -104,9 +105,9 @@ impl Reader {
 
     /// Handles a complete item.
     fn finish(&mut self, told: &StreamEvent<'_>, deltas: &mut Deltas) {
-        let Some(map) = told.item.and_then(map_of) else { return };
+        let Some(map) = told.item.and_then(parse_map) else { return };
         let index = number(told.output_index);
-        let at = self.place_of(&map, index).unwrap_or_else(|| {
+        let at = self.find_item(&map, index).unwrap_or_else(|| {
             self.items.push(Item::new(index.unwrap_or_else(|| self.next_index()), Map::new()));
             self.items.len() - 1
         });
@@ -115,7 +116,7 @@ impl Reader {
 
     /// Finds the item that is now complete. Its index, its ID and its call ID may each have changed, but not all of them together with the
     /// text.
-    fn place_of(&self, whole: &Map<String, Value>, index: Option<u64>) -> Option<usize> {
+    fn find_item(&self, whole: &Map<String, Value>, index: Option<u64>) -> Option<usize> {
         let last = |wanted: &dyn Fn(&Item) -> bool| self.items.iter().rposition(wanted);
         let kind = Kind::from_item(whole);
         let told_as = |field: &str| whole.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -132,10 +133,10 @@ impl Reader {
             same(item) && if call_id.is_empty() { is_id(item.id(), id) } else { is_id(item.call_id(), call_id) }
         };
         let open = |item: &Item| !item.done && alike(item);
-        last(&|item| numbered(item) && named(item) && (!item.done || item.begins(whole)))
+        last(&|item| numbered(item) && named(item) && (!item.done || item.starts_with_deltas(whole)))
             .or_else(|| last(&|item| named(item) && (!item.done || index.is_none())))
-            .or_else(|| last(&|item| numbered(item) && item.begins(whole)))
-            .or_else(|| last(&|item| open(item) && item.has_text() && item.begins(whole)))
+            .or_else(|| last(&|item| numbered(item) && item.starts_with_deltas(whole)))
+            .or_else(|| last(&|item| open(item) && item.has_text() && item.starts_with_deltas(whole)))
             .or_else(|| last(&numbered))
             .or_else(|| self.items.iter().position(|item| open(item) && (index.is_none() || !item.has_text())))
     }
@@ -145,25 +146,25 @@ impl Reader {
     }
 
     /// Handles the end of the stream: its response object contains the result, and all items again.
-    fn end(&mut self, kind: &str, told: &StreamEvent<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
+    fn end_stream(&mut self, kind: &str, told: &StreamEvent<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
         let response: Option<Response<'_>> = told.response.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let Some(response) = response else {
             // The event has no content besides its name.
-            self.end = Some(self.ended(kind.trim_start_matches("response."), None)?);
+            self.end = Some(self.finish_response(kind.trim_start_matches("response."), None)?);
             return Ok(());
         };
         self.count(response.usage);
-        if let Some(model) = response.model.and_then(text_of).filter(|model| !model.is_empty()) {
+        if let Some(model) = response.model.and_then(parse_text).filter(|model| !model.is_empty()) {
             self.model = Some(model.into_owned());
         }
         let named = kind.trim_start_matches("response.");
-        let status = response.status.and_then(text_of).unwrap_or_default();
+        let status = response.status.and_then(parse_text).unwrap_or_default();
         // The event name is the result if it is one of the ends; for `done` the object decides.
         let ended = if named == "done" || matches!(&*status, "failed" | "incomplete" | "cancelled") { &*status } else { named };
         let end = if ended == "incomplete" {
             End::Incomplete(reason(response.incomplete_details))
         } else {
-            self.ended(ended, response.error)?
+            self.finish_response(ended, response.error)?
         };
         self.end = Some(end);
         let output = response.output.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
@@ -172,12 +173,12 @@ impl Reader {
     }
 
     fn count(&mut self, usage: Option<&RawValue>) {
-        if let Some(usage) = usage.and_then(usage_of) {
+        if let Some(usage) = usage.and_then(parse_usage) {
             self.usage = usage;
         }
     }
 
-    fn ended(&self, ended: &str, error: Option<&RawValue>) -> Result<End, ModelError> {
+    fn finish_response(&self, ended: &str, error: Option<&RawValue>) -> Result<End, ModelError> {
         match ended {
             "failed" => {
                 let body = error.map(RawValue::get).filter(|error| *error != "null").unwrap_or(WORDLESS);
@@ -196,8 +197,8 @@ impl Reader {
         let more = output.len() > self.items.len();
         let mut taken = vec![false; self.items.len()];
         for (index, raw) in (0..).zip(output) {
-            let Some(map) = map_of(raw) else { continue };
-            let at = self.listed(&map, index, &taken);
+            let Some(map) = parse_map(raw) else { continue };
+            let at = self.find_listed_item(&map, index, &taken);
             if let Some(at) = at {
                 taken[at] = true;
                 if !self.items[at].done {
@@ -213,7 +214,7 @@ impl Reader {
     }
 
     /// Finds the item of an entry in the final list: by its ID, its position or its text, whichever the server did not change.
-    fn listed(&self, whole: &Map<String, Value>, index: u64, taken: &[bool]) -> Option<usize> {
+    fn find_listed_item(&self, whole: &Map<String, Value>, index: u64, taken: &[bool]) -> Option<usize> {
         let kind = Kind::from_item(whole);
         let first = |wanted: &dyn Fn(&Item) -> bool| (0..self.items.len()).find(|&at| !taken[at] && wanted(&self.items[at]));
         let told_as = |field: &str| whole.get(field).and_then(Value::as_str).filter(|told| !told.is_empty());
@@ -223,8 +224,8 @@ impl Reader {
         let numbered = |item: &Item| item.index == index && alike(item);
         first(&|item| numbered(item) && named(item))
             .or_else(|| first(&|item| alike(item) && named(item)))
-            .or_else(|| first(&|item| numbered(item) && item.begins(whole)))
-            .or_else(|| first(&|item| alike(item) && item.has_text() && item.begins(whole)))
+            .or_else(|| first(&|item| numbered(item) && item.starts_with_deltas(whole)))
+            .or_else(|| first(&|item| alike(item) && item.has_text() && item.starts_with_deltas(whole)))
             .or_else(|| first(&numbered))
     }
 }
@@ -237,13 +238,13 @@ impl Answer for Reader {
         }
         if data == "[DONE]" {
             // The end of a response comes before this event, or never.
-            return Err(self.speaker.cut());
+            return Err(self.speaker.missing_end());
         }
         let told: StreamEvent<'_> = serde_json::from_str(data).map_err(|_| self.unreadable(event))?;
-        let kind = told.kind.and_then(text_of);
+        let kind = told.kind.and_then(parse_text);
         let kind = kind.as_deref().or(event.name.as_deref()).unwrap_or_default();
         let failed = told.error.is_some_and(|error| error.get() != "null");
-        let is_error = matches!(kind, "error" | "response.error") || told.object.and_then(text_of).as_deref() == Some("error");
+        let is_error = matches!(kind, "error" | "response.error") || told.object.and_then(parse_text).as_deref() == Some("error");
         if is_error || (failed && told.kind.is_none()) {
             return Err(self.speaker.error_event(data));
         }
@@ -255,24 +256,24 @@ impl Answer for Reader {
                     self.count(response.usage);
                 }
             }
-            "response.output_item.added" => self.begin(&told, deltas),
+            "response.output_item.added" => self.start_item(&told, deltas),
             "response.output_item.done" => self.finish(&told, deltas),
             "response.output_text.delta" | "response.refusal.delta" => {
-                self.piece(&told, Slot::Text(content), told.delta, false, deltas);
+                self.on_delta(&told, Slot::Text(content), told.delta, false, deltas);
             }
-            "response.output_text.done" => self.piece(&told, Slot::Text(content), told.text, true, deltas),
-            "response.refusal.done" => self.piece(&told, Slot::Text(content), told.refusal, true, deltas),
-            "response.reasoning_summary_text.delta" => self.piece(&told, Slot::Summary(summary), told.delta, false, deltas),
-            "response.reasoning_summary_text.done" => self.piece(&told, Slot::Summary(summary), told.text, true, deltas),
-            "response.reasoning_text.delta" => self.piece(&told, Slot::Thought(content), told.delta, false, deltas),
-            "response.reasoning_text.done" => self.piece(&told, Slot::Thought(content), told.text, true, deltas),
+            "response.output_text.done" => self.on_delta(&told, Slot::Text(content), told.text, true, deltas),
+            "response.refusal.done" => self.on_delta(&told, Slot::Text(content), told.refusal, true, deltas),
+            "response.reasoning_summary_text.delta" => self.on_delta(&told, Slot::Summary(summary), told.delta, false, deltas),
+            "response.reasoning_summary_text.done" => self.on_delta(&told, Slot::Summary(summary), told.text, true, deltas),
+            "response.reasoning_text.delta" => self.on_delta(&told, Slot::Thought(content), told.delta, false, deltas),
+            "response.reasoning_text.done" => self.on_delta(&told, Slot::Thought(content), told.text, true, deltas),
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                self.piece(&told, Slot::Input, told.delta, false, deltas);
+                self.on_delta(&told, Slot::Input, told.delta, false, deltas);
             }
-            "response.function_call_arguments.done" => self.piece(&told, Slot::Input, told.arguments, true, deltas),
-            "response.custom_tool_call_input.done" => self.piece(&told, Slot::Input, told.input, true, deltas),
+            "response.function_call_arguments.done" => self.on_delta(&told, Slot::Input, told.arguments, true, deltas),
+            "response.custom_tool_call_input.done" => self.on_delta(&told, Slot::Input, told.input, true, deltas),
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "response.done" => {
-                self.end(kind, &told, deltas)?;
+                self.end_stream(kind, &told, deltas)?;
                 return Ok(Progress::End);
             }
             _ if kind.rsplit('.').next() == Some("delta") => self.progress(&told, deltas),
@@ -281,14 +282,14 @@ impl Answer for Reader {
         Ok(Progress::More)
     }
 
-    fn whole(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
+    fn parse_whole_body(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
         let body = std::str::from_utf8(body).ok()?;
         serde_json::from_str::<Response<'_>>(body).ok()?.output.filter(|output| output.get().starts_with('['))?;
         let data = format!(r#"{{"type":"response.done","response":{body}}}"#);
         Some(self.event(&Event { name: None, data, unfinished: false }, deltas).map(|_| ()))
     }
 
-    fn parts(&self) -> usize {
+    fn part_count(&self) -> usize {
         self.items.len()
     }
 
@@ -319,6 +320,6 @@ impl Answer for Reader {
     }
 }
 
-fn map_of(raw: &RawValue) -> Option<Map<String, Value>> {
+fn parse_map(raw: &RawValue) -> Option<Map<String, Value>> {
     serde_json::from_str(raw.get()).ok()
 }

@@ -1,6 +1,6 @@
 //! Special calls: items of special kinds that the client answers with an item of the matching kind.
 
-use super::passthrough::{kind_of, text_in};
+use super::passthrough::{item_type, text_field};
 use crate::protocol::{Arguments, ToolStatus};
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ pub(crate) enum Special {
 }
 
 impl Special {
-    pub(crate) fn named(kind: &str) -> Option<Self> {
+    pub(crate) fn from_type(kind: &str) -> Option<Self> {
         Some(match kind {
             "custom_tool_call" => Self::Custom,
             "local_shell_call" => Self::LocalShell,
@@ -31,7 +31,7 @@ impl Special {
     /// Returns the tool that a call of this kind means.
     pub(crate) fn tool(self, item: &Map<String, Value>) -> &str {
         match self {
-            Self::Custom => text_in(item, "name"),
+            Self::Custom => text_field(item, "name"),
             Self::LocalShell => "local_shell",
             Self::Shell => "shell",
             Self::ApplyPatch => "apply_patch",
@@ -43,7 +43,7 @@ impl Special {
     pub(crate) fn arguments(self, item: &mut Map<String, Value>) -> Arguments {
         let field = match self {
             // Free text, even if it looks like JSON.
-            Self::Custom => return Arguments::Malformed(text_in(item, "input").to_owned()),
+            Self::Custom => return Arguments::Malformed(text_field(item, "input").to_owned()),
             Self::LocalShell | Self::Shell | Self::Computer => "action",
             Self::ApplyPatch => "operation",
             Self::ToolSearch => "arguments",
@@ -86,13 +86,13 @@ impl Special {
 /// Returns whether the provider runs this call itself: it says so, it uses its own container, or the output is included.
 pub(crate) fn is_run_by_provider<'a>(item: &Map<String, Value>, all: impl IntoIterator<Item = &'a Map<String, Value>>) -> bool {
     let container = item.get("environment").and_then(|environment| environment.get("type")).and_then(Value::as_str);
-    if text_in(item, "execution") == "server" || container.is_some_and(|kind| kind.starts_with("container")) {
+    if text_field(item, "execution") == "server" || container.is_some_and(|kind| kind.starts_with("container")) {
         return true;
     }
-    let (output, call_id) = (output_of(kind_of(item)), text_in(item, "call_id"));
-    !call_id.is_empty() && all.into_iter().any(|other| kind_of(other) == output && text_in(other, "call_id") == call_id)
+    let (output, call_id) = (output_type(item_type(item)), text_field(item, "call_id"));
+    !call_id.is_empty() && all.into_iter().any(|other| item_type(other) == output && text_field(other, "call_id") == call_id)
 }
 
-fn output_of(kind: &str) -> String {
+fn output_type(kind: &str) -> String {
     if kind == "tool_search_call" { "tool_search_output".to_owned() } else { format!("{kind}_output") }
 }

@@ -2,7 +2,7 @@
 
 use super::calls::Special;
 use super::names::function_name;
-use super::passthrough::{is_of_call, kept, kind_of, text_in};
+use super::passthrough::{is_of_call, item_of_part, item_type, text_field};
 use crate::llm::ids::Ids;
 use crate::llm::images;
 use crate::llm::json::{separate, write_json};
@@ -83,17 +83,17 @@ impl History<'_> {
             let mut json = Vec::new();
             let mut thought = false;
             match part {
-                Part::Text { text } => write_words(text, item, &mut json),
+                Part::Text { text } => write_text(text, item, &mut json),
                 Part::ToolCall(call) => self.write_call(call, item.filter(|item| is_item_of(item, call)), &mut json),
                 Part::Reasoning { opaque, .. } => {
                     let Some(opaque) = opaque else { continue };
-                    let Some(item) = self.kept(opaque) else { continue };
+                    let Some(item) = self.own_item(opaque) else { continue };
                     before = Some(item);
-                    thought = kind_of(item) == "reasoning";
+                    thought = item_type(item) == "reasoning";
                     // An item that belongs to the next part is written with that part, or not at all.
-                    let apart = !is_of_call(opaque) && kind_of(item) != "message";
+                    let apart = !is_of_call(opaque) && item_type(item) != "message";
                     if apart && (!thought || is_self_contained(item)) {
-                        self.write_kept(item, &mut json);
+                        self.write_own_item(item, &mut json);
                     }
                 }
                 Part::ToolResult(_) | Part::Image(_) => {}
@@ -112,11 +112,11 @@ impl History<'_> {
         }
     }
 
-    fn kept<'o>(&self, opaque: &'o Value) -> Option<&'o Map<String, Value>> {
-        kept(opaque).filter(|_| self.with_kept)
+    fn own_item<'o>(&self, opaque: &'o Value) -> Option<&'o Map<String, Value>> {
+        item_of_part(opaque).filter(|_| self.with_kept)
     }
 
-    fn write_kept(&self, item: &Map<String, Value>, out: &mut Vec<u8>) {
+    fn write_own_item(&self, item: &Map<String, Value>, out: &mut Vec<u8>) {
         if self.with_ids {
             write_json(out, item);
         } else {
@@ -129,10 +129,10 @@ impl History<'_> {
     fn write_call(&self, call: &ToolCall, item: Option<&Map<String, Value>>, out: &mut Vec<u8>) {
         let call_id = call.tool_call_id.as_str();
         // A call that no text can answer is sent as a function call, and so is its result.
-        if let Some(item) = item.filter(|item| Special::named(kind_of(item)) != Some(Special::Computer)) {
+        if let Some(item) = item.filter(|item| Special::from_type(item_type(item)) != Some(Special::Computer)) {
             let mut item = item.clone();
             item.insert("call_id".to_owned(), Value::from(call_id));
-            return self.write_kept(&item, out);
+            return self.write_own_item(&item, out);
         }
         let arguments = match &call.arguments {
             Arguments::Object(map) => serde_json::to_string(map).unwrap_or_default(),
@@ -152,7 +152,7 @@ impl History<'_> {
                 Part::Text { text } if !text.is_empty() => parts.push(HistoryPart::InputText { text }),
                 Part::Image(image) => parts.push(match images::content(image, self.request) {
                     Some(data) => picture((&image.media_type, data)),
-                    None => HistoryPart::InputText { text: images::note(self.request) },
+                    None => HistoryPart::InputText { text: images::omitted_note(self.request) },
                 }),
                 Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => {}
             }
@@ -167,7 +167,7 @@ impl History<'_> {
         let (text, images) = images::sent_content(result, self.request);
         let call_id = result.tool_call_id.as_str();
         separate(out);
-        let special = answer.and_then(|answer| self.special(answer, result));
+        let special = answer.and_then(|answer| self.special_kind(answer, result));
         if let Some(item) = special.and_then(|special| special.answer(call_id, &text, result.status)) {
             return write_json(out, &item);
         }
@@ -181,11 +181,11 @@ impl History<'_> {
     }
 
     /// Returns the special kind of the call that a result belongs to, if any.
-    fn special(&self, answer: &Message, result: &ToolResult) -> Option<Special> {
+    fn special_kind(&self, answer: &Message, result: &ToolResult) -> Option<Special> {
         answer.content.windows(2).find_map(|pair| match pair {
             [Part::Reasoning { opaque: Some(opaque), .. }, Part::ToolCall(call)] if call.tool_call_id == result.tool_call_id => {
-                let item = self.kept(opaque).filter(|item| is_item_of(item, call))?;
-                Special::named(kind_of(item))
+                let item = self.own_item(opaque).filter(|item| is_item_of(item, call))?;
+                Special::from_type(item_type(item))
             }
             _ => None,
         })
@@ -194,25 +194,25 @@ impl History<'_> {
 
 /// Returns whether a call was parsed from this item. If two calls had one ID, the later one got another.
 fn is_item_of(item: &Map<String, Value>, call: &ToolCall) -> bool {
-    let own = text_in(item, "call_id");
+    let own = text_field(item, "call_id");
     let fitted = IDS.fit(own);
     let rest = call.tool_call_id.as_str().strip_prefix(fitted.as_deref().unwrap_or(own));
-    Special::named(kind_of(item)).is_some_and(|special| special.tool(item) == call.tool_name)
+    Special::from_type(item_type(item)).is_some_and(|special| special.tool(item) == call.tool_name)
         && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// Returns whether a thinking item needs nothing stored by the server: it is encrypted in it, or written out.
 fn is_self_contained(item: &Map<String, Value>) -> bool {
-    !text_in(item, "encrypted_content").is_empty()
+    !text_field(item, "encrypted_content").is_empty()
         || item.get("content").and_then(Value::as_array).is_some_and(|content| !content.is_empty())
 }
 
-fn write_words(text: &str, item: Option<&Map<String, Value>>, out: &mut Vec<u8>) {
+fn write_text(text: &str, item: Option<&Map<String, Value>>, out: &mut Vec<u8>) {
     if text.is_empty() {
         return;
     }
     let phase =
-        item.filter(|item| kind_of(item) == "message").map(|item| text_in(item, "phase")).filter(|phase| !phase.is_empty());
+        item.filter(|item| item_type(item) == "message").map(|item| text_field(item, "phase")).filter(|phase| !phase.is_empty());
     write_json(out, &Item::Message { role: "assistant", phase, content: vec![HistoryPart::OutputText { text }] });
 }
 

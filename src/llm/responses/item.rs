@@ -1,8 +1,8 @@
 //! Output item: its deltas, and its content once it is complete.
 
 use super::calls::{Special, is_run_by_provider};
-use super::passthrough::{keep, keep_call, kind_of, text_in};
-use crate::llm::arguments::{ArgumentBuffer, of_map};
+use super::passthrough::{item_type, keep, keep_call, text_field};
+use crate::llm::arguments::{ArgumentBuffer, from_map};
 use crate::llm::deltas::Deltas;
 use crate::protocol::{Arguments, CallId, Part, ToolCall};
 use serde_json::{Map, Value, json};
@@ -20,11 +20,11 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) fn from_item(item: &Map<String, Value>) -> Self {
-        match kind_of(item) {
+        match item_type(item) {
             "message" => Self::Message,
             "reasoning" => Self::Reasoning,
             "function_call" => Self::Function,
-            kind => Special::named(kind).map_or(Self::Other, Self::Special),
+            kind => Special::from_type(kind).map_or(Self::Other, Self::Special),
         }
     }
 
@@ -54,7 +54,7 @@ impl Slot {
 }
 
 /// Logs that the complete text differs from its deltas, without writing either to the log.
-fn note_replaced(pieces: &str, whole: &str) {
+fn log_replaced(pieces: &str, whole: &str) {
     tracing::warn!(
         pieces = pieces.len(),
         whole = whole.len(),
@@ -95,7 +95,7 @@ impl Item {
     }
 
     /// Creates an item from a delta, because its start never arrived.
-    pub(crate) fn unannounced(index: u64, slot: Slot) -> Self {
+    pub(crate) fn from_delta(index: u64, slot: Slot) -> Self {
         let kind = match slot {
             Slot::Text(_) => "message",
             Slot::Summary(_) | Slot::Thought(_) => "reasoning",
@@ -105,11 +105,11 @@ impl Item {
     }
 
     pub(crate) fn id(&self) -> &str {
-        text_in(&self.map, "id")
+        text_field(&self.map, "id")
     }
 
     pub(crate) fn call_id(&self) -> &str {
-        text_in(&self.map, "call_id")
+        text_field(&self.map, "call_id")
     }
 
     pub(crate) fn map(&self) -> &Map<String, Value> {
@@ -120,7 +120,7 @@ impl Item {
         self.kind.is_call()
     }
 
-    pub(crate) fn takes(&self, slot: Slot) -> bool {
+    pub(crate) fn accepts(&self, slot: Slot) -> bool {
         match slot {
             Slot::Text(_) => self.kind == Kind::Message,
             Slot::Summary(_) | Slot::Thought(_) => self.kind == Kind::Reasoning,
@@ -130,7 +130,7 @@ impl Item {
 
     /// Reports the start of a call.
     pub(crate) fn announce(&self, deltas: &mut Deltas) {
-        if self.takes(Slot::Progress) {
+        if self.accepts(Slot::Progress) {
             deltas.call(self.tool(), 0);
         }
     }
@@ -157,12 +157,12 @@ impl Item {
         });
         let begins = self.pieces[at].1.is_empty();
         self.pieces[at].1.push_str(piece);
-        self.hand_on(slot, piece, begins, thinking, deltas);
+        self.emit_delta(slot, piece, begins, thinking, deltas);
     }
 
     /// Handles the complete text of one part. Text that was not passed on yet is passed on now; if the complete text differs from the
     /// deltas, it replaces them. The part may have a different number here than in its deltas.
-    pub(crate) fn settle(&mut self, slot: Slot, whole: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
+    pub(crate) fn complete_part(&mut self, slot: Slot, whole: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if slot == Slot::Input && !self.done {
             return self.settle_input(whole, deltas);
         }
@@ -199,7 +199,7 @@ impl Item {
             let rest = rest.to_owned();
             self.extend(slot, &rest, thinking, deltas);
         } else {
-            note_replaced(so_far, whole);
+            log_replaced(so_far, whole);
             whole.clone_into(&mut self.pieces[at].1);
         }
     }
@@ -227,8 +227,8 @@ impl Item {
     }
 
     /// Returns whether a complete item begins with the deltas of this one.
-    pub(crate) fn begins(&self, whole: &Map<String, Value>) -> bool {
-        let texts = parts_of(Kind::from_item(whole), whole);
+    pub(crate) fn starts_with_deltas(&self, whole: &Map<String, Value>) -> bool {
+        let texts = text_parts_of(Kind::from_item(whole), whole);
         let input = texts.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
         // Only the start of overlong arguments is kept.
         let pieces = self.pieces.iter().filter(|(_, text)| !text.is_empty());
@@ -243,11 +243,11 @@ impl Item {
     pub(crate) fn finish(&mut self, map: Map<String, Value>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         self.kind = Kind::from_item(&map);
         self.done = false;
-        let mut texts = parts_of(self.kind, &map);
+        let mut texts = text_parts_of(self.kind, &map);
         texts.retain(|(_, whole)| !whole.is_empty());
         let (input, texts): (Vec<_>, Vec<_>) = texts.into_iter().partition(|(slot, _)| *slot == Slot::Input);
         for (slot, whole) in &input {
-            self.settle(*slot, whole, thinking, deltas);
+            self.complete_part(*slot, whole, thinking, deltas);
         }
         if !texts.is_empty() {
             self.replace(texts, thinking, deltas);
@@ -255,7 +255,7 @@ impl Item {
         let had = std::mem::replace(&mut self.map, map);
         // Fields that were only present at the start are kept.
         for field in ["id", "call_id", "name"] {
-            if text_in(&self.map, field).is_empty()
+            if text_field(&self.map, field).is_empty()
                 && let Some(value) = had.get(field)
             {
                 self.map.insert(field.to_owned(), value.clone());
@@ -286,10 +286,10 @@ impl Item {
                 for (slot, text) in parts {
                     let start = known.min(text.len());
                     known -= start;
-                    self.hand_on(*slot, &text[start..], start == 0, thinking, deltas);
+                    self.emit_delta(*slot, &text[start..], start == 0, thinking, deltas);
                 }
             } else if !whole.is_empty() {
-                note_replaced(&so_far, &whole);
+                log_replaced(&so_far, &whole);
             }
         }
         let mut pieces = Vec::new();
@@ -300,7 +300,7 @@ impl Item {
     }
 
     /// Passes on a delta of text, or of shown thinking.
-    fn hand_on(&self, slot: Slot, piece: &str, begins: bool, thinking: &mut ThinkingText, deltas: &mut Deltas) {
+    fn emit_delta(&self, slot: Slot, piece: &str, begins: bool, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if piece.is_empty() {
             return;
         }
@@ -321,7 +321,7 @@ impl Item {
     fn tool(&self) -> &str {
         match self.kind {
             Kind::Special(special) => special.tool(&self.map),
-            Kind::Message | Kind::Reasoning | Kind::Function | Kind::Other => text_in(&self.map, "name"),
+            Kind::Message | Kind::Reasoning | Kind::Function | Kind::Other => text_field(&self.map, "name"),
         }
     }
 
@@ -338,21 +338,21 @@ impl Item {
             Kind::Message => self.text_parts(),
             Kind::Reasoning => {
                 let text = self.texts().join("\n\n");
-                vec![Part::Reasoning { text, opaque: Some(keep(self.whole())) }]
+                vec![Part::Reasoning { text, opaque: Some(keep(self.to_complete_item())) }]
             }
             Kind::Function => vec![self.call(self.arguments(cut))],
-            Kind::Special(_) if self.call_id().is_empty() => vec![self.sealed()],
-            Kind::Special(_) if is_run_by_provider(&self.map, items.iter().map(Self::map)) => vec![self.sealed()],
+            Kind::Special(_) if self.call_id().is_empty() => vec![self.opaque_part()],
+            Kind::Special(_) if is_run_by_provider(&self.map, items.iter().map(Self::map)) => vec![self.opaque_part()],
             Kind::Special(special) => {
-                let mut map = self.whole();
+                let mut map = self.to_complete_item();
                 let arguments = match special.arguments(&mut map) {
-                    Arguments::Object(map) => of_map(map, self.is_ended()),
+                    Arguments::Object(map) => from_map(map, self.is_ended()),
                     malformed @ Arguments::Malformed(_) => malformed,
                 };
                 // Placed directly before its call.
                 vec![Part::Reasoning { text: String::new(), opaque: Some(keep_call(map)) }, self.call(arguments)]
             }
-            Kind::Other => vec![self.sealed()],
+            Kind::Other => vec![self.opaque_part()],
         }
     }
 
@@ -372,7 +372,7 @@ impl Item {
         parts
     }
 
-    fn sealed(&self) -> Part {
+    fn opaque_part(&self) -> Part {
         Part::Reasoning { text: String::new(), opaque: Some(keep(self.map.clone())) }
     }
 
@@ -384,7 +384,7 @@ impl Item {
 
     fn arguments(&self, cut: bool) -> Arguments {
         if let Some(Value::Object(map)) = self.map.get("arguments") {
-            return of_map(map.clone(), self.is_ended());
+            return from_map(map.clone(), self.is_ended());
         }
         let half = cut && self.input.text().trim().is_empty();
         self.input.arguments(self.is_ended() && !half)
@@ -392,11 +392,11 @@ impl Item {
 
     /// Returns whether the server marked the call as complete.
     fn is_ended(&self) -> bool {
-        (self.done || self.input_ended) && text_in(&self.map, "status") != "incomplete"
+        (self.done || self.input_ended) && text_field(&self.map, "status") != "incomplete"
     }
 
     /// Returns the item, completed from its deltas if it never arrived complete.
-    fn whole(&self) -> Map<String, Value> {
+    fn to_complete_item(&self) -> Map<String, Value> {
         let mut map = self.map.clone();
         if self.done {
             return map;
@@ -441,7 +441,7 @@ impl ThinkingText {
 }
 
 /// Returns the text of a complete item by position.
-fn parts_of(kind: Kind, map: &Map<String, Value>) -> Vec<(Slot, String)> {
+fn text_parts_of(kind: Kind, map: &Map<String, Value>) -> Vec<(Slot, String)> {
     let list = |field: &str| map.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let number = |at: usize| at as u64;
     let text = |part: &Value, field: &str| part.get(field).and_then(Value::as_str).map(str::to_owned);
@@ -463,7 +463,7 @@ fn parts_of(kind: Kind, map: &Map<String, Value>) -> Vec<(Slot, String)> {
             let arguments = map.get("arguments").and_then(Value::as_str);
             arguments.map(|text| (Slot::Input, text.to_owned())).into_iter().collect()
         }
-        Kind::Special(Special::Custom) => vec![(Slot::Input, text_in(map, "input").to_owned())],
+        Kind::Special(Special::Custom) => vec![(Slot::Input, text_field(map, "input").to_owned())],
         Kind::Special(_) | Kind::Other => Vec::new(),
     }
 }

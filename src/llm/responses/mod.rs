@@ -13,7 +13,7 @@ pub(super) mod web_search;
 
 pub(super) use answer::Reader;
 pub(super) use request::body;
-pub(super) use unsupported::Lacks;
+pub(super) use unsupported::MissingFeatures;
 
 pub(super) const PATH: &str = "/responses";
 

@@ -24,16 +24,16 @@ pub(crate) fn is_of_call(opaque: &Value) -> bool {
 }
 
 /// Returns the item in a part of the thread.
-pub(crate) fn kept(opaque: &Value) -> Option<&Map<String, Value>> {
+pub(crate) fn item_of_part(opaque: &Value) -> Option<&Map<String, Value>> {
     opaque.get(ITEM)?.as_object()
 }
 
 /// Returns the type of an item; empty if it has none.
-pub(crate) fn kind_of(item: &Map<String, Value>) -> &str {
-    text_in(item, "type")
+pub(crate) fn item_type(item: &Map<String, Value>) -> &str {
+    text_field(item, "type")
 }
 
 /// Returns a text field; empty if it is not text.
-pub(crate) fn text_in<'a>(item: &'a Map<String, Value>, field: &str) -> &'a str {
+pub(crate) fn text_field<'a>(item: &'a Map<String, Value>, field: &str) -> &'a str {
     item.get(field).and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,9 +1,9 @@
 //! Request to the Responses API, joined from the items of its messages. The provider stores none of it.
 
 use super::history::{History, IDS};
-use super::unsupported::{Extra, Lacks};
+use super::unsupported::{Extra, MissingFeatures};
 use crate::llm::json::{separate, write_json};
-use crate::llm::thread::{Form, Fragment, Thread};
+use crate::llm::thread::{Fragment, Thread, WireSettings};
 use crate::ports::ModelRequest;
 use crate::protocol::{Effort, ToolDefinition};
 use serde::Serialize;
@@ -23,9 +23,9 @@ struct Tool<'a> {
 }
 
 /// Returns the whole request body.
-pub(in crate::llm) fn body(model: &str, lacks: &Lacks, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
+pub(in crate::llm) fn body(model: &str, lacks: &MissingFeatures, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
     let history = History { request, with_kept: !lacks.has(Extra::Kept), with_ids: !lacks.has(Extra::ItemIds) };
-    let form = Form { ids: IDS, version: 0 };
+    let form = WireSettings { ids: IDS, version: 0 };
     let fragments = thread.update_as(form, request, |message, answer, _, out| history.write(message, answer, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 1).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
@@ -105,13 +105,13 @@ fn cache_key(request: &ModelRequest) -> Option<String> {
 }
 
 /// Returns the model name without gateway prefixes, in lower case.
-fn bare(model: &str) -> String {
+fn bare_model_name(model: &str) -> String {
     model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase()
 }
 
 /// Returns whether a model may think, so that its thinking can be encrypted and carried over; older models reject that.
 fn seals_thinking(model: &str) -> bool {
-    let name = bare(model);
+    let name = bare_model_name(model);
     let before = ["gpt-3", "gpt-4", "gpt3", "gpt4", "chatgpt", "gpt-35"];
     !before.iter().any(|family| name.contains(family)) && !name.contains("-chat")
 }
@@ -121,7 +121,7 @@ fn effort_word(model: &str, effort: Effort) -> &'static str {
     match effort {
         Effort::Minimal | Effort::Low | Effort::Medium | Effort::High | Effort::Xhigh | Effort::Max => effort.as_str(),
         Effort::Off => {
-            let name = bare(model);
+            let name = bare_model_name(model);
             let always = ["o1", "o3", "o4", "gpt-oss", "grok"].iter().any(|family| name.starts_with(family));
             if always || name.contains("codex") {
                 "low"

@@ -23,12 +23,12 @@ fn sealed(id: &str) -> Value {
     json!({"id": id, "type": "reasoning", "encrypted_content": "gAAA", "summary": []})
 }
 
-fn written(model: &str, lacks: &Lacks, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
+fn written(model: &str, lacks: &MissingFeatures, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
     body(model, lacks, request, thread)
 }
 
 fn parsed(request: &ModelRequest) -> Value {
-    serde_json::from_slice(&written("gpt-5.5", &Lacks::default(), request, &mut Thread::default())).unwrap()
+    serde_json::from_slice(&written("gpt-5.5", &MissingFeatures::default(), request, &mut Thread::default())).unwrap()
 }
 
 /// Returns the input of a request with these messages.
@@ -68,7 +68,7 @@ fn thread() -> Vec<Arc<Message>> {
             Role::Tool,
             vec![
                 found("call_one_and_only", "found"),
-                Part::ToolResult(ToolResult::refused(CallId::new("call_two_and_last"), "Grep", failed)),
+                Part::ToolResult(ToolResult::from_error(CallId::new("call_two_and_last"), "Grep", failed)),
             ],
         ),
         message("4", Role::Assistant, vec![text("done")]),
@@ -121,7 +121,7 @@ fn images_are_part_of_their_result_or_message() {
     let image = |uri: &str| Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
     let picture = ToolResult {
         images: vec![image("artifact:1")],
-        ..ToolResult::succeeded(CallId::new("call_one_and_only"), "ReadFile", "Image, 2x3 png, 4 bytes")
+        ..ToolResult::success(CallId::new("call_one_and_only"), "ReadFile", "Image, 2x3 png, 4 bytes")
     };
     let mut request = request(vec![
         message("1", Role::User, vec![text("this"), Part::Image(image("artifact:1")), Part::Image(image("artifact:gone"))]),
@@ -154,10 +154,10 @@ fn thinking_is_sent_back_only_if_readable_and_followed_by_an_item() {
 fn cached_messages_do_not_change_requests_and_each_request_extends_the_previous_one() {
     let mut kept = Thread::default();
     let messages = thread();
-    let fresh = |request: &ModelRequest| written("m", &Lacks::default(), request, &mut Thread::default());
+    let fresh = |request: &ModelRequest| written("m", &MissingFeatures::default(), request, &mut Thread::default());
     for count in [1, 2, 4, 3, 4, 0, 4] {
         let request = request(messages[..count].to_vec());
-        assert_eq!(written("m", &Lacks::default(), &request, &mut kept), fresh(&request), "{count}");
+        assert_eq!(written("m", &MissingFeatures::default(), &request, &mut kept), fresh(&request), "{count}");
     }
     // A response is never sent without its results.
     for (count, next) in [(1, 3), (3, 4)] {
@@ -196,7 +196,8 @@ fn effort_is_sent_in_the_form_of_the_model() {
     ];
     for (model, effort, reasoning) in cases {
         let request = ModelRequest { effort, ..request(Vec::new()) };
-        let body: Value = serde_json::from_slice(&written(model, &Lacks::default(), &request, &mut Thread::default())).unwrap();
+        let body: Value =
+            serde_json::from_slice(&written(model, &MissingFeatures::default(), &request, &mut Thread::default())).unwrap();
         assert_eq!(body["reasoning"], reasoning, "{model}");
     }
 }
@@ -206,7 +207,7 @@ fn encrypted_reasoning_is_requested_only_from_reasoning_models() {
     for (model, asked) in
         [("gpt-4.1", false), ("openai/gpt-4o-mini", false), ("gpt-5-chat-latest", false), ("o3", true), ("grok-4", true)]
     {
-        let body = written(model, &Lacks::default(), &request(Vec::new()), &mut Thread::default());
+        let body = written(model, &MissingFeatures::default(), &request(Vec::new()), &mut Thread::default());
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body.get("include").is_some(), asked, "{model}");
     }

@@ -68,7 +68,7 @@ pub(crate) fn reason(details: Option<&RawValue>) -> Option<String> {
 }
 
 /// Parses a usage object; `None` if its format is unknown.
-pub(crate) fn usage_of(raw: &RawValue) -> Option<Usage> {
+pub(crate) fn parse_usage(raw: &RawValue) -> Option<Usage> {
     let Ok(Value::Object(wire)) = serde_json::from_str(raw.get()) else { return None };
     let wire = Value::Object(wire);
     // The second name is that of Chat Completions, which some gateways use here.

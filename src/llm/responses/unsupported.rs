@@ -23,7 +23,7 @@ pub(crate) enum Extra {
 }
 
 /// Words of an error, in lower case, that identify the feature. Earlier lines are more specific.
-const TOLD: [(Extra, &[&str]); 8] = [
+const ERROR_WORDS: [(Extra, &[&str]); 8] = [
     (Extra::Kept, &["could not be verified", "could not be decrypted"]),
     (Extra::Sealed, &["encrypted content is not supported", "encrypted_content", "'include'"]),
     (Extra::Summary, &["reasoning.summary", "reasoning summar"]),
@@ -51,11 +51,11 @@ const UNKNOWN: [&str; 11] = [
 
 /// Features that one server lacks.
 #[derive(Debug, Default)]
-pub(in crate::llm) struct Lacks(AtomicU8);
+pub(in crate::llm) struct MissingFeatures(AtomicU8);
 
-impl Lacks {
+impl MissingFeatures {
     pub(crate) fn has(&self, extra: Extra) -> bool {
-        self.0.load(Ordering::Relaxed) & bit(extra) != 0
+        self.0.load(Ordering::Relaxed) & feature_bit(extra) != 0
     }
 
     /// Learns from an error. Returns whether the next request can do without the feature, so that a retry makes sense.
@@ -64,9 +64,9 @@ impl Lacks {
         let message = failure.message.to_lowercase();
         if matches!(status, 400 | 404 | 422) && UNKNOWN.iter().any(|word| message.contains(word)) {
             let about = |(_, words): &&(Extra, &[&str])| words.iter().any(|word| message.contains(word));
-            let extra = TOLD.iter().find(about).map(|(extra, _)| *extra);
+            let extra = ERROR_WORDS.iter().find(about).map(|(extra, _)| *extra);
             if let Some(extra) = extra.filter(|extra| !self.has(*extra)) {
-                self.0.fetch_or(bit(extra), Ordering::Relaxed);
+                self.0.fetch_or(feature_bit(extra), Ordering::Relaxed);
                 failure.retryable = true;
                 "retried without the fields that this server does not support".clone_into(&mut failure.hint);
                 return true;
@@ -85,6 +85,6 @@ impl Lacks {
     }
 }
 
-fn bit(extra: Extra) -> u8 {
+fn feature_bit(extra: Extra) -> u8 {
     1 << extra as u8
 }

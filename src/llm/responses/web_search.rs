@@ -1,9 +1,9 @@
 //! Web search of the Responses API: a hosted tool that may be called once.
 
-use super::types::usage_of;
+use super::types::parse_usage;
 use crate::llm::provider_answer::{OUTPUT_TOKENS, ProviderAnswer, instruction, items, text_at};
 use crate::ports::{FoundPage, SearchRequest};
-use crate::protocol::cut_after;
+use crate::protocol::cut_position_after;
 use serde_json::{Value, json};
 
 /// Maximum bytes of a cited passage.
@@ -56,7 +56,7 @@ pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
         }
     }
     let usage = response.get("usage").and_then(|usage| serde_json::value::to_raw_value(usage).ok());
-    answer.usage = usage.and_then(|usage| usage_of(&usage)).unwrap_or_default();
+    answer.usage = usage.and_then(|usage| parse_usage(&usage)).unwrap_or_default();
     let error = response.pointer("/error/message").and_then(Value::as_str);
     answer.error = error.map(str::to_owned);
     Some(answer)
@@ -67,5 +67,5 @@ fn passage_before(text: &str, start: Option<u64>) -> String {
     let Some(start) = start.and_then(|start| usize::try_from(start).ok()) else { return String::new() };
     let before: String = text.chars().take(start).collect();
     let line = before.rsplit('\n').next().unwrap_or_default().trim_end_matches(['(', '[', ' ']);
-    line[cut_after(line, line.len().saturating_sub(PASSAGE_BYTES))..].to_owned()
+    line[cut_position_after(line, line.len().saturating_sub(PASSAGE_BYTES))..].to_owned()
 }

@@ -4,9 +4,9 @@ mod azure;
 mod bedrock;
 mod vertex;
 
-use super::auth::Make;
+use super::auth::HeaderFactory;
 use super::sse::{self, Events};
-use super::{Api, anthropic, chat, event_stream, gemini, headers_of, responses};
+use super::{Api, anthropic, auth_headers, chat, event_stream, gemini, responses};
 use crate::sys::http::Reply;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -54,9 +54,9 @@ impl Service {
     }
 
     /// Returns the function that creates authentication headers from an API key.
-    pub(super) fn headers_of(&self, api: Api) -> Make {
+    pub(super) fn auth_headers(&self, api: Api) -> HeaderFactory {
         match self {
-            Self::Direct => headers_of(api),
+            Self::Direct => auth_headers(api),
             Self::Azure { .. } => azure::headers,
             Self::Vertex { .. } | Self::Bedrock => chat::headers,
         }
@@ -76,7 +76,7 @@ impl Service {
     }
 
     /// Returns whether the header for beta features belongs in the body.
-    pub(super) fn takes_beta_in_body(&self) -> bool {
+    pub(super) fn sends_beta_in_body(&self) -> bool {
         *self == Self::Bedrock
     }
 

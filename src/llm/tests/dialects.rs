@@ -29,7 +29,7 @@ fn body_of(api: Api, model: &str, base: &str, request: &ModelRequest, quirks: &Q
     let bytes = match api {
         Api::Anthropic => anthropic::body(model, request, quirks, &mut kept),
         Api::OpenAiChat => chat::body(model, base, request, quirks, &mut kept),
-        Api::OpenAiResponses => responses::body(model, &responses::Lacks::default(), request, &mut kept),
+        Api::OpenAiResponses => responses::body(model, &responses::MissingFeatures::default(), request, &mut kept),
         Api::Gemini => gemini::body(model, request, quirks, &mut kept),
     };
     serde_json::from_slice(&bytes).unwrap()

@@ -320,7 +320,7 @@ async fn the_responses_api_receives_its_thinking_and_call_back_with_the_result()
     let first = ask(thread.clone()).await;
     assert_eq!((first.stop_reason, first.usage.input_tokens), (StopReason::ToolUse, 3));
     thread.push(message("2", Role::Assistant, first.content));
-    let result = ToolResult::succeeded(CallId::new("call_abcdefghijkl"), "Grep", "found");
+    let result = ToolResult::success(CallId::new("call_abcdefghijkl"), "Grep", "found");
     thread.push(message("3", Role::Tool, vec![Part::ToolResult(result)]));
     let second = ask(thread).await;
     assert_eq!((text(&second.content).as_str(), second.stop_reason), ("hello", StopReason::EndTurn));

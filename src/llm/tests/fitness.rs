@@ -28,7 +28,7 @@ fn part() -> impl Strategy<Value = Part> {
     let call = id().prop_map(|tool_call_id| {
         Part::ToolCall(ToolCall { tool_call_id, tool_name: "Grep".to_owned(), arguments: Arguments::parse("{}") })
     });
-    let result = id().prop_map(|id| Part::ToolResult(ToolResult::succeeded(id, "Grep", "found")));
+    let result = id().prop_map(|id| Part::ToolResult(ToolResult::success(id, "Grep", "found")));
     prop_oneof![2 => text, 3 => call, 3 => result, 1 => thought]
 }
 
@@ -201,7 +201,7 @@ fn grown(messages: &[Arc<Message>], body: impl Fn(&ModelRequest, &mut Thread) ->
 proptest! {
     #[test]
     fn every_thread_is_valid_for_the_messages_api(messages in thread()) {
-        let body = grown(&messages, |request, kept| anthropic::body("claude-sonnet-4-5", request, &Quirks::of_anthropic(), kept));
+        let body = grown(&messages, |request, kept| anthropic::body("claude-sonnet-4-5", request, &Quirks::anthropic(), kept));
         prop_assert_eq!(body.and_then(|body| check_messages(&body).map_err(|wrong| format!("{wrong} in {body}"))), Ok(()));
     }
 
@@ -225,7 +225,7 @@ proptest! {
 
     #[test]
     fn every_thread_is_valid_for_the_responses_api(messages in thread()) {
-        let lacks = responses::Lacks::default();
+        let lacks = responses::MissingFeatures::default();
         let body = grown(&messages, |request, kept| responses::body("m", &lacks, request, kept));
         prop_assert_eq!(body.and_then(|body| check_responses(&body).map_err(|wrong| format!("{wrong} in {body}"))), Ok(()));
     }

@@ -28,13 +28,13 @@ pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Part {
 
 /// Returns the result of a search.
 pub(crate) fn found(id: &str, output: &str) -> Part {
-    Part::ToolResult(ToolResult::succeeded(CallId::new(id), "Grep", output))
+    Part::ToolResult(ToolResult::success(CallId::new(id), "Grep", output))
 }
 
 /// Returns the result of reading an image.
 pub(crate) fn picture(id: &str, uri: &str) -> ToolResult {
     let image = Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
-    ToolResult { images: vec![image], ..ToolResult::succeeded(CallId::new(id), "ReadFile", "Image, 2x3 png, 4 bytes") }
+    ToolResult { images: vec![image], ..ToolResult::success(CallId::new(id), "ReadFile", "Image, 2x3 png, 4 bytes") }
 }
 
 /// Returns a request with these messages and one tool.

@@ -1,7 +1,7 @@
 //! Unattended sign-in for conformance tests; aye follows the redirect itself.
 
 use super::failure::Failure;
-use super::flow::{Client, Discovered, renew, scopes_of};
+use super::flow::{AuthorizationServer, Client, challenge_scopes, renew};
 use super::http::{Http, status};
 use super::stored_token::StoredToken;
 
@@ -20,15 +20,15 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Client registered with the authorization server beforehand.
 #[derive(Clone, Default)]
-pub struct Registered {
+pub struct RegisteredClient {
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
     /// URL of a client metadata document.
     pub document: Option<String>,
 }
 
-pub struct Unattended {
-    registered: Registered,
+pub struct UnattendedLogin {
+    registered: RegisteredClient,
     state: Mutex<State>,
 }
 
@@ -38,14 +38,14 @@ struct State {
     authorizations: usize,
 }
 
-impl Unattended {
-    pub fn new(registered: Registered) -> Self {
+impl UnattendedLogin {
+    pub fn new(registered: RegisteredClient) -> Self {
         Self { registered, state: Mutex::default() }
     }
 
     /// Runs a complete authorization for what the server requires.
-    async fn authorized(&self, url: &str, challenge: Option<&str>, more: &[String]) -> Result<StoredToken, Failure> {
-        let found = Discovered::find(url, challenge).await?;
+    async fn authorize(&self, url: &str, challenge: Option<&str>, more: &[String]) -> Result<StoredToken, Failure> {
+        let found = AuthorizationServer::find(url, challenge).await?;
         let mut client = Client {
             id: self.registered.client_id.clone(),
             secret: self.registered.client_secret.clone(),
@@ -55,23 +55,23 @@ impl Unattended {
         let without_person = offers(&found, "grant_types_supported", "client_credentials") == Some(true)
             && offers(&found, "grant_types_supported", "authorization_code") != Some(true);
         if without_person {
-            return self.by_credentials(&found, more).await;
+            return self.login_with_credentials(&found, more).await;
         }
         client.scopes = found.scopes(&client, more).await;
         let http = Http::for_server(&found.url);
-        let asked = found.ask(&client, REDIRECT, &[]).await?;
-        let answer = http.send("GET", &asked.address, Vec::new(), String::new(), TIMEOUT).await.map_err(Failure::failed)?;
+        let asked = found.request_authorization(&client, REDIRECT, &[]).await?;
+        let answer = http.send("GET", &asked.address, Vec::new(), String::new(), TIMEOUT).await.map_err(Failure::from_message)?;
         let Some(location) = answer.header("location").filter(|location| location.starts_with(REDIRECT)) else {
             let code = status(&answer);
-            return Err(Failure::failed(format!("the authorization server responded with {code} instead of a redirect")));
+            return Err(Failure::from_message(format!("the authorization server responded with {code} instead of a redirect")));
         };
-        asked.answered(location).await
+        asked.exchange_code(location).await
     }
 
     /// Gets a token with the client credentials grant.
-    async fn by_credentials(&self, found: &Discovered, more: &[String]) -> Result<StoredToken, Failure> {
+    async fn login_with_credentials(&self, found: &AuthorizationServer, more: &[String]) -> Result<StoredToken, Failure> {
         let (Some(id), Some(secret)) = (&self.registered.client_id, &self.registered.client_secret) else {
-            return Err(Failure::failed("the authorization server requires a client secret, and none is set"));
+            return Err(Failure::from_message("the authorization server requires a client secret, and none is set"));
         };
         let scopes = found.scopes(&Client::default(), more).await.join(" ");
         let mut headers = vec![("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned())];
@@ -90,23 +90,23 @@ impl Unattended {
         let answer = Http::for_server(&found.url)
             .send("POST", &found.metadata.token_endpoint, headers, body, TIMEOUT)
             .await
-            .map_err(Failure::failed)?;
-        let told: Value = serde_json::from_slice(&answer.body).map_err(|error| Failure::failed(error.to_string()))?;
+            .map_err(Failure::from_message)?;
+        let told: Value = serde_json::from_slice(&answer.body).map_err(|error| Failure::from_message(error.to_string()))?;
         let response = serde_json::from_value(told).map_err(|error| {
-            Failure::failed(format!("the authorization server responded with {} and no token: {error}", status(&answer)))
+            Failure::from_message(format!("the authorization server responded with {} and no token: {error}", status(&answer)))
         })?;
         let credentials = rmcp::transport::auth::StoredCredentials::new(id.clone(), Some(response), Vec::new(), None);
         let credentials = credentials.with_issuer(found.issuer().map(str::to_owned));
         Ok(StoredToken { url: found.url.to_string(), credentials: Some(credentials), ..StoredToken::default() })
     }
 
-    async fn another(&self, url: &str, refusal: Refusal) -> Result<Option<String>, String> {
+    async fn renew_token(&self, url: &str, refusal: Refusal) -> Result<Option<String>, String> {
         let mut state = self.state.lock().await;
         let (challenge, more) = match &refusal {
             Refusal::Unauthorized { challenge, used } => {
                 if let Some(kept) = &state.kept
                     && used.is_some()
-                    && kept.may_be_renewed()
+                    && kept.is_renewable()
                     && let Ok(new) = renew(kept).await
                 {
                     let token = new.token();
@@ -116,12 +116,11 @@ impl Unattended {
                 (challenge.as_deref(), Vec::new())
             }
             Refusal::InsufficientScope { challenge, scope, .. } => {
-                let mut more: Vec<String> = state.kept.as_ref().map_or_else(Vec::new, |kept| kept.granted().to_vec());
-                more.extend(
-                    scope
-                        .as_deref()
-                        .map_or_else(|| scopes_of(challenge, url), |scope| scope.split_whitespace().map(str::to_owned).collect()),
-                );
+                let mut more: Vec<String> = state.kept.as_ref().map_or_else(Vec::new, |kept| kept.granted_scopes().to_vec());
+                more.extend(scope.as_deref().map_or_else(
+                    || challenge_scopes(challenge, url),
+                    |scope| scope.split_whitespace().map(str::to_owned).collect(),
+                ));
                 (Some(challenge.as_str()), more)
             }
         };
@@ -129,7 +128,7 @@ impl Unattended {
             return Ok(None);
         }
         state.authorizations += 1;
-        let kept = self.authorized(url, challenge, &more).await.map_err(|failure| failure.to_string())?;
+        let kept = self.authorize(url, challenge, &more).await.map_err(|failure| failure.to_string())?;
         let token = kept.token();
         state.kept = Some(kept);
         Ok(token)
@@ -137,7 +136,7 @@ impl Unattended {
 }
 
 /// Returns whether a list in the metadata of the authorization server contains this word; `None` if there is no such list.
-fn offers(server: &Discovered, list: &str, word: &str) -> Option<bool> {
+fn offers(server: &AuthorizationServer, list: &str, word: &str) -> Option<bool> {
     let words = server.metadata.additional_fields.get(list)?.as_array()?;
     Some(words.iter().any(|known| known.as_str() == Some(word)))
 }
@@ -149,15 +148,15 @@ fn basic(id: &str, secret: &str) -> String {
     format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair))
 }
 
-impl Tokens for Unattended {
+impl Tokens for UnattendedLogin {
     fn token<'a>(&'a self, _spec: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>> {
         Box::pin(async move { Ok(self.state.lock().await.kept.as_ref().and_then(StoredToken::token)) })
     }
 
-    fn refused<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {
+    fn on_rejected<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {
         Box::pin(async move {
             match &spec.reach {
-                Reach::Http { url, .. } => self.another(url, refusal).await,
+                Reach::Http { url, .. } => self.renew_token(url, refusal).await,
                 Reach::Program { .. } => Ok(None),
             }
         })

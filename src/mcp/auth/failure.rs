@@ -1,10 +1,10 @@
 //! Failures of a sign-in or a token refresh.
 
-use crate::protocol::{Problem, truncated};
+use crate::protocol::{Problem, truncate};
 use rmcp::transport::auth::AuthError;
 
 /// Maximum bytes quoted from a server's own description.
-const TOLD_BYTES: usize = 400;
+const MAX_MESSAGE_BYTES: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
@@ -19,8 +19,8 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(super) fn failed(message: impl AsRef<str>) -> Self {
-        Self::Failed(truncated(message.as_ref(), TOLD_BYTES).into_owned())
+    pub(super) fn from_message(message: impl AsRef<str>) -> Self {
+        Self::Failed(truncate(message.as_ref(), MAX_MESSAGE_BYTES).into_owned())
     }
 }
 
@@ -40,15 +40,15 @@ impl From<AuthError> for Failure {
         match &error {
             AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_) | AuthError::TokenExpired => Self::Over,
             AuthError::PkceUnsupported => {
-                Self::failed("the authorization server does not support PKCE with S256, which a safe sign-in requires")
+                Self::from_message("the authorization server does not support PKCE with S256, which a safe sign-in requires")
             }
             AuthError::ProtectedResourceMetadataInvalid { .. } => {
-                Self::failed(format!("sign-in refused: the metadata of the server describes another server: {error}"))
+                Self::from_message(format!("sign-in refused: the metadata of the server describes another server: {error}"))
             }
             AuthError::AuthorizationServerMismatch { .. } | AuthError::AuthorizationServerMissingIssuer { .. } => {
-                Self::failed(format!("sign-in refused: the authorization server is not the expected one: {error}"))
+                Self::from_message(format!("sign-in refused: the authorization server is not the expected one: {error}"))
             }
-            _ => Self::failed(chain(&error)),
+            _ => Self::from_message(chain(&error)),
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct Client {
 }
 
 /// Discovered authorization server of an MCP server.
-pub(super) struct Discovered {
+pub(super) struct AuthorizationServer {
     pub(super) url: Url,
     manager: AuthorizationManager,
     store: InMemoryCredentialStore,
@@ -40,7 +40,7 @@ pub(super) struct Discovered {
 
 /// Authorization that waits for the user.
 pub(super) struct PendingAuthorization {
-    discovered: Discovered,
+    discovered: AuthorizationServer,
     /// URL where the user approves it.
     pub address: String,
     redirect: String,
@@ -62,22 +62,22 @@ pub(super) async fn challenge(url: &str, headers: &[(String, String)]) -> Option
     (status(&answer) == 401).then(|| challenges.find(|value| value.to_ascii_lowercase().starts_with("bearer"))).flatten()
 }
 
-impl Discovered {
+impl AuthorizationServer {
     pub(super) async fn find(url: &str, challenge: Option<&str>) -> Result<Self, Failure> {
-        let parsed = Url::parse(url).map_err(|error| Failure::failed(error.to_string()))?;
+        let parsed = Url::parse(url).map_err(|error| Failure::from_message(error.to_string()))?;
         let http = Http::for_server(&parsed);
         let mut manager = AuthorizationManager::new_with_oauth_http_client(parsed.clone(), Arc::new(http.clone())).await?;
         let store = InMemoryCredentialStore::new();
         manager.set_credential_store(store.clone());
         let resolution = manager.resolve_metadata_from_challenge(challenge).await?;
         if resolution.source == AuthorizationMetadataSource::LegacyEndpointFallback && challenge.is_none() {
-            return Err(Failure::failed("the server does not require sign-in, or does not name its authorization server"));
+            return Err(Failure::from_message("the server does not require sign-in, or does not name its authorization server"));
         }
         let metadata = resolution.metadata;
         for address in
             [&metadata.authorization_endpoint, &metadata.token_endpoint].into_iter().chain(&metadata.registration_endpoint)
         {
-            http.check(address).map_err(Failure::failed)?;
+            http.check(address).map_err(Failure::from_message)?;
         }
         manager.set_metadata(metadata.clone());
         Ok(Self { url: parsed, manager, store, metadata })
@@ -101,7 +101,12 @@ impl Discovered {
     }
 
     /// Registers the client if needed, and returns the URL where the user approves.
-    pub(super) async fn ask(mut self, client: &Client, redirect: &str, more: &[String]) -> Result<PendingAuthorization, Failure> {
+    pub(super) async fn request_authorization(
+        mut self,
+        client: &Client,
+        redirect: &str,
+        more: &[String],
+    ) -> Result<PendingAuthorization, Failure> {
         let scopes = self.scopes(client, more).await;
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let reads_documents =
@@ -137,12 +142,12 @@ impl PendingAuthorization {
     }
 
     /// Exchanges the code in the redirect URL for tokens.
-    pub(super) async fn answered(self, came_back_to: &str) -> Result<StoredToken, Failure> {
+    pub(super) async fn exchange_code(self, came_back_to: &str) -> Result<StoredToken, Failure> {
         if let Some(why) = refusal(came_back_to) {
-            return Err(Failure::failed(why));
+            return Err(Failure::from_message(why));
         }
         let callback = AuthorizationCallback::from_redirect_url(came_back_to)?;
-        let Discovered { manager, store, url, .. } = self.discovered;
+        let AuthorizationServer { manager, store, url, .. } = self.discovered;
         manager.exchange_code_for_token_with_issuer(&callback.code, &callback.csrf_token, callback.issuer.as_deref()).await?;
         let credentials = store.load().await?;
         Ok(StoredToken {
@@ -171,14 +176,14 @@ fn refusal(came_back_to: &str) -> Option<String> {
 /// Refreshes tokens. If the authorization server has changed, they are no longer valid.
 pub(super) async fn renew(kept: &StoredToken) -> Result<StoredToken, Failure> {
     let Some(credentials) = kept.credentials.clone() else { return Err(Failure::Over) };
-    let parsed = Url::parse(&kept.url).map_err(|error| Failure::failed(error.to_string()))?;
+    let parsed = Url::parse(&kept.url).map_err(|error| Failure::from_message(error.to_string()))?;
     let http = Http::for_server(&parsed);
     let mut manager = AuthorizationManager::new_with_oauth_http_client(parsed, Arc::new(http.clone())).await?;
     let store = InMemoryCredentialStore::new();
     store.save(credentials.clone()).await?;
     manager.set_credential_store(store.clone());
     let metadata = manager.resolve_metadata().await?.metadata;
-    http.check(&metadata.token_endpoint).map_err(Failure::failed)?;
+    http.check(&metadata.token_endpoint).map_err(Failure::from_message)?;
     manager.set_metadata(metadata);
     if !manager.initialize_from_store().await? {
         return Err(Failure::Over);
@@ -192,7 +197,7 @@ pub(super) async fn renew(kept: &StoredToken) -> Result<StoredToken, Failure> {
 }
 
 /// Returns the scopes in a challenge.
-pub(super) fn scopes_of(challenge: &str, url: &str) -> Vec<String> {
+pub(super) fn challenge_scopes(challenge: &str, url: &str) -> Vec<String> {
     let Ok(url) = Url::parse(url) else { return Vec::new() };
     let params = rmcp::transport::auth::WWWAuthenticateParams::parse(challenge, &url);
     let scopes = params.scope.unwrap_or_default();

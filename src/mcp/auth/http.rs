@@ -83,7 +83,7 @@ struct Places {
 impl Guard for Places {
     fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String> {
         let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
-        match place(address) {
+        match classify(address) {
             Place::Here if !self.is_local => Err(format!("`{host}` resolves to this machine, but the MCP server is remote")),
             Place::Nowhere => Err(format!("`{host}` resolves to {address}, which cannot be an authorization server")),
             Place::Here | Place::There => Ok(()),
@@ -104,13 +104,13 @@ pub(super) enum Place {
 }
 
 /// Classifies an address. Private addresses are allowed, because TLS is required.
-pub(super) fn place(address: IpAddr) -> Place {
+pub(super) fn classify(address: IpAddr) -> Place {
     match address {
         IpAddr::V4(v4) if v4.is_loopback() => Place::Here,
         IpAddr::V4(v4) if v4.is_link_local() || v4.is_broadcast() || v4.is_multicast() || v4.octets()[0] == 0 => Place::Nowhere,
         IpAddr::V4(_) => Place::There,
         IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
-            Some(v4) => place(IpAddr::V4(v4)),
+            Some(v4) => classify(IpAddr::V4(v4)),
             None if v6.is_loopback() => Place::Here,
             None if v6.is_unspecified() || v6.is_multicast() || v6.is_unicast_link_local() => Place::Nowhere,
             None => Place::There,

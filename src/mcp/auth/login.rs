@@ -1,12 +1,12 @@
 //! Interactive sign-in: the user approves in a browser, which redirects to this machine.
 
-use super::flow::{Client, Discovered, challenge};
+use super::flow::{AuthorizationServer, Client, challenge};
 use super::session_tokens::Vault;
 use super::stored_token::StoredToken;
 use crate::mcp::{Reach, SignIn, Spec};
 use crate::ports::BoxFuture;
 use crate::protocol::Problem;
-use crate::sys::oauth_callback::Landing;
+use crate::sys::oauth_callback::CallbackServer;
 use std::sync::Arc;
 
 /// Display during the sign-in.
@@ -35,24 +35,24 @@ pub(crate) async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn Log
     let before = vault.load(&spec.name, url)?.and_then(|text| StoredToken::read(&text, url)).unwrap_or_default();
     let headers: Vec<_> = headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
     let challenge = challenge(url, &headers).await;
-    let discovered = Discovered::find(url, challenge.as_deref()).await?;
-    let landing = Landing::open(*redirect_port).await.map_err(|error| {
+    let discovered = AuthorizationServer::find(url, challenge.as_deref()).await?;
+    let landing = CallbackServer::open(*redirect_port).await.map_err(|error| {
         let port = redirect_port.map_or_else(|| "a port".to_owned(), |port| format!("port {port}"));
         format!("cannot listen on {port} of 127.0.0.1 for the redirect of the browser: {error}")
     })?;
     let mut more = before.wanted.clone();
     if !more.is_empty() {
-        more.extend(before.granted().iter().cloned());
+        more.extend(before.granted_scopes().iter().cloned());
     }
-    let asked = discovered.ask(&client(client_id.as_deref(), scopes), &landing.uri(), &more).await;
+    let asked = discovered.request_authorization(&client(client_id.as_deref(), scopes), &landing.uri(), &more).await;
     let asked = asked?;
     let state = asked.state().ok_or("the authorization server has an invalid URL")?;
     shown.visit(&asked.address).await;
     let came_back_to = landing.arrival(&state).await?;
-    let mut kept = asked.answered(&came_back_to).await?;
+    let mut kept = asked.exchange_code(&came_back_to).await?;
     kept.url.clone_from(url);
-    vault.save(&spec.name, url, &kept.written()?)?;
-    Ok(LoggedIn { scopes: kept.granted().to_vec(), lasts: kept.may_be_renewed() })
+    vault.save(&spec.name, url, &kept.to_json()?)?;
+    Ok(LoggedIn { scopes: kept.granted_scopes().to_vec(), lasts: kept.is_renewable() })
 }
 
 /// Returns the client. An ID that is a URL names a metadata document, which not every authorization server reads.

@@ -12,6 +12,6 @@ mod stored_token;
 mod tests;
 
 #[cfg(feature = "conformance")]
-pub use conformance_login::{Registered, Unattended};
+pub use conformance_login::{RegisteredClient, UnattendedLogin};
 pub(crate) use login::{LogIn, sign_in};
-pub(crate) use session_tokens::{Keeper, Vault};
+pub(crate) use session_tokens::{TokenKeeper, Vault};

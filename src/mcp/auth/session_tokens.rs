@@ -1,8 +1,8 @@
 //! Tokens of a session: read when a server needs one, refreshed before they expire, stored for the next time.
 
 use super::failure::Failure;
-use super::flow::{renew, scopes_of};
-use super::stored_token::{Age, StoredToken};
+use super::flow::{challenge_scopes, renew};
+use super::stored_token::{StoredToken, Validity};
 
 use crate::mcp::{Reach, Refusal, SignIn, Spec, Tokens};
 use crate::ports::BoxFuture;
@@ -16,7 +16,7 @@ pub(crate) trait Vault: Send + Sync {
     fn load(&self, server: &str, url: &str) -> Result<Option<String>, String>;
     fn save(&self, server: &str, url: &str, tokens: &str) -> Result<(), String>;
     /// Returns a lock for the renewal of tokens, so that two processes do not use the same refresh token.
-    fn turn(&self) -> Result<Box<dyn Send>, String>;
+    fn lock_renewal(&self) -> Result<Box<dyn Send>, String>;
 }
 
 /// Slots by server name and URL.
@@ -24,7 +24,7 @@ type Slots = HashMap<(String, String), Arc<Turn<Slot>>>;
 
 /// Token keeper of a session. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Keeper {
+pub(crate) struct TokenKeeper {
     vault: Arc<dyn Vault>,
     slots: Arc<Mutex<Slots>>,
 }
@@ -37,42 +37,43 @@ struct Slot {
 }
 
 /// Server that a token belongs to.
-struct Whose<'a> {
+struct TokenOwner<'a> {
     name: &'a str,
     url: &'a str,
 }
 
-impl Keeper {
+impl TokenKeeper {
     pub(crate) fn new(vault: Arc<dyn Vault>) -> Self {
         Self { vault, slots: Arc::default() }
     }
 
-    fn slot(&self, whose: &Whose<'_>) -> Arc<Turn<Slot>> {
+    fn slot(&self, whose: &TokenOwner<'_>) -> Arc<Turn<Slot>> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(slots.entry((whose.name.to_owned(), whose.url.to_owned())).or_default())
     }
 
-    async fn read(&self, whose: &Whose<'_>) -> Result<Option<StoredToken>, String> {
+    async fn read(&self, whose: &TokenOwner<'_>) -> Result<Option<StoredToken>, String> {
         let (vault, name, url) = (Arc::clone(&self.vault), whose.name.to_owned(), whose.url.to_owned());
-        apart(move || Ok(vault.load(&name, &url)?.and_then(|text| StoredToken::read(&text, &url)))).await
+        run_on_thread(move || Ok(vault.load(&name, &url)?.and_then(|text| StoredToken::read(&text, &url)))).await
     }
 
-    async fn write(&self, whose: &Whose<'_>, kept: &StoredToken) -> Result<(), String> {
-        let (vault, name, url, text) = (Arc::clone(&self.vault), whose.name.to_owned(), whose.url.to_owned(), kept.written()?);
-        apart(move || vault.save(&name, &url, &text)).await
+    async fn write(&self, whose: &TokenOwner<'_>, kept: &StoredToken) -> Result<(), String> {
+        let (vault, name, url, text) = (Arc::clone(&self.vault), whose.name.to_owned(), whose.url.to_owned(), kept.to_json()?);
+        run_on_thread(move || vault.save(&name, &url, &text)).await
     }
 
     /// Renews the token in a slot, or takes over one that another process renewed in the meantime.
-    async fn renewed(&self, whose: &Whose<'_>, slot: &mut Slot, old: Option<&str>) -> Result<Option<String>, String> {
+    async fn renew(&self, whose: &TokenOwner<'_>, slot: &mut Slot, old: Option<&str>) -> Result<Option<String>, String> {
         let vault = Arc::clone(&self.vault);
-        let _turn = apart(move || vault.turn()).await?;
+        let _turn = run_on_thread(move || vault.lock_renewal()).await?;
         slot.kept = self.read(whose).await?;
         let Some(kept) = &slot.kept else { return Ok(None) };
-        if let Some(token) = kept.token().filter(|token| Some(token.as_str()) != old && kept.age(SystemTime::now()) == Age::Good)
+        if let Some(token) =
+            kept.token().filter(|token| Some(token.as_str()) != old && kept.validity(SystemTime::now()) == Validity::Good)
         {
             return Ok(Some(token));
         }
-        if !kept.may_be_renewed() {
+        if !kept.is_renewable() {
             return Ok(None);
         }
         match renew(kept).await {
@@ -90,7 +91,7 @@ impl Keeper {
         }
     }
 
-    async fn token_of(&self, whose: Whose<'_>) -> Result<Option<String>, String> {
+    async fn token_for(&self, whose: TokenOwner<'_>) -> Result<Option<String>, String> {
         let slot = self.slot(&whose);
         let mut slot = slot.lock().await;
         if !slot.is_read {
@@ -98,24 +99,24 @@ impl Keeper {
             slot.is_read = true;
         }
         let Some(kept) = &slot.kept else { return Ok(None) };
-        let (token, age) = (kept.token(), kept.age(SystemTime::now()));
-        if age == Age::Good {
+        let (token, age) = (kept.token(), kept.validity(SystemTime::now()));
+        if age == Validity::Good {
             return Ok(token);
         }
-        match self.renewed(&whose, &mut slot, token.as_deref()).await {
+        match self.renew(&whose, &mut slot, token.as_deref()).await {
             // The old token is still valid for a moment.
-            Ok(None) | Err(_) if age == Age::Ending => Ok(token),
+            Ok(None) | Err(_) if age == Validity::Ending => Ok(token),
             renewed => renewed,
         }
     }
 
-    async fn another(&self, whose: Whose<'_>, refusal: Refusal) -> Result<Option<String>, String> {
+    async fn replace_rejected(&self, whose: TokenOwner<'_>, refusal: Refusal) -> Result<Option<String>, String> {
         let slot = self.slot(&whose);
         let mut slot = slot.lock().await;
         match refusal {
             Refusal::Unauthorized { used, .. } => {
                 // A sign-in in another terminal has stored another token.
-                self.renewed(&whose, &mut slot, used.as_deref()).await
+                self.renew(&whose, &mut slot, used.as_deref()).await
             }
             Refusal::InsufficientScope { challenge, scope, used } => {
                 slot.kept = self.read(&whose).await?;
@@ -124,7 +125,7 @@ impl Keeper {
                     return Ok(Some(token));
                 }
                 // Only the user can grant more scopes; the next sign-in requests them.
-                let scopes = scope.map_or_else(|| scopes_of(&challenge, whose.url), |scope| split_scope(&scope));
+                let scopes = scope.map_or_else(|| challenge_scopes(&challenge, whose.url), |scope| split_scope(&scope));
                 if scopes.iter().any(|scope| !kept.wanted.contains(scope)) {
                     kept.wanted = scopes;
                     let kept = kept.clone();
@@ -140,34 +141,34 @@ fn split_scope(scope: &str) -> Vec<String> {
     scope.split_whitespace().map(str::to_owned).collect()
 }
 
-impl Tokens for Keeper {
+impl Tokens for TokenKeeper {
     fn token<'a>(&'a self, spec: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>> {
         Box::pin(async move {
-            match whose(spec) {
-                Some(whose) => self.token_of(whose).await,
+            match token_owner(spec) {
+                Some(whose) => self.token_for(whose).await,
                 None => Ok(None),
             }
         })
     }
 
-    fn refused<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {
+    fn on_rejected<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {
         Box::pin(async move {
-            match whose(spec) {
-                Some(whose) => self.another(whose, refusal).await,
+            match token_owner(spec) {
+                Some(whose) => self.replace_rejected(whose, refusal).await,
                 None => Ok(None),
             }
         })
     }
 }
 
-fn whose(spec: &Spec) -> Option<Whose<'_>> {
+fn token_owner(spec: &Spec) -> Option<TokenOwner<'_>> {
     match &spec.reach {
-        Reach::Http { url, sign_in: SignIn::OAuth { .. }, .. } => Some(Whose { name: &spec.name, url }),
+        Reach::Http { url, sign_in: SignIn::OAuth { .. }, .. } => Some(TokenOwner { name: &spec.name, url }),
         Reach::Http { .. } | Reach::Program { .. } => None,
     }
 }
 
 /// Runs a call on its own thread, because a keyring may ask the user.
-async fn apart<T: Send + 'static>(ask: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+async fn run_on_thread<T: Send + 'static>(ask: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(ask).await.unwrap_or_else(|_| Err("the token store did not respond".to_owned()))
 }

@@ -31,7 +31,7 @@ impl std::fmt::Debug for StoredToken {
 
 /// Validity of a token.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Age {
+pub(super) enum Validity {
     Good,
     /// Expires soon, or has expired.
     Ending,
@@ -44,7 +44,7 @@ impl StoredToken {
         serde_json::from_str::<Self>(text).ok().filter(|kept| kept.url == url)
     }
 
-    pub(crate) fn written(&self) -> Result<String, String> {
+    pub(crate) fn to_json(&self) -> Result<String, String> {
         serde_json::to_string(self).map_err(|error| format!("cannot serialize the tokens: {error}"))
     }
 
@@ -54,28 +54,28 @@ impl StoredToken {
         value.get("access_token")?.as_str().map(str::to_owned)
     }
 
-    pub(crate) fn may_be_renewed(&self) -> bool {
+    pub(crate) fn is_renewable(&self) -> bool {
         let response = self.credentials.as_ref().and_then(|kept| kept.token_response.as_ref());
         response
             .and_then(|response| serde_json::to_value(response).ok())
             .is_some_and(|value| value.get("refresh_token").is_some())
     }
 
-    pub(crate) fn granted(&self) -> &[String] {
+    pub(crate) fn granted_scopes(&self) -> &[String] {
         self.credentials.as_ref().map_or(&[], |kept| kept.granted_scopes.as_slice())
     }
 
-    pub(crate) fn age(&self, now: SystemTime) -> Age {
-        let Some(credentials) = &self.credentials else { return Age::Over };
+    pub(crate) fn validity(&self, now: SystemTime) -> Validity {
+        let Some(credentials) = &self.credentials else { return Validity::Over };
         let lifetime = credentials.token_response.as_ref().and_then(|response| serde_json::to_value(response).ok());
         let lifetime = lifetime.and_then(|value| value.get("expires_in")?.as_u64());
-        let (Some(lifetime), Some(since)) = (lifetime, credentials.token_received_at) else { return Age::Good };
+        let (Some(lifetime), Some(since)) = (lifetime, credentials.token_received_at) else { return Validity::Good };
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let left = since.saturating_add(lifetime).saturating_sub(now);
         match left {
-            0 => Age::Over,
-            left if left <= BEFORE_ITS_END.as_secs().min(lifetime / 2) => Age::Ending,
-            _ => Age::Good,
+            0 => Validity::Over,
+            left if left <= BEFORE_ITS_END.as_secs().min(lifetime / 2) => Validity::Ending,
+            _ => Validity::Good,
         }
     }
 }

@@ -1,5 +1,5 @@
-use super::http::{Http, Place, place};
-use super::stored_token::{Age, StoredToken};
+use super::http::{Http, Place, classify};
+use super::stored_token::{StoredToken, Validity};
 use super::*;
 use crate::mcp::{HttpKind, Reach, Refusal, SignIn, Spec, Tokens};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,7 +19,7 @@ fn kept(lifetime: Option<u64>, refresh: bool) -> StoredToken {
 
 #[test]
 fn tokens_are_bound_to_their_url() {
-    let text = kept(None, false).written().unwrap();
+    let text = kept(None, false).to_json().unwrap();
     assert_eq!(StoredToken::read(&text, "https://h/mcp").unwrap().token().as_deref(), Some("a-1"));
     assert!(StoredToken::read(&text, "https://evil/mcp").is_none());
     assert!(StoredToken::read("{", "https://h/mcp").is_none());
@@ -30,18 +30,18 @@ fn tokens_are_bound_to_their_url() {
 fn tokens_are_renewed_before_they_expire() {
     let at = |seconds: u64| UNIX_EPOCH + Duration::from_secs(seconds);
     for (lifetime, now, age) in [
-        (Some(3600), 1000, Age::Good),
-        (Some(3600), 1000 + 3600 - 61, Age::Good),
-        (Some(3600), 1000 + 3600 - 60, Age::Ending),
-        (Some(3600), 1000 + 3600, Age::Over),
-        (Some(20), 1005, Age::Good),
-        (Some(20), 1011, Age::Ending),
-        (None, 999_999, Age::Good),
+        (Some(3600), 1000, Validity::Good),
+        (Some(3600), 1000 + 3600 - 61, Validity::Good),
+        (Some(3600), 1000 + 3600 - 60, Validity::Ending),
+        (Some(3600), 1000 + 3600, Validity::Over),
+        (Some(20), 1005, Validity::Good),
+        (Some(20), 1011, Validity::Ending),
+        (None, 999_999, Validity::Good),
     ] {
-        assert_eq!(kept(lifetime, true).age(at(now)), age, "{lifetime:?} {now}");
+        assert_eq!(kept(lifetime, true).validity(at(now)), age, "{lifetime:?} {now}");
     }
-    assert!(kept(None, true).may_be_renewed() && !kept(None, false).may_be_renewed());
-    assert_eq!(StoredToken::default().age(SystemTime::now()), Age::Over);
+    assert!(kept(None, true).is_renewable() && !kept(None, false).is_renewable());
+    assert_eq!(StoredToken::default().validity(SystemTime::now()), Validity::Over);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn remote_servers_cannot_name_local_or_plain_http_authorization_servers() {
         ("10.0.0.1", Place::There),
         ("93.184.216.34", Place::There),
     ] {
-        assert_eq!(place(address.parse().unwrap()), is, "{address}");
+        assert_eq!(classify(address.parse().unwrap()), is, "{address}");
     }
 }
 
@@ -88,7 +88,7 @@ impl Vault for Drawer {
         Ok(())
     }
 
-    fn turn(&self) -> Result<Box<dyn Send>, String> {
+    fn lock_renewal(&self) -> Result<Box<dyn Send>, String> {
         Ok(Box::new(()))
     }
 }
@@ -115,20 +115,20 @@ fn spec() -> Spec {
 #[tokio::test]
 async fn a_sign_in_by_another_process_is_used_and_missing_scopes_are_requested_next_time() {
     let drawer = std::sync::Arc::new(Drawer::default());
-    let keeper = Keeper::new(drawer.clone());
+    let keeper = TokenKeeper::new(drawer.clone());
     let refused = |used: Option<&str>| Refusal::Unauthorized { challenge: None, used: used.map(str::to_owned) };
     assert_eq!(keeper.token(&spec()).await, Ok(None));
-    assert_eq!(keeper.refused(&spec(), refused(None)).await, Ok(None));
-    drawer.save("s", "https://h/mcp", &kept(None, false).written().unwrap()).unwrap();
-    assert_eq!(keeper.refused(&spec(), refused(None)).await, Ok(Some("a-1".to_owned())));
+    assert_eq!(keeper.on_rejected(&spec(), refused(None)).await, Ok(None));
+    drawer.save("s", "https://h/mcp", &kept(None, false).to_json().unwrap()).unwrap();
+    assert_eq!(keeper.on_rejected(&spec(), refused(None)).await, Ok(Some("a-1".to_owned())));
     assert_eq!(keeper.token(&spec()).await, Ok(Some("a-1".to_owned())));
-    assert_eq!(keeper.refused(&spec(), refused(Some("a-1"))).await, Ok(None), "it cannot be renewed");
+    assert_eq!(keeper.on_rejected(&spec(), refused(Some("a-1"))).await, Ok(None), "it cannot be renewed");
     let narrow = Refusal::InsufficientScope {
         challenge: "Bearer error=\"insufficient_scope\", scope=\"read write\"".to_owned(),
         scope: None,
         used: Some("a-1".to_owned()),
     };
-    assert_eq!(keeper.refused(&spec(), narrow).await, Ok(None));
+    assert_eq!(keeper.on_rejected(&spec(), narrow).await, Ok(None));
     let now = StoredToken::read(&drawer.load("s", "").unwrap().unwrap(), "https://h/mcp").unwrap();
     assert_eq!(now.wanted, ["read", "write"]);
 }
@@ -136,9 +136,9 @@ async fn a_sign_in_by_another_process_is_used_and_missing_scopes_are_requested_n
 #[tokio::test]
 async fn a_server_with_a_configured_header_gets_no_token() {
     let drawer = std::sync::Arc::new(Drawer::default());
-    drawer.save("s", "https://h/mcp", &kept(None, false).written().unwrap()).unwrap();
+    drawer.save("s", "https://h/mcp", &kept(None, false).to_json().unwrap()).unwrap();
     let mut spec = spec();
     let Reach::Http { sign_in, .. } = &mut spec.reach else { panic!() };
     *sign_in = SignIn::None;
-    assert_eq!(Keeper::new(drawer).token(&spec).await, Ok(None));
+    assert_eq!(TokenKeeper::new(drawer).token(&spec).await, Ok(None));
 }

@@ -81,7 +81,7 @@ async fn if_a_server_dies_during_a_call_the_outcome_is_unknown_and_its_stderr_is
 async fn the_reason_why_a_server_cannot_start_is_reported() {
     struct Broken;
     impl Launcher for Broken {
-        fn launch(&self, _: ServerProgram) -> BoxFuture<'_, Result<Launched, String>> {
+        fn launch(&self, _: ServerProgram) -> BoxFuture<'_, Result<LaunchedProgram, String>> {
             Box::pin(std::future::ready(Err("no such program: npx".to_owned())))
         }
     }

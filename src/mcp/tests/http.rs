@@ -157,7 +157,7 @@ impl Tokens for Two {
         Box::pin(std::future::ready(Ok(Some("t1".to_owned()))))
     }
 
-    fn refused<'a>(&'a self, _: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {
+    fn on_rejected<'a>(&'a self, _: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {
         self.refused.lock().unwrap().push(refusal);
         Box::pin(std::future::ready(Ok(Some("t2".to_owned()))))
     }

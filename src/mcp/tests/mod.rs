@@ -8,7 +8,8 @@ mod web;
 
 use super::{McpDeps, Reach, Servers, Spec};
 use crate::ports::{
-    BoxFuture, Launched, Launcher, RemoteCall, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool, ServerProgram,
+    BoxFuture, LaunchedProgram, Launcher, RemoteCall, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool,
+    ServerProgram,
 };
 use crate::protocol::{ServerState, ServerStatus};
 use serde_json::{Value, json};
@@ -90,7 +91,7 @@ struct Scripted {
 }
 
 impl Launcher for Scripted {
-    fn launch(&self, _: ServerProgram) -> BoxFuture<'_, Result<Launched, String>> {
+    fn launch(&self, _: ServerProgram) -> BoxFuture<'_, Result<LaunchedProgram, String>> {
         let (input, from) = tokio::io::duplex(1 << 16);
         let (to, output) = tokio::io::duplex(1 << 16);
         let (beside, errors) = tokio::io::duplex(1 << 12);
@@ -98,7 +99,7 @@ impl Launcher for Scripted {
         let pipes = Pipes { from: BufReader::new(from).lines(), to, beside, before };
         let running = tokio::spawn((self.script)(pipes));
         let stop = running.abort_handle();
-        Box::pin(std::future::ready(Ok(Launched {
+        Box::pin(std::future::ready(Ok(LaunchedProgram {
             input: Box::new(input),
             output: Box::new(output),
             errors: Box::new(errors),

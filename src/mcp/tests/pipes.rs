@@ -207,17 +207,17 @@ async fn disabling_a_server_lets_running_calls_finish_and_enabling_one_lists_its
         }
     });
     let off = |_: &str| Some("the policy lists none of its tools".to_owned());
-    servers.keep_off(&off);
+    servers.disable_unlisted(&off);
     servers.discover();
     assert!(matches!(status(&servers).state, ServerState::Off { .. }), "nobody starts it");
-    servers.keep_off(&|_| None);
+    servers.disable_unlisted(&|_| None);
     let tool = offered(&servers, "add").await;
     let running = {
         let (servers, call) = (servers.clone(), a_call(&tool));
         tokio::spawn(async move { servers.call(call, context().0).await })
     };
     heard.recv().await.unwrap();
-    servers.keep_off(&off);
+    servers.disable_unlisted(&off);
     assert!(servers.tools().is_empty() && matches!(status(&servers).state, ServerState::Off { .. }));
     let refused = servers.call(a_call(&tool), context().0).await.unwrap_err();
     assert!(refused.to_string().contains("is off: the policy lists none"), "{refused}");
@@ -225,7 +225,7 @@ async fn disabling_a_server_lets_running_calls_finish_and_enabling_one_lists_its
     assert_eq!(running.await.unwrap().unwrap().content, [RemoteContent::Text("3".to_owned())]);
     heard.recv().await.unwrap();
     // Its tools are known, so it need not be queried again.
-    servers.keep_off(&|_| None);
+    servers.disable_unlisted(&|_| None);
     assert_eq!(servers.tools().len(), 1);
 }
 
@@ -233,7 +233,7 @@ async fn disabling_a_server_lets_running_calls_finish_and_enabling_one_lists_its
 async fn a_project_server_that_changed_since_its_approval_is_off_and_does_not_start() {
     struct Yes(std::sync::Mutex<bool>);
     impl Approval for Yes {
-        fn holds(&self, _: &Spec) -> BoxFuture<'_, Result<(), String>> {
+        fn verify(&self, _: &Spec) -> BoxFuture<'_, Result<(), String>> {
             let holds = *self.0.lock().unwrap();
             Box::pin(std::future::ready(if holds { Ok(()) } else { Err("`run.sh` changed since your yes".to_owned()) }))
         }

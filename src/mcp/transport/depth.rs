@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Replaces each object and list nested deeper than `limit` with `null`. Invalid JSON stays invalid.
-pub(super) fn pruned(text: &[u8], limit: usize) -> Cow<'_, [u8]> {
+pub(super) fn prune(text: &[u8], limit: usize) -> Cow<'_, [u8]> {
     if !is_deeper(text, limit) {
         return Cow::Borrowed(text);
     }
@@ -58,20 +58,20 @@ impl Scan {
 
 #[cfg(test)]
 mod tests {
-    use super::pruned;
+    use super::prune;
 
     #[test]
     fn values_nested_too_deeply_are_replaced_and_the_rest_is_kept() {
-        assert_eq!(&*pruned(br#"{"a":[1,{"b":[2]}],"c":"[[[["}"#, 2), br#"{"a":[1,null],"c":"[[[["}"#);
-        assert_eq!(&*pruned(br#"{"a":[]}"#, 2), br#"{"a":[]}"#);
+        assert_eq!(&*prune(br#"{"a":[1,{"b":[2]}],"c":"[[[["}"#, 2), br#"{"a":[1,null],"c":"[[[["}"#);
+        assert_eq!(&*prune(br#"{"a":[]}"#, 2), br#"{"a":[]}"#);
         let bomb = format!("{{\"a\":{}{},\"b\":1}}", "[".repeat(100_000), "]".repeat(100_000));
-        let value: serde_json::Value = serde_json::from_slice(&pruned(bomb.as_bytes(), 100)).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&prune(bomb.as_bytes(), 100)).unwrap();
         assert_eq!(value["b"], 1);
     }
 
     #[test]
     fn invalid_json_stays_invalid() {
-        assert!(serde_json::from_slice::<serde_json::Value>(&pruned(b"[[[", 2)).is_err());
-        assert!(serde_json::from_slice::<serde_json::Value>(&pruned(b"]]]", 2)).is_err());
+        assert!(serde_json::from_slice::<serde_json::Value>(&prune(b"[[[", 2)).is_err());
+        assert!(serde_json::from_slice::<serde_json::Value>(&prune(b"]]]", 2)).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Streamable HTTP: authenticated requests, limited responses, and redirects only within the same origin.
 
-use super::pruned;
+use super::prune;
 use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
 use crate::mcp::{Header, Refusal, Spec, Tokens};
 use crate::sys::http::same_origin_client;
@@ -55,7 +55,7 @@ impl Http {
     }
 
     /// Returns the status of the last rejection, which reveals an older server.
-    pub(in crate::mcp) fn refused_with(&self) -> u16 {
+    pub(in crate::mcp) fn last_rejection(&self) -> u16 {
         self.refused_with.load(Ordering::Relaxed)
     }
 
@@ -67,14 +67,14 @@ impl Http {
     }
 
     /// Returns another token, if there is one.
-    pub(in crate::mcp) async fn renewed(&self, refusal: Refusal) -> Result<Option<String>, String> {
+    pub(in crate::mcp) async fn renew_token(&self, refusal: Refusal) -> Result<Option<String>, String> {
         match &self.tokens {
-            Some(tokens) => tokens.refused(&self.spec, refusal).await,
+            Some(tokens) => tokens.on_rejected(&self.spec, refusal).await,
             None => Ok(None),
         }
     }
 
-    async fn signed<T, F: Future<Output = Result<T, HttpError>>>(
+    async fn send_authorized<T, F: Future<Output = Result<T, HttpError>>>(
         &self,
         send: impl Fn(Option<String>) -> F,
     ) -> Result<T, HttpError> {
@@ -82,7 +82,7 @@ impl Http {
         for _ in 0..SIGNINGS {
             let error = match send(token.clone()).await {
                 Ok(answer) => return Ok(answer),
-                Err(error) => self.noted(error),
+                Err(error) => self.record_rejection(error),
             };
             let refusal = match &error {
                 HttpError::AuthRequired(required) => Refusal::Unauthorized {
@@ -96,17 +96,17 @@ impl Http {
                 },
                 _ => return Err(error),
             };
-            match self.renewed(refusal).await.map_err(no_token)? {
+            match self.renew_token(refusal).await.map_err(no_token)? {
                 Some(another) => token = Some(another),
                 None => return Err(error),
             }
         }
-        send(token).await.map_err(|error| self.noted(error))
+        send(token).await.map_err(|error| self.record_rejection(error))
     }
 
     /// Notes the status of a rejection, even without a challenge.
-    fn noted(&self, error: HttpError) -> HttpError {
-        let status = status_of(&error);
+    fn record_rejection(&self, error: HttpError) -> HttpError {
+        let status = error_status(&error);
         self.refused_with.store(status.unwrap_or(0), Ordering::Relaxed);
         match (status, &error) {
             (Some(401), HttpError::UnexpectedServerResponse(_)) => HttpError::AuthRequired(AuthRequiredError::new(String::new())),
@@ -119,7 +119,7 @@ fn no_token(reason: String) -> HttpError {
     HttpError::UnexpectedServerResponse(format!("no access token for the request: {reason}").into())
 }
 
-fn status_of(error: &HttpError) -> Option<u16> {
+fn error_status(error: &HttpError) -> Option<u16> {
     match error {
         HttpError::AuthRequired(_) => Some(401),
         HttpError::InsufficientScope(_) => Some(403),
@@ -146,7 +146,7 @@ fn shallow(stream: BoxedSseResponse) -> BoxedSseResponse {
     stream
         .map(|event| {
             event.map(|mut event| {
-                event.data = event.data.map(|data| match pruned(data.as_bytes(), MESSAGE_DEPTH) {
+                event.data = event.data.map(|data| match prune(data.as_bytes(), MESSAGE_DEPTH) {
                     std::borrow::Cow::Borrowed(_) => data,
                     std::borrow::Cow::Owned(kept) => String::from_utf8(kept).unwrap_or_default(),
                 });
@@ -180,7 +180,7 @@ impl StreamableHttpClient for Http {
         max_sse_event_size: usize,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let answer = self
-            .signed(|token| {
+            .send_authorized(|token| {
                 self.client.post_message_with_max_sse_event_size(
                     Arc::clone(&uri),
                     message.clone(),
@@ -229,7 +229,7 @@ impl StreamableHttpClient for Http {
         max_sse_event_size: usize,
     ) -> Result<BoxedSseResponse, HttpError> {
         let stream = self
-            .signed(|token| {
+            .send_authorized(|token| {
                 self.client.get_stream_with_max_sse_event_size(
                     Arc::clone(&uri),
                     session_id.clone(),

@@ -1,6 +1,6 @@
 //! Lines of a program's output, limited in length and nesting.
 
-use super::pruned;
+use super::prune;
 use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
 use crate::text::{Line, LineSplitter};
 use std::borrow::Cow;
@@ -52,7 +52,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if let Cow::Owned(text) = String::from_utf8_lossy(&self.line) {
                 self.line = text.into_bytes();
             }
-            if let Cow::Owned(shallow) = pruned(&self.line, MESSAGE_DEPTH) {
+            if let Cow::Owned(shallow) = prune(&self.line, MESSAGE_DEPTH) {
                 self.line = shallow;
             }
             self.line.push(b'\n');

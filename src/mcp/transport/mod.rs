@@ -10,12 +10,12 @@ pub(super) use http::Http;
 pub(super) use program::Program;
 pub(super) use sse::{Sse, SseError};
 
-use depth::pruned;
+use depth::prune;
 use lines::Lines;
 
 /// Returns the lines passed on from a program whose output arrives in these chunks.
 #[cfg(feature = "fuzzing")]
-pub(super) async fn lines_in(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
+pub(super) async fn split_output(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
     use tokio::io::AsyncReadExt;
     let pieces: Vec<_> = pieces.iter().map(|piece| Ok::<_, std::io::Error>(bytes::Bytes::copy_from_slice(piece))).collect();
     let mut lines = Lines::new(tokio_util::io::StreamReader::new(futures_util::stream::iter(pieces)), |_| ());

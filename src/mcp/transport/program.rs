@@ -1,8 +1,8 @@
 //! Server program: its pipes, its stderr, and its exit.
 
 use super::Lines;
-use crate::mcp::limits::{ENDING, ERROR_BYTES, LEAVING};
-use crate::ports::{BoxFuture, Launched, Launcher, ServerProgram};
+use crate::mcp::limits::{ERROR_BYTES, INPUT_CLOSED_TIMEOUT, TERMINATE_TIMEOUT};
+use crate::ports::{BoxFuture, LaunchedProgram, Launcher, ServerProgram};
 use rmcp::RoleClient;
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -25,11 +25,11 @@ impl Program {
         program: ServerProgram,
     ) -> Result<(Self, impl Transport<RoleClient, Error = std::io::Error> + use<>), String> {
         let server = program.server.clone();
-        let Launched { input, output, errors, end } = launcher.launch(program).await?;
+        let LaunchedProgram { input, output, errors, end } = launcher.launch(program).await?;
         let last_words = Arc::<Mutex<Vec<u8>>>::default();
         let reader = tokio::spawn(listen(errors, Arc::clone(&last_words), server));
         let told = Arc::clone(&last_words);
-        let output = Lines::new(output, move |reason| keep(&told, reason.as_bytes()));
+        let output = Lines::new(output, move |reason| append_tail(&told, reason.as_bytes()));
         let transport: AsyncRwTransport<
             RoleClient,
             Lines<Box<dyn AsyncRead + Send + Unpin>>,
@@ -39,17 +39,17 @@ impl Program {
     }
 
     /// Returns the end of its stderr, which often contains the cause of an exit.
-    pub(in crate::mcp) fn last_words(&self) -> String {
+    pub(in crate::mcp) fn output_tail(&self) -> String {
         let kept = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept).trim().to_owned()
     }
 
     /// Waits briefly for remaining output.
-    pub(in crate::mcp) async fn hear_out(&self) {
+    pub(in crate::mcp) async fn drain_output(&self) {
         // Concurrent callers wait for the same reader, so that the program is not terminated during one of the waits.
         let mut errors = self.errors.lock().await;
         if let Some(reader) = errors.as_mut()
-            && tokio::time::timeout(LEAVING, reader).await.is_ok()
+            && tokio::time::timeout(INPUT_CLOSED_TIMEOUT, reader).await.is_ok()
         {
             *errors = None;
         }
@@ -57,10 +57,10 @@ impl Program {
 
     /// Ends the program. Its input is closed, so it first gets time to exit.
     pub(in crate::mcp) async fn end(&self) {
-        self.hear_out().await;
+        self.drain_output().await;
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(end) = end {
-            let _ = tokio::time::timeout(ENDING, end()).await;
+            let _ = tokio::time::timeout(TERMINATE_TIMEOUT, end()).await;
         }
         if let Some(reader) = self.errors.lock().await.take() {
             reader.abort();
@@ -73,11 +73,11 @@ async fn listen(mut errors: Box<dyn AsyncRead + Send + Unpin>, kept: Arc<Mutex<V
     let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = errors.read(&mut chunk).await {
         tracing::trace!(%server, bytes = count, "output on stderr");
-        keep(&kept, &chunk[..count]);
+        append_tail(&kept, &chunk[..count]);
     }
 }
 
-fn keep(kept: &Mutex<Vec<u8>>, more: &[u8]) {
+fn append_tail(kept: &Mutex<Vec<u8>>, more: &[u8]) {
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     kept.extend_from_slice(more);
     let surplus = kept.len().saturating_sub(ERROR_BYTES);

@@ -1,7 +1,7 @@
 //! HTTP transport of protocol version 2024-11-05: one event stream from the server, and the endpoint it names for client messages.
 
 use super::http::header_map;
-use super::{Http, pruned};
+use super::{Http, prune};
 use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
 use crate::mcp::{Header, Refusal};
 use bytes::Bytes;
@@ -56,9 +56,10 @@ impl Sse {
     pub(in crate::mcp) async fn connect(http: Http, url: &str, headers: &[Header]) -> Result<Self, SseError> {
         let base = Url::parse(url).map_err(|error| SseError::Setup(error.to_string()))?;
         let headers: HeaderMap = header_map(headers).map_err(SseError::Setup)?.into_iter().collect();
-        let response =
-            signed(&http, || http.client().get(base.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream"))
-                .await?;
+        let response = send_authorized(&http, || {
+            http.client().get(base.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream")
+        })
+        .await?;
         let is_stream = response
             .headers()
             .get(CONTENT_TYPE)
@@ -66,7 +67,7 @@ impl Sse {
         if !is_stream {
             return Err(SseError::NoStream);
         }
-        let mut events = SseStream::from_bytes_stream(bounded(response.bytes_stream().boxed(), MESSAGE_BYTES));
+        let mut events = SseStream::from_bytes_stream(limit_event_size(response.bytes_stream().boxed(), MESSAGE_BYTES));
         let endpoint = loop {
             let Some(Ok(event)) = events.next().await else { return Err(SseError::NoEndpoint) };
             if event.event.as_deref() == Some("endpoint")
@@ -85,7 +86,7 @@ impl Sse {
                     continue;
                 }
                 let data = event.data.unwrap_or_default();
-                match serde_json::from_slice(&pruned(data.as_bytes(), MESSAGE_DEPTH)) {
+                match serde_json::from_slice(&prune(data.as_bytes(), MESSAGE_DEPTH)) {
                     Ok(message) => {
                         if into.send(message).await.is_err() {
                             break;
@@ -112,7 +113,7 @@ impl Transport<RoleClient> for Sse {
         let Sender { http, headers, endpoint } = self.sender.clone();
         async move {
             let body = Bytes::from(serde_json::to_vec(&message)?);
-            signed(&http, || {
+            send_authorized(&http, || {
                 let request = http.client().post(endpoint.clone()).headers(headers.clone());
                 request.header(CONTENT_TYPE, "application/json").body(body.clone())
             })
@@ -133,7 +134,7 @@ impl Transport<RoleClient> for Sse {
 }
 
 /// Sends a request, and once more if another token is available.
-async fn signed(http: &Http, request: impl Fn() -> RequestBuilder) -> Result<Response, SseError> {
+async fn send_authorized(http: &Http, request: impl Fn() -> RequestBuilder) -> Result<Response, SseError> {
     let mut token = http.token().await.map_err(SseError::Setup)?;
     let mut renewed = false;
     loop {
@@ -151,7 +152,7 @@ async fn signed(http: &Http, request: impl Fn() -> RequestBuilder) -> Result<Res
         }
         let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let refusal = Refusal::Unauthorized { challenge, used: token };
-        match http.renewed(refusal).await.map_err(SseError::Setup)? {
+        match http.renew_token(refusal).await.map_err(SseError::Setup)? {
             Some(another) if !renewed => token = Some(another),
             _ => return Err(SseError::NeedsLogin),
         }
@@ -168,7 +169,10 @@ enum StreamError {
 }
 
 /// Limits the size of events, which end with an empty line.
-fn bounded(stream: BoxStream<'static, reqwest::Result<Bytes>>, limit: usize) -> BoxStream<'static, Result<Bytes, StreamError>> {
+fn limit_event_size(
+    stream: BoxStream<'static, reqwest::Result<Bytes>>,
+    limit: usize,
+) -> BoxStream<'static, Result<Bytes, StreamError>> {
     let mut since_event = 0;
     let mut line = 0;
     stream

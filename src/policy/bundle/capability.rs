@@ -3,7 +3,7 @@
 use super::file_rule::FileRule;
 use super::path_patterns::patterns;
 use super::reader::{BundleError, Section};
-use super::rule::{Blocked, Rule};
+use super::rule::{ProgramPattern, Rule};
 use super::sandbox_terms::Terms;
 use crate::policy::paths::Pattern;
 
@@ -30,8 +30,8 @@ pub struct Shell {
     pub requires_approval: bool,
     pub approval_line: usize,
     pub approval_rule: Option<String>,
-    pub blocked: Vec<Blocked>,
-    pub allowed: Option<Vec<Blocked>>,
+    pub blocked: Vec<ProgramPattern>,
+    pub allowed: Option<Vec<ProgramPattern>>,
     pub allowed_line: usize,
     pub rules: Vec<Rule>,
     pub terms: Terms,
@@ -48,12 +48,12 @@ impl Files {
         Ok(Self {
             line: section.line(),
             allowed: patterns(section, "allowed_paths")?,
-            allowed_line: section.line_of("allowed_paths").unwrap_or_default(),
+            allowed_line: section.line_number("allowed_paths").unwrap_or_default(),
             blocked: patterns(section, "blocked_paths")?.unwrap_or_default(),
             unprotected: if writes { patterns(section, "unprotected_paths")?.unwrap_or_default() } else { Vec::new() },
             max_file_size_bytes: section.number("max_file_size_bytes")?,
             requires_approval: section.switch("requires_approval")?.unwrap_or(false),
-            approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
+            approval_line: section.line_number("requires_approval").unwrap_or_else(|| section.line()),
             approval_rule: section.text("approval_rule")?.map(|text| text.text),
             rules: section.sections("rules")?.iter().map(FileRule::read).collect::<Result<_, _>>()?,
         })
@@ -67,11 +67,11 @@ impl Shell {
         section.only(&known)?;
         Ok(Self {
             requires_approval: section.switch("requires_approval")?.unwrap_or(false),
-            approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
+            approval_line: section.line_number("requires_approval").unwrap_or_else(|| section.line()),
             approval_rule: section.text("approval_rule")?.map(|text| text.text),
-            blocked: Blocked::list(section, "blocked_commands")?.unwrap_or_default(),
-            allowed: Blocked::list(section, "allowed_commands")?,
-            allowed_line: section.line_of("allowed_commands").unwrap_or_default(),
+            blocked: ProgramPattern::list(section, "blocked_commands")?.unwrap_or_default(),
+            allowed: ProgramPattern::list(section, "allowed_commands")?,
+            allowed_line: section.line_number("allowed_commands").unwrap_or_default(),
             rules: section.sections("rules")?.iter().map(Rule::read).collect::<Result<_, _>>()?,
             terms: Terms::read(section)?,
         })

@@ -18,31 +18,36 @@ pub struct BundleEntry {
 }
 
 /// Returns every entry of a bundle, in the order of the names.
-pub(crate) fn stated(root: &Section<'_>) -> Vec<BundleEntry> {
+pub(crate) fn bundle_entries(root: &Section<'_>) -> Vec<BundleEntry> {
     let mut all = Vec::new();
-    in_section(root.table, "", &|span| root.source.line(span), &mut all);
+    section_entries(root.table, "", &|span| root.source.line(span), &mut all);
     all
 }
 
-fn in_section(table: &DeTable<'_>, section: &str, line: &impl Fn(&std::ops::Range<usize>) -> usize, all: &mut Vec<BundleEntry>) {
+fn section_entries(
+    table: &DeTable<'_>,
+    section: &str,
+    line: &impl Fn(&std::ops::Range<usize>) -> usize,
+    all: &mut Vec<BundleEntry>,
+) {
     for (key, value) in table {
-        let name = bare(key.get_ref());
+        let name = toml_key(key.get_ref());
         let mut state = |value: String, span| {
             all.push(BundleEntry { section: section.to_owned(), key: name.clone(), value, line: line(&span) });
         };
         match value.get_ref() {
-            DeValue::Table(inner) if section.is_empty() => in_section(inner, &name, line, all),
-            DeValue::Table(inner) if GROUPS.contains(&section) => in_section(inner, &format!("{section}.{name}"), line, all),
+            DeValue::Table(inner) if section.is_empty() => section_entries(inner, &name, line, all),
+            DeValue::Table(inner) if GROUPS.contains(&section) => section_entries(inner, &format!("{section}.{name}"), line, all),
             DeValue::Array(items) if !items.is_empty() && items.iter().all(|item| item.get_ref().is_table()) => {
-                items.iter().for_each(|item| state(written(item.get_ref()), item.span()));
+                items.iter().for_each(|item| state(to_toml(item.get_ref()), item.span()));
             }
-            other => state(written(other), value.span()),
+            other => state(to_toml(other), value.span()),
         }
     }
 }
 
 /// Returns a value as TOML on one line.
-fn written(value: &DeValue<'_>) -> String {
+fn to_toml(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => toml::Value::String(text.to_string()).to_string(),
         DeValue::Integer(number) => {
@@ -52,12 +57,12 @@ fn written(value: &DeValue<'_>) -> String {
         DeValue::Boolean(switch) => switch.to_string(),
         DeValue::Datetime(time) => time.to_string(),
         DeValue::Array(items) => {
-            format!("[{}]", items.iter().map(|item| written(item.get_ref())).collect::<Vec<_>>().join(", "))
+            format!("[{}]", items.iter().map(|item| to_toml(item.get_ref())).collect::<Vec<_>>().join(", "))
         }
         DeValue::Table(table) if table.is_empty() => "{}".to_owned(),
         DeValue::Table(table) => {
             let one = |(key, value): (&toml::Spanned<toml::de::DeString<'_>>, &toml::Spanned<DeValue<'_>>)| {
-                format!("{} = {}", bare(key.get_ref()), written(value.get_ref()))
+                format!("{} = {}", toml_key(key.get_ref()), to_toml(value.get_ref()))
             };
             format!("{{ {} }}", table.iter().map(one).collect::<Vec<_>>().join(", "))
         }
@@ -65,7 +70,7 @@ fn written(value: &DeValue<'_>) -> String {
 }
 
 /// Returns a key as it must be written in TOML.
-fn bare(key: &str) -> String {
+fn toml_key(key: &str) -> String {
     let plain = !key.is_empty() && key.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
     if plain { key.to_owned() } else { toml::Value::String(key.to_owned()).to_string() }
 }

@@ -1,6 +1,6 @@
 //! Tests of a policy, `[[tests]]`: calls with their expected verdicts. Run by `aye policy test`.
 
-use super::reader::{BundleError, Section, one_of};
+use super::reader::{BundleError, Section, join_alternatives};
 use crate::protocol::{ApproveWhen, Mode, Risk, VerdictKind};
 use serde_json::{Map, Value};
 use toml::de::DeValue;
@@ -37,15 +37,16 @@ impl Test {
     fn read(section: &Section<'_>) -> Result<Self, BundleError> {
         section.only(&["name", "tool", "arguments", "verdict", "rule", "risk", "approve", "hosts", "mode", "reason_contains"])?;
         let text = |key: &str| section.text(key).map(|text| text.map(|text| text.text));
-        let tool = section.required("tool")?;
+        let tool = section.required_text("tool")?;
         let names: Vec<&str> = VERDICTS.iter().map(|(name, _)| *name).collect();
-        let missing = || section.source.error(&section.span, format!("[[tests]] has no `verdict`; expected {}", one_of(&names)));
+        let missing =
+            || section.source.error(&section.span, format!("[[tests]] has no `verdict`; expected {}", join_alternatives(&names)));
         Ok(Self {
             line: section.line(),
             name: text("name")?,
             tool_line: section.source.line(&tool.span),
             tool: tool.text,
-            arguments: section.section("arguments")?.map(|arguments| object(&arguments)).unwrap_or_default(),
+            arguments: section.section("arguments")?.map(|arguments| to_object(&arguments)).unwrap_or_default(),
             verdict: section.choice("verdict", VERDICTS)?.ok_or_else(missing)?,
             rule: text("rule")?,
             risk: section.choice("risk", RISKS)?,
@@ -57,7 +58,7 @@ impl Test {
     }
 }
 
-fn object(section: &Section<'_>) -> Map<String, Value> {
+fn to_object(section: &Section<'_>) -> Map<String, Value> {
     section.table.iter().map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref()))).collect()
 }
 

@@ -30,14 +30,14 @@ impl Llm {
         let models = section.texts("allowed_models")?;
         Ok(Self {
             allowed_models: models.map(|models| models.into_iter().map(|model| model.text).collect()),
-            models_line: section.line_of("allowed_models").unwrap_or_default(),
+            models_line: section.line_number("allowed_models").unwrap_or_default(),
             max_input_tokens: section.number("max_input_tokens")?,
-            input_line: section.line_of("max_input_tokens").unwrap_or_default(),
+            input_line: section.line_number("max_input_tokens").unwrap_or_default(),
             max_output_tokens: section.number("max_output_tokens")?,
             max_session_tokens: section.number("max_session_tokens")?,
-            tokens_line: section.line_of("max_session_tokens").unwrap_or_default(),
+            tokens_line: section.line_number("max_session_tokens").unwrap_or_default(),
             max_session_cost_usd: section.amount("max_session_cost_usd")?,
-            cost_line: section.line_of("max_session_cost_usd").unwrap_or_default(),
+            cost_line: section.line_number("max_session_cost_usd").unwrap_or_default(),
         })
     }
 

@@ -2,10 +2,10 @@
 
 use super::Bundle;
 use super::capability::{Files, Shell};
-use super::rule::{Blocked, Decision, Rule};
+use super::rule::{Decision, ProgramPattern, Rule};
 use crate::policy::paths::Pattern;
-use crate::policy::shell::option_verdict::Reading;
-use crate::policy::shell::options::reading;
+use crate::policy::shell::option_verdict::OptionVerdict;
+use crate::policy::shell::options::check_options;
 use crate::policy::shell::{Arg, pattern};
 use jiff::Timestamp;
 
@@ -25,17 +25,17 @@ const HEADINGS: [&str; 4] = ["edit", "delete", "command", "network"];
 pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warning> {
     let mut found = Vec::new();
     if bundle.expires_at.is_some_and(|end| end <= now) {
-        let line = line_of(bundle, "", "expires_at").unwrap_or(1);
+        let line = find_line(bundle, "", "expires_at").unwrap_or(1);
         let message = "the policy has expired, so nothing is allowed; renew it or remove `expires_at`";
         found.push(Warning { line, message: message.to_owned() });
     }
     let files = [("File.Read", &bundle.read), ("File.Write", &bundle.write), ("File.Delete", &bundle.delete)];
     for (name, files) in files.into_iter().filter_map(|(name, files)| Some((name, files.as_ref()?))) {
-        found.extend(of_files(name, files, now));
+        found.extend(lint_files(name, files, now));
     }
     if let Some(shell) = &bundle.shell {
-        found.extend(shell.blocked.iter().filter_map(of_blocked));
-        found.extend(of_rules(shell, now));
+        found.extend(shell.blocked.iter().filter_map(lint_blocked));
+        found.extend(lint_rules(shell, now));
     }
     if of_project {
         let warning = |(line, what): &(usize, String)| Warning {
@@ -44,8 +44,8 @@ pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warnin
         };
         found.extend(bundle.widens().iter().map(warning));
     } else {
-        found.extend(unasked(bundle));
-        found.extend(grants_little(bundle).map(|message| Warning { line: 1, message }));
+        found.extend(lint_unasked(bundle));
+        found.extend(lint_narrow_grants(bundle).map(|message| Warning { line: 1, message }));
     }
     found.extend(headings(bundle));
     found.sort_by_key(|warning| warning.line);
@@ -53,14 +53,14 @@ pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warnin
 }
 
 /// Returns a warning about a policy that grants neither files nor commands, which is rarely intended.
-pub fn grants_little(bundle: &Bundle) -> Option<String> {
+pub fn lint_narrow_grants(bundle: &Bundle) -> Option<String> {
     let grants = |names: &[&str]| names.iter().any(|name| bundle.granted.iter().any(|granted| granted == name));
     let is_little = !bundle.extends && !grants(&["File.Read", "File.Write", "File.Delete", "Shell.Exec"]);
     let hint = "to add it to the built-in policy, add the line `extends = \"built-in\"` below `schema_version`";
     is_little.then(|| format!("the policy grants neither files nor commands, so the model can do almost nothing; {hint}"))
 }
 
-fn of_files(name: &str, files: &Files, now: Timestamp) -> Vec<Warning> {
+fn lint_files(name: &str, files: &Files, now: Timestamp) -> Vec<Warning> {
     let mut found = Vec::new();
     let ended = files.rules.iter().filter(|rule| rule.expires_at.is_some_and(|end| end <= now));
     found.extend(ended.map(|rule| Warning { line: rule.line, message: EXPIRED.to_owned() }));
@@ -71,7 +71,7 @@ fn of_files(name: &str, files: &Files, now: Timestamp) -> Vec<Warning> {
     }
     let all = files.allowed.iter().flatten().chain(&files.blocked).chain(&files.unprotected);
     let all = all.chain(files.rules.iter().flat_map(|rule| &rule.paths));
-    found.extend(all.filter_map(trailing));
+    found.extend(all.filter_map(lint_trailing));
     let never = |pattern: &&Pattern| pattern.text.split('/').any(|part| matches!(part, ".git" | ".aye"));
     found.extend(files.unprotected.iter().filter(never).map(|pattern| Warning {
         line: pattern.line,
@@ -81,7 +81,7 @@ fn of_files(name: &str, files: &Files, now: Timestamp) -> Vec<Warning> {
 }
 
 /// Warns about a glob that ends with a slash: it matches nothing, because no path ends with one.
-fn trailing(pattern: &Pattern) -> Option<Warning> {
+fn lint_trailing(pattern: &Pattern) -> Option<Warning> {
     let glob = pattern.text.replace("${workspace}", "").contains(['*', '?', '[', '{']);
     let open = pattern.text.trim_end_matches('/');
     (glob && open.len() < pattern.text.len() && !open.is_empty()).then(|| Warning {
@@ -90,7 +90,7 @@ fn trailing(pattern: &Pattern) -> Option<Warning> {
     })
 }
 
-fn of_blocked(entry: &Blocked) -> Option<Warning> {
+fn lint_blocked(entry: &ProgramPattern) -> Option<Warning> {
     let warning = |message| Some(Warning { line: entry.line, message });
     if let Some(operator) =
         entry.words.iter().find(|word| matches!(word.as_str(), "|" | "||" | "&&" | "&" | ";" | ">" | ">>" | "<"))
@@ -107,7 +107,7 @@ fn of_blocked(entry: &Blocked) -> Option<Warning> {
     warning(format!("`{}` blocks only calls as `{directory}/{name}`; `{name}` blocks the program in every directory", entry.text))
 }
 
-fn of_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
+fn lint_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
     let mut found = Vec::new();
     for (at, rule) in shell.rules.iter().enumerate() {
         let mut warn = |message: String| found.push(Warning { line: rule.line, message });
@@ -120,19 +120,19 @@ fn of_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
             warn(format!("`{program}` is not a program name; write the command as an array of words: [{}]", words.join(", ")));
             continue;
         }
-        if let Some(earlier) = shell.rules[..at].iter().find(|earlier| same(earlier, rule)) {
+        if let Some(earlier) = shell.rules[..at].iter().find(|earlier| is_equivalent(earlier, rule)) {
             warn(format!("the rule duplicates the rule on line {}", earlier.line));
         } else if let Some(stricter) = stricter(shell, rule) {
             warn(format!("the rule never applies: {stricter}"));
         } else if rule.decision == Decision::Allow && !rule.any_args && !rule.message && !rule.sandboxed {
-            found.extend(of_options(rule));
+            found.extend(lint_options(rule));
         }
     }
     found
 }
 
 /// Returns whether two rules match the same words and have the same effect.
-fn same(one: &Rule, other: &Rule) -> bool {
+fn is_equivalent(one: &Rule, other: &Rule) -> bool {
     one.decision == other.decision
         && one.elements == other.elements
         && (one.any_args, one.exact, one.message, one.sandboxed) == (other.any_args, other.exact, other.message, other.sandboxed)
@@ -160,7 +160,7 @@ fn stricter(shell: &Shell, rule: &Rule) -> Option<String> {
     })
 }
 
-fn blocks(entry: &Blocked, rule: &Rule) -> bool {
+fn blocks(entry: &ProgramPattern, rule: &Rule) -> bool {
     let flags = entry.words.iter().any(|word| word.starts_with('-'));
     let elements: Vec<Vec<String>> = std::iter::once(&entry.program).chain(&entry.words).map(|word| vec![word.clone()]).collect();
     !flags && covers(&elements, &rule.elements)
@@ -181,13 +181,15 @@ fn is_glob(word: &str) -> bool {
 }
 
 /// Warns about an allow rule for programs whose options aye does not know, or that can only read because of the option table.
-fn of_options(rule: &Rule) -> Option<Warning> {
+fn lint_options(rule: &Rule) -> Option<Warning> {
     let programs = rule.elements.first()?;
     let plain = |name: &&String| !is_glob(name);
     let arg = |text: &String| Arg::plain(text.clone());
     // Some tables require a subcommand after the program name.
     let unknown = |name: &&String| {
-        [vec![arg(name)], vec![arg(name), Arg::plain("x")]].iter().all(|words| matches!(reading(words), Reading::NoTable))
+        [vec![arg(name)], vec![arg(name), Arg::plain("x")]]
+            .iter()
+            .all(|words| matches!(check_options(words), OptionVerdict::NoTable))
     };
     if let Some(name) = programs.iter().filter(plain).find(unknown) {
         let message = format!(
@@ -198,12 +200,12 @@ fn of_options(rule: &Rule) -> Option<Warning> {
     let words: Option<Vec<Arg>> =
         rule.elements.iter().map(|words| words.first().filter(|word| words.len() == 1 && !is_glob(word)).map(arg)).collect();
     let mut words = words.filter(|_| rule.matches.is_empty())?;
-    let Reading::MayDoMore { word } = reading(&words) else { return None };
+    let OptionVerdict::MayDoMore { word } = check_options(&words) else { return None };
     let word = word.to_owned();
     // Some commands only read in their listing form.
     for more in ["list", "show", "get", "status", "--list", "-l", "--get"] {
         words.push(Arg::plain(more));
-        if !matches!(reading(&words), Reading::MayDoMore { .. }) {
+        if !matches!(check_options(&words), OptionVerdict::MayDoMore { .. }) {
             return None;
         }
         words.pop();
@@ -215,15 +217,15 @@ fn of_options(rule: &Rule) -> Option<Warning> {
 }
 
 /// Returns the line of a key.
-fn line_of(bundle: &Bundle, section: &str, key: &str) -> Option<usize> {
+fn find_line(bundle: &Bundle, section: &str, key: &str) -> Option<usize> {
     bundle.stated.iter().find(|stated| stated.section == section && stated.key == key).map(|stated| stated.line)
 }
 
 /// Warns about capabilities that need no approval only because `requires_approval` is missing.
-fn unasked(bundle: &Bundle) -> Vec<Warning> {
+fn lint_unasked(bundle: &Bundle) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut warn = |line: usize, name: &str, what: &str| {
-        if line_of(bundle, &format!("capabilities.\"{name}\""), "requires_approval").is_none() {
+        if find_line(bundle, &format!("capabilities.\"{name}\""), "requires_approval").is_none() {
             let message = format!(
                 "{name} does not set `requires_approval`, so {what} without approval; set it to false if that is intended"
             );

@@ -26,10 +26,10 @@ pub(crate) use entries::BundleEntry;
 pub use examples::Test;
 pub(crate) use extras::{ApprovalRule, Llm};
 pub(crate) use file_rule::FileRule;
-pub use lint::{grants_little, warnings};
+pub use lint::{lint_narrow_grants, warnings};
 pub use named_command::{ArgumentKind, NamedCommand};
 pub(crate) use network::Http;
-pub use quote::entry_at;
+pub use quote::quote_entry;
 pub use reader::BundleError;
 pub(crate) use rule::{Decision, Rule};
 pub use sandbox_terms::{Cache, Environment, Network, Preview, SandboxSetting};
@@ -145,7 +145,7 @@ impl Bundle {
         match root.number("schema_version")? {
             Some(1) => {}
             Some(other) => {
-                let line = root.line_of("schema_version");
+                let line = root.line_number("schema_version");
                 let message = format!("schema_version {other} is not supported; this version of aye supports 1");
                 return Err(BundleError { name: root.source.name.to_owned(), line, message });
             }
@@ -174,12 +174,12 @@ impl Bundle {
         bundle.approval_timeout_seconds = extras::approval_timeout(root)?;
         bundle.redactions = redaction::rules(root)?;
         bundle.widens = project_limits::widens(root)?;
-        bundle.stated = entries::stated(root);
+        bundle.stated = entries::bundle_entries(root);
         Ok(bundle)
     }
 
     /// Returns the line of a key; 1 if the key is missing.
-    pub fn line_of(&self, section: &str, key: &str) -> usize {
+    pub fn line_number(&self, section: &str, key: &str) -> usize {
         self.stated.iter().find(|stated| stated.section == section && stated.key == key).map_or(1, |stated| stated.line)
     }
 
@@ -190,7 +190,7 @@ impl Bundle {
 
     /// Returns the text of a line of the file; for a table, its first lines.
     pub fn quoted(&self, line: usize) -> Vec<String> {
-        entry_at(&self.text, line)
+        quote_entry(&self.text, line)
     }
 
     fn capabilities(&mut self, section: &Section<'_>) -> Result<(), BundleError> {

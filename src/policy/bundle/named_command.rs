@@ -1,6 +1,6 @@
 //! Named commands, `[[named_commands]]`: programs fixed by the bundle, with typed arguments.
 
-use super::reader::{BundleError, Section, Text, one_of, suggestion};
+use super::reader::{BundleError, Section, Text, join_alternatives, suggestion};
 use std::collections::BTreeMap;
 
 /// Maximum length of a text argument that a model passes, in bytes.
@@ -64,7 +64,7 @@ impl NamedCommand {
 
     fn read(section: &Section<'_>) -> Result<Self, BundleError> {
         section.only(&["name", "description", "command", "arguments", "requires_approval", "approval_rule"])?;
-        let name = section.required("name")?;
+        let name = section.required_text("name")?;
         if !is_name(&name.text) {
             let message = format!(
                 "`{}` is not a valid command name; expected a letter, then up to {} letters, digits, `_` or `-`",
@@ -79,7 +79,7 @@ impl NamedCommand {
             line: section.line(),
             description: section.text("description")?.map_or_else(|| format!("Runs `{}`.", command.join(" ")), |text| text.text),
             requires_approval: section.switch("requires_approval")?.unwrap_or(true),
-            approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
+            approval_line: section.line_number("requires_approval").unwrap_or_else(|| section.line()),
             approval_rule: section.text("approval_rule")?.map(|text| text.text),
             name: name.text,
             command,
@@ -97,12 +97,12 @@ impl NamedCommand {
             let value = values.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
             kind.check(name, value)?;
         }
-        self.command.iter().map(|word| filled(word, values)).collect()
+        self.command.iter().map(|word| fill_word(word, values)).collect()
     }
 
     /// Returns whether these words are a call of this command, with any arguments.
     pub fn fits(&self, argv: &[String]) -> bool {
-        self.command.len() == argv.len() && self.command.iter().zip(argv).all(|(word, given)| fits(&pieces(word), given))
+        self.command.len() == argv.len() && self.command.iter().zip(argv).all(|(word, given)| fits(&split_word(word), given))
     }
 }
 
@@ -123,7 +123,7 @@ impl ArgumentKind {
             Self::OneOf(choices) if choices.iter().any(|choice| choice == value) => Ok(()),
             Self::OneOf(choices) => {
                 let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
-                Err(format!("`{name}` is `{value}`; expected {}", one_of(&choices)))
+                Err(format!("`{name}` is `{value}`; expected {}", join_alternatives(&choices)))
             }
         }
     }
@@ -146,7 +146,7 @@ fn arguments(section: &Section<'_>) -> Result<BTreeMap<String, ArgumentKind>, Bu
                 .error(&key.span(), format!("`{name}` is not a valid argument name; expected letters, digits and `_`")));
         }
         let kind =
-            if table.is_text(&name) { table.choice(&name, &named_kinds())?.cloned() } else { one_of_words(&table, &name)? };
+            if table.is_text(&name) { table.choice(&name, &named_kinds())?.cloned() } else { parse_one_of(&table, &name)? };
         if let Some(kind) = kind {
             arguments.insert(name, kind);
         }
@@ -158,7 +158,7 @@ fn named_kinds() -> Vec<(&'static str, &'static ArgumentKind)> {
     KINDS.iter().map(|(name, kind)| (*name, kind)).collect()
 }
 
-fn one_of_words(table: &Section<'_>, name: &str) -> Result<Option<ArgumentKind>, BundleError> {
+fn parse_one_of(table: &Section<'_>, name: &str) -> Result<Option<ArgumentKind>, BundleError> {
     let Some(words) = table.texts(name)? else { return Ok(None) };
     if words.is_empty() {
         return Err(table.source.error(&table.span, format!("`{name}` has no choices")));
@@ -178,7 +178,7 @@ fn parse_words(section: &Section<'_>, arguments: &BTreeMap<String, ArgumentKind>
                 .source
                 .error(span, "`command` contains an empty word or a NUL character; expected a program and its arguments"));
         }
-        for piece in pieces(text) {
+        for piece in split_word(text) {
             let ArgumentPart::Argument(name) = piece else { continue };
             if index == 0 {
                 return Err(section.source.error(span, "the program must be fixed; `{…}` is allowed only in its arguments"));
@@ -205,7 +205,7 @@ enum ArgumentPart<'a> {
 }
 
 /// Splits a word into text and arguments, as in `--out={output}`; braces around anything but a name are text.
-fn pieces(word: &str) -> Vec<ArgumentPart<'_>> {
+fn split_word(word: &str) -> Vec<ArgumentPart<'_>> {
     let mut found = Vec::new();
     let (mut rest, mut from) = (word, 0);
     while let Some(open) = rest[from..].find('{').map(|at| from + at) {
@@ -226,9 +226,9 @@ fn pieces(word: &str) -> Vec<ArgumentPart<'_>> {
     found
 }
 
-fn filled(word: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
+fn fill_word(word: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
     let mut whole = String::new();
-    for piece in pieces(word) {
+    for piece in split_word(word) {
         match piece {
             ArgumentPart::Text(text) => whole.push_str(text),
             ArgumentPart::Argument(name) => {
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     fn expand(word: &str) -> String {
-        format!("{:?}", pieces(word))
+        format!("{:?}", split_word(word))
     }
 
     #[test]

@@ -23,11 +23,11 @@ impl Http {
         Ok(Self {
             line: section.line(),
             allowed: list(section, "allowed_domains", HostPattern::parse)?,
-            allowed_line: section.line_of("allowed_domains").unwrap_or_else(|| section.line()),
+            allowed_line: section.line_number("allowed_domains").unwrap_or_else(|| section.line()),
             blocked: list(section, "blocked_domains", HostPattern::parse)?.unwrap_or_default(),
             private: list(section, "allowed_private_hosts", PrivateHost::parse)?.unwrap_or_default(),
             requires_approval: section.switch("requires_approval")?.unwrap_or(false),
-            approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
+            approval_line: section.line_number("requires_approval").unwrap_or_else(|| section.line()),
             approval_rule: section.text("approval_rule")?.map(|text| text.text),
         })
     }

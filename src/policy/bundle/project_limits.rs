@@ -26,10 +26,10 @@ const OPENING: &[(&str, &str)] = &[
 /// Returns every entry of a bundle that would loosen something, with its line and a description.
 pub(crate) fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleError> {
     let mut found = Vec::new();
-    if let Some(line) = root.line_of("session_id") {
+    if let Some(line) = root.line_number("session_id") {
         found.push((line, "`session_id`: a project cannot choose the session".to_owned()));
     }
-    if let Some(line) = root.line_of("extends") {
+    if let Some(line) = root.line_number("extends") {
         found.push((line, "`extends`".to_owned()));
     }
     for command in root.sections("named_commands")? {
@@ -38,7 +38,7 @@ pub(crate) fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleE
     let Some(capabilities) = root.section("capabilities")? else { return Ok(found) };
     for (name, capability) in capabilities.children()? {
         let name = name.text.as_str();
-        let line = |key: &str| capability.line_of(key).unwrap_or_default();
+        let line = |key: &str| capability.line_number(key).unwrap_or_default();
         for (_, key, loose) in LOOSE.iter().filter(|(of, ..)| *of == name) {
             if capability.is_text(key) && capability.text(key)?.is_some_and(|text| text.text == *loose) {
                 found.push((line(key), format!("`{key} = \"{loose}\"` in {name}")));
@@ -54,12 +54,12 @@ pub(crate) fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleE
             found.push((line("requires_approval"), format!("`requires_approval = false` in {name}")));
         }
         // If the file itself asks, or lists the allowed commands, its allow rules are exceptions from that.
-        let narrows = asks == Some(true) || capability.line_of("allowed_commands").is_some();
+        let narrows = asks == Some(true) || capability.line_number("allowed_commands").is_some();
         for rule in capability.sections("rules")? {
             if rule.text("decision")?.is_some_and(|decision| decision.text == "allow") && !narrows {
                 found.push((rule.line(), format!("an allow rule in {name}")));
             } else if rule.is_text("args") && rule.text("args")?.is_some_and(|args| args.text == "any") {
-                found.push((rule.line_of("args").unwrap_or_default(), format!("`args = \"any\"` in a rule in {name}")));
+                found.push((rule.line_number("args").unwrap_or_default(), format!("`args = \"any\"` in a rule in {name}")));
             }
         }
     }

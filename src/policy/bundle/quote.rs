@@ -6,7 +6,7 @@ const MAX_LINES: usize = 6;
 const MAX_CHARACTERS: usize = 300;
 
 /// Returns the text of a line; for a table, its first lines.
-pub fn entry_at(text: &str, line: usize) -> Vec<String> {
+pub fn quote_entry(text: &str, line: usize) -> Vec<String> {
     let cut = |line: &str| -> String { line.chars().take(MAX_CHARACTERS).collect() };
     let mut lines = text.lines().skip(line.saturating_sub(1));
     let Some(first) = lines.next() else { return Vec::new() };

@@ -74,11 +74,11 @@ impl<'a> Section<'a> {
         self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
     }
 
-    pub fn line_of(&self, key: &str) -> Option<usize> {
+    pub fn line_number(&self, key: &str) -> Option<usize> {
         self.get(key).map(|value| self.source.line(&value.span()))
     }
 
-    pub fn wrong(&self, key: &str, value: &Spanned<DeValue<'_>>, expected: &str) -> BundleError {
+    pub fn type_error(&self, key: &str, value: &Spanned<DeValue<'_>>, expected: &str) -> BundleError {
         let found = kind(value.get_ref());
         self.source.error(&value.span(), format!("`{key}` is {found}; expected {expected}"))
     }
@@ -87,24 +87,24 @@ impl<'a> Section<'a> {
         let Some(value) = self.get(key) else { return Ok(None) };
         match value.get_ref().as_str() {
             Some(text) => Ok(Some(Text { text: text.to_owned(), span: value.span() })),
-            None => Err(self.wrong(key, value, "a string")),
+            None => Err(self.type_error(key, value, "a string")),
         }
     }
 
-    pub fn required(&self, key: &str) -> Read<Text> {
+    pub fn required_text(&self, key: &str) -> Read<Text> {
         let missing = || self.source.error(&self.span, format!("{} has no `{key}`", self.title));
         self.text(key)?.ok_or_else(missing)
     }
 
     pub fn switch(&self, key: &str) -> Read<Option<bool>> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        value.get_ref().as_bool().map(Some).ok_or_else(|| self.wrong(key, value, "true or false"))
+        value.get_ref().as_bool().map(Some).ok_or_else(|| self.type_error(key, value, "true or false"))
     }
 
     pub fn number(&self, key: &str) -> Read<Option<u64>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let number = value.get_ref().as_integer().and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
-        number.map(Some).ok_or_else(|| self.wrong(key, value, "an integer of at least 0"))
+        number.map(Some).ok_or_else(|| self.type_error(key, value, "an integer of at least 0"))
     }
 
     /// Returns an error about the value of a key, or about the table if the key is missing.
@@ -118,20 +118,20 @@ impl<'a> Section<'a> {
         let float = value.get_ref().as_float().and_then(|float| float.as_str().parse::<f64>().ok());
         let whole = value.get_ref().as_integer().and_then(|number| number.as_str().parse::<f64>().ok());
         let amount = float.or(whole).filter(|amount| amount.is_finite() && *amount >= 0.0);
-        amount.map(Some).ok_or_else(|| self.wrong(key, value, "a number of at least 0"))
+        amount.map(Some).ok_or_else(|| self.type_error(key, value, "a number of at least 0"))
     }
 
     pub fn timestamp(&self, key: &str) -> Read<Option<Timestamp>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let text = value.get_ref().as_datetime().map(ToString::to_string);
         let time = text.and_then(|text| text.parse::<Timestamp>().ok());
-        time.map(Some).ok_or_else(|| self.wrong(key, value, "a time with an offset, such as 2027-06-30T00:00:00Z"))
+        time.map(Some).ok_or_else(|| self.type_error(key, value, "a time with an offset, such as 2027-06-30T00:00:00Z"))
     }
 
     pub fn texts(&self, key: &str) -> Read<Option<Vec<Text>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let expected = "an array of strings";
-        let Some(array) = value.get_ref().as_array() else { return Err(self.wrong(key, value, expected)) };
+        let Some(array) = value.get_ref().as_array() else { return Err(self.type_error(key, value, expected)) };
         let one = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_str() {
             Some(text) => Ok(Text { text: text.to_owned(), span: item.span() }),
             None => {
@@ -145,7 +145,7 @@ impl<'a> Section<'a> {
     pub fn alternatives(&self, key: &str) -> Read<Option<Vec<Vec<Text>>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let expected = "an array of words, each a string or an array of strings";
-        let Some(array) = value.get_ref().as_array() else { return Err(self.wrong(key, value, expected)) };
+        let Some(array) = value.get_ref().as_array() else { return Err(self.type_error(key, value, expected)) };
         let text = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_str() {
             Some(text) => Ok(Text { text: text.to_owned(), span: item.span() }),
             None => {
@@ -163,9 +163,9 @@ impl<'a> Section<'a> {
         let Some(found) = self.text(key)? else { return Ok(None) };
         let chosen = choices.iter().find(|(name, _)| *name == found.text).map(|(_, value)| *value);
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-        chosen
-            .map(Some)
-            .ok_or_else(|| self.source.error(&found.span, format!("unknown {key} `{}`; expected {}", found.text, one_of(&names))))
+        chosen.map(Some).ok_or_else(|| {
+            self.source.error(&found.span, format!("unknown {key} `{}`; expected {}", found.text, join_alternatives(&names)))
+        })
     }
 
     pub fn is_text(&self, key: &str) -> bool {
@@ -174,7 +174,7 @@ impl<'a> Section<'a> {
 
     pub fn section(&self, key: &str) -> Read<Option<Section<'a>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        let Some(table) = value.get_ref().as_table() else { return Err(self.wrong(key, value, "a table")) };
+        let Some(table) = value.get_ref().as_table() else { return Err(self.type_error(key, value, "a table")) };
         let key = if key.contains('.') { format!("\"{key}\"") } else { key.to_owned() };
         let title = self.title.trim_matches(['[', ']']);
         let title = if title.is_empty() { format!("[{key}]") } else { format!("[{title}.{key}]") };
@@ -196,10 +196,10 @@ impl<'a> Section<'a> {
     pub fn sections(&self, key: &str) -> Read<Vec<Section<'a>>> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let expected = format!("tables with the header [[{key}]]");
-        let Some(array) = value.get_ref().as_array() else { return Err(self.wrong(key, value, &expected)) };
+        let Some(array) = value.get_ref().as_array() else { return Err(self.type_error(key, value, &expected)) };
         let one = |item: &'a Spanned<DeValue<'a>>| match item.get_ref().as_table() {
             Some(table) => Ok(Section { source: self.source, table, span: item.span(), title: format!("[[{key}]]") }),
-            None => Err(self.wrong(key, item, &expected)),
+            None => Err(self.type_error(key, item, &expected)),
         };
         array.iter().map(one).collect()
     }
@@ -218,7 +218,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
 }
 
 /// Joins names as in "allow, ask or deny".
-pub(crate) fn one_of(names: &[&str]) -> String {
+pub(crate) fn join_alternatives(names: &[&str]) -> String {
     match names {
         [] => "nothing".to_owned(),
         [only] => (*only).to_owned(),
@@ -231,6 +231,6 @@ pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
     let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
     match near {
         Some((distance, known)) if distance <= 1 + known.len() / 4 => format!("did you mean `{known}`?"),
-        _ => format!("expected {}", one_of(known)),
+        _ => format!("expected {}", join_alternatives(known)),
     }
 }

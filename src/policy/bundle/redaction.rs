@@ -21,7 +21,7 @@ fn rule(section: &Section<'_>) -> Result<Rule, BundleError> {
             section.source.error(&name.span, message)
         })?,
     };
-    let pattern = section.required("pattern")?;
+    let pattern = section.required_text("pattern")?;
     let wrong = |message: String| section.source.error(&pattern.span, message);
     let expression = RegexBuilder::new(&pattern.text).size_limit(PATTERN_BYTES).build().map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => wrong("the pattern is too large; use fewer repetitions".to_owned()),

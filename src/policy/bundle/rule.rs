@@ -3,10 +3,10 @@
 use super::approve::{APPROVES, Approve};
 use super::reader::{BundleError, Section, Text};
 use crate::policy::git::without_messages;
-use crate::policy::host_access::{host_of, never_reaches};
+use crate::policy::host_access::{never_reaches, parse_host};
 use crate::policy::shell::options::harmless_globals;
 use crate::policy::shell::{Arg, base, pattern};
-use crate::protocol::Outside;
+use crate::protocol::SandboxAccess;
 use jiff::Timestamp;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) fn examples(section: &Section<'_>, key: &str) -> Result<Vec<(String, 
 
 /// An entry of `blocked_commands` or `allowed_commands`: a program, with words that must all be present.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blocked {
+pub struct ProgramPattern {
     pub text: String,
     pub line: usize,
     pub(super) program: String,
@@ -56,7 +56,7 @@ pub struct Rule {
     /// Whether an allow rule holds only in a copy of the workspace, whose effects are decided afterwards.
     pub sandboxed: bool,
     /// Hosts that the command reaches in its copy of the workspace without a prompt.
-    pub hosts: Vec<Outside>,
+    pub hosts: Vec<SandboxAccess>,
     pub expires_at: Option<Timestamp>,
     /// Commands that the rule must match and must not match, each with its line.
     pub matches: Vec<(String, usize)>,
@@ -145,15 +145,18 @@ impl Rule {
     }
 
     /// Returns whether an allow rule matches the words: the bare program name and the words right after it.
-    pub fn speaks_of(&self, argv: &[Arg]) -> bool {
+    pub fn matches_allow(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
         if self.message {
-            return is(program, &argv[0].text)
-                && without_messages(argv).is_some_and(|words| words.len() < argv.len() && says(rest, &words[1..]));
+            return element_matches(program, &argv[0].text)
+                && without_messages(argv)
+                    .is_some_and(|words| words.len() < argv.len() && starts_with_elements(rest, &words[1..]));
         }
         if self.exact {
             // A glob would be replaced by other words, so it is not these words.
-            return is(program, &argv[0].text) && !argv.iter().any(|arg| arg.glob) && says(rest, &argv[1..]);
+            return element_matches(program, &argv[0].text)
+                && !argv.iter().any(|arg| arg.glob)
+                && starts_with_elements(rest, &argv[1..]);
         }
         let skipped = if argv[0].text == "git" { harmless_globals(&argv[1..]) } else { 0 };
         let words = &argv[1 + skipped..];
@@ -168,12 +171,12 @@ impl Rule {
     }
 
     /// Returns whether an ask or deny rule matches the words, even if options come before them.
-    pub fn strikes(&self, argv: &[Arg]) -> bool {
+    pub fn restricts(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
         if self.exact {
-            return is(program, base(&argv[0].text)) && says(rest, &argv[1..]);
+            return element_matches(program, base(&argv[0].text)) && starts_with_elements(rest, &argv[1..]);
         }
-        one_matches(program, base(&argv[0].text)) && leads(rest, &argv[1..])
+        one_matches(program, base(&argv[0].text)) && starts_with_elements_and_options(rest, &argv[1..])
     }
 }
 
@@ -188,7 +191,7 @@ enum Args {
 }
 
 /// Reads the hosts that a command in a copy of the workspace reaches.
-fn hosts(section: &Section<'_>, sandboxed: bool, elements: &[Vec<Text>]) -> Result<Vec<Outside>, BundleError> {
+fn hosts(section: &Section<'_>, sandboxed: bool, elements: &[Vec<Text>]) -> Result<Vec<SandboxAccess>, BundleError> {
     let Some(texts) = section.texts("hosts")? else { return Ok(Vec::new()) };
     if !sandboxed {
         return Err(section.error_at("hosts", "`hosts` is allowed only in a rule with `sandboxed = true`"));
@@ -201,7 +204,7 @@ fn hosts(section: &Section<'_>, sandboxed: bool, elements: &[Vec<Text>]) -> Resu
             return Err(section.source.error(&name.span, message));
         }
     }
-    let host = |text: Text| host_of(&text.text).map_err(|why| section.source.error(&text.span, format!("`hosts`: {why}")));
+    let host = |text: Text| parse_host(&text.text).map_err(|why| section.source.error(&text.span, format!("`hosts`: {why}")));
     texts.into_iter().map(host).collect()
 }
 
@@ -211,11 +214,11 @@ fn is_local(name: &str) -> bool {
 }
 
 /// Returns whether the words start with the elements, literally and without patterns.
-fn says(elements: &[Vec<String>], words: &[Arg]) -> bool {
-    elements.len() == words.len() && elements.iter().zip(words).all(|(element, word)| is(element, &word.text))
+fn starts_with_elements(elements: &[Vec<String>], words: &[Arg]) -> bool {
+    elements.len() == words.len() && elements.iter().zip(words).all(|(element, word)| element_matches(element, &word.text))
 }
 
-fn is(element: &[String], text: &str) -> bool {
+fn element_matches(element: &[String], text: &str) -> bool {
     element.iter().any(|alternative| alternative == text)
 }
 
@@ -226,7 +229,7 @@ fn one_matches(element: &[String], text: &str) -> bool {
 }
 
 /// Returns whether the words start with the elements, ignoring options and their values.
-fn leads(elements: &[Vec<String>], words: &[Arg]) -> bool {
+fn starts_with_elements_and_options(elements: &[Vec<String>], words: &[Arg]) -> bool {
     // All possible readings at once: the number of elements found, and whether the word before was an option.
     let mut ways = vec![(0, false)];
     for word in words {
@@ -255,7 +258,7 @@ fn leads(elements: &[Vec<String>], words: &[Arg]) -> bool {
     ways.iter().any(|(found, _)| *found == elements.len())
 }
 
-impl Blocked {
+impl ProgramPattern {
     pub fn list(section: &Section<'_>, key: &str) -> Result<Option<Vec<Self>>, BundleError> {
         let one = |text: Text| {
             let mut words = text.text.split_whitespace().map(str::to_owned);
@@ -273,7 +276,7 @@ impl Blocked {
     }
 
     /// Returns whether the entry could match the words; a glob may expand to the name of the program.
-    pub fn could_hit(&self, argv: &[Arg]) -> bool {
+    pub fn could_match(&self, argv: &[Arg]) -> bool {
         self.hits(argv) || (expands_to(&argv[0], &self.program) && self.hits(&with_name(argv, &self.program)))
     }
 
@@ -285,7 +288,7 @@ impl Blocked {
         }
         let (flags, words): (Vec<&String>, Vec<&String>) = self.words.iter().partition(|word| word.starts_with('-'));
         let words: Vec<Vec<String>> = words.into_iter().map(|word| vec![word.clone()]).collect();
-        flags.into_iter().all(|flag| has_flags(name, flag, &argv[1..])) && leads(&words, &argv[1..])
+        flags.into_iter().all(|flag| has_flags(name, flag, &argv[1..])) && starts_with_elements_and_options(&words, &argv[1..])
     }
 }
 
@@ -298,7 +301,7 @@ fn expands_to(arg: &Arg, program: &str) -> bool {
     let name = base(&arg.text);
     arg.glob
         && name.bytes().filter(u8::is_ascii_alphanumeric).count() >= MIN_TELLING
-        && pattern::matches(&pattern::with_classes_open(name), program)
+        && pattern::matches(&pattern::replace_classes(name), program)
 }
 
 fn with_name(argv: &[Arg], name: &str) -> Vec<Arg> {
@@ -308,7 +311,7 @@ fn with_name(argv: &[Arg], name: &str) -> Vec<Arg> {
 /// Returns whether all flags of one word of an entry (`-rf`, `--force`) are among the arguments, in any spelling.
 fn has_flags(program: &str, wanted: &str, args: &[Arg]) -> bool {
     if let Some(long) = wanted.strip_prefix("--") {
-        return has_long(long, args) || twin(program, long).is_some_and(|letter| has_short(program, letter, args));
+        return has_long(long, args) || short_option(program, long).is_some_and(|letter| has_short(program, letter, args));
     }
     wanted[1..].chars().all(|letter| has_short(program, letter, args) || has_word(wanted, args))
 }
@@ -334,7 +337,7 @@ fn has_long(long: &str, args: &[Arg]) -> bool {
     })
 }
 
-fn twin(program: &str, long: &str) -> Option<char> {
+fn short_option(program: &str, long: &str) -> Option<char> {
     LONG_NAMES.iter().find(|(of, _, name)| (of.is_empty() || *of == program) && *name == long).map(|(_, short, _)| *short)
 }
 

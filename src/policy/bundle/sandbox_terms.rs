@@ -128,30 +128,30 @@ impl Terms {
 
     /// Combines two sets of terms: the stricter of each.
     #[must_use]
-    pub fn and(self, other: &Self) -> Self {
+    pub fn strictest(self, other: &Self) -> Self {
         let environment = match (self.environment, &other.environment) {
-            (Some(one), Some(other)) => Some(one.and(other)),
+            (Some(one), Some(other)) => Some(one.intersection(other)),
             (one, other) => one.or_else(|| other.clone()),
         };
         Self {
-            sandbox: least(self.sandbox, other.sandbox),
-            network: least(self.network, other.network),
-            preview: least(self.preview, other.preview),
-            approve: least(self.approve, other.approve),
-            unsandboxed: least(self.unsandboxed, other.unsandboxed),
-            build_output: least(self.build_output, other.build_output),
-            cache: least(self.cache, other.cache),
+            sandbox: min_option(self.sandbox, other.sandbox),
+            network: min_option(self.network, other.network),
+            preview: min_option(self.preview, other.preview),
+            approve: min_option(self.approve, other.approve),
+            unsandboxed: min_option(self.unsandboxed, other.unsandboxed),
+            build_output: min_option(self.build_output, other.build_output),
+            cache: min_option(self.cache, other.cache),
             environment,
             limits: self.limits.and(other.limits),
-            max_output_bytes: least(self.max_output_bytes, other.max_output_bytes),
-            writable_paths: both(self.writable_paths, other.writable_paths.as_ref()),
-            readable_paths: both(self.readable_paths, other.readable_paths.as_ref()),
+            max_output_bytes: min_option(self.max_output_bytes, other.max_output_bytes),
+            writable_paths: intersect(self.writable_paths, other.writable_paths.as_ref()),
+            readable_paths: intersect(self.readable_paths, other.readable_paths.as_ref()),
         }
     }
 
     /// Fills in the defaults, so that terms applied later cannot be laxer than these.
     #[must_use]
-    pub fn settled(self) -> Self {
+    pub fn with_defaults(self) -> Self {
         Self {
             sandbox: Some(self.sandbox.unwrap_or_default()),
             network: Some(self.network.unwrap_or_default()),
@@ -171,7 +171,7 @@ impl Terms {
 }
 
 /// Returns the patterns that are in both lists.
-fn both(one: Option<Vec<Pattern>>, other: Option<&Vec<Pattern>>) -> Option<Vec<Pattern>> {
+fn intersect(one: Option<Vec<Pattern>>, other: Option<&Vec<Pattern>>) -> Option<Vec<Pattern>> {
     match (one, other) {
         (Some(one), Some(other)) => {
             let in_other = |pattern: &Pattern| other.iter().any(|other| other.text == pattern.text);
@@ -181,7 +181,7 @@ fn both(one: Option<Vec<Pattern>>, other: Option<&Vec<Pattern>>) -> Option<Vec<P
     }
 }
 
-fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+fn min_option<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     one.into_iter().chain(other).min()
 }
 
@@ -197,7 +197,7 @@ impl Limits {
         })
     }
 
-    fn with(self, other: Self, choose: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
+    fn combine_by(self, other: Self, choose: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
         Self {
             processes: choose(self.processes, other.processes),
             memory_mb: choose(self.memory_mb, other.memory_mb),
@@ -208,11 +208,11 @@ impl Limits {
     }
 
     fn and(self, other: Self) -> Self {
-        self.with(other, least)
+        self.combine_by(other, min_option)
     }
 
     fn or(self, other: Self) -> Self {
-        self.with(other, Option::or)
+        self.combine_by(other, Option::or)
     }
 }
 
@@ -237,8 +237,8 @@ impl Environment {
 
     /// Combines two values: the variables that both pass.
     #[must_use]
-    pub fn and(self, other: &Self) -> Self {
-        let ((drawn, names), (other_drawn, others)) = (self.taken(), other.taken());
+    pub fn intersection(self, other: &Self) -> Self {
+        let ((drawn, names), (other_drawn, others)) = (self.passed_variables(), other.passed_variables());
         let names = match (names, others) {
             (Some(names), Some(others)) => Some(names.iter().filter(|name| others.contains(name)).cloned().collect()),
             (one, other) => one.or(other).cloned(),
@@ -252,7 +252,7 @@ impl Environment {
         }
     }
 
-    fn taken(&self) -> (EnvironmentScope, Option<&Vec<String>>) {
+    fn passed_variables(&self) -> (EnvironmentScope, Option<&Vec<String>>) {
         match self {
             Self::Inherit => (EnvironmentScope::Inherit, None),
             Self::Core => (EnvironmentScope::Core, None),

@@ -36,7 +36,7 @@ impl Search {
         Ok(Self {
             line: section.line(),
             requires_approval: section.switch("requires_approval")?.unwrap_or(true),
-            approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
+            approval_line: section.line_number("requires_approval").unwrap_or_else(|| section.line()),
             approval_rule: section.text("approval_rule")?.map(|text| text.text),
             rules: section.sections("rules")?.iter().map(SearchRule::read).collect::<Result<_, _>>()?,
         })
@@ -64,7 +64,7 @@ impl SearchRule {
 
     /// Returns whether the rule is about a search. An allow rule with domains covers only a search that is limited to them;
     /// any other rule covers a search that names one of them.
-    pub fn speaks_of(&self, query: &str, hosts: &[Host]) -> bool {
+    pub fn applies_to(&self, query: &str, hosts: &[Host]) -> bool {
         let asks = self.queries.is_empty() || self.queries.iter().any(|pattern| pattern.hits(query));
         let by = |host: &Host, covers: fn(&HostPattern, &Host) -> bool| self.domains.iter().any(|one| covers(one, host));
         let there = match self.decision {

@@ -61,10 +61,10 @@ impl Tools {
         Ok(Self {
             line: section.line(),
             allowed: tool_patterns(section, SERVER_TOOLS)?,
-            allowed_line: section.line_of(SERVER_TOOLS).unwrap_or_else(|| section.line()),
+            allowed_line: section.line_number(SERVER_TOOLS).unwrap_or_else(|| section.line()),
             sampling: tool_patterns(section, SAMPLING)?,
             requires_approval: section.switch("requires_approval")?.unwrap_or(false),
-            approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
+            approval_line: section.line_number("requires_approval").unwrap_or_else(|| section.line()),
             approval_rule: section.text("approval_rule")?.map(|text| text.text),
             rules: section.sections("rules")?.iter().map(ToolRule::read).collect::<Result<_, _>>()?,
         })
@@ -93,7 +93,7 @@ impl ToolRule {
         })
     }
 
-    pub fn speaks_of(&self, name: &str) -> bool {
+    pub fn applies_to(&self, name: &str) -> bool {
         self.tools.iter().any(|pattern| match self.decision {
             Decision::Allow => pattern.names(name),
             Decision::Ask | Decision::Deny => pattern.hits(name),

@@ -1,6 +1,6 @@
 //! Effects of programs that delete files.
 
-use super::{Arg, Effect, Place, find_places, is_temporary, listed, plain_words, quoted};
+use super::{Arg, Effect, Place, find_places, is_temporary, join_names, non_option_words, quoted};
 use crate::policy::paths::Sandbox;
 use crate::protocol::{Containment, Risk};
 
@@ -10,27 +10,27 @@ const TRASHES: &str = "moves to the trash";
 /// Returns the effect of a program that deletes or empties files.
 pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
     let (verb, targets) = match program {
-        "rm" | "rmdir" | "unlink" | "srm" => ("deletes", plain_words(words, &[])),
-        "shred" => ("overwrites", plain_words(words, &["-n", "-s", "--iterations", "--size"])),
-        "truncate" => ("truncates", plain_words(words, &["-s", "--size", "-r", "--reference"])),
-        "trash" | "trash-put" => (TRASHES, plain_words(words, &[])),
+        "rm" | "rmdir" | "unlink" | "srm" => ("deletes", non_option_words(words, &[])),
+        "shred" => ("overwrites", non_option_words(words, &["-n", "-s", "--iterations", "--size"])),
+        "truncate" => ("truncates", non_option_words(words, &["-s", "--size", "-r", "--reference"])),
+        "trash" | "trash-put" => (TRASHES, non_option_words(words, &[])),
         "find" if words.iter().any(|word| word.text == "-delete") => ("deletes files in", find_places(words)),
         _ => return None,
     };
     if program == "find" && targets.is_empty() {
-        return Some(of_targets(verb, &[&Arg::plain(".")], place));
+        return Some(targets_effect(verb, &[&Arg::plain(".")], place));
     }
-    Some(of_targets(verb, &targets, place))
+    Some(targets_effect(verb, &targets, place))
 }
 
-fn of_targets(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
-    if let Some(special) = targets.iter().find_map(|target| special(target, verb, place)) {
+fn targets_effect(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
+    if let Some(special) = targets.iter().find_map(|target| find_special(target, verb, place)) {
         let containment = special.containment.filter(|_| targets.len() == 1);
         return Effect { containment, ..special.with_verb(verb) };
     }
     let outside: Vec<String> =
         targets.iter().filter(|target| place.is_outside(target)).map(|target| target.text.clone()).collect();
-    if let Some(names) = listed(&outside) {
+    if let Some(names) = join_names(&outside) {
         let sentence = format!("{}, outside the workspace", phrase(verb, &names));
         if targets.iter().filter(|target| place.is_outside(target)).all(|target| is_own_temporary(target, place)) {
             return Effect::new(Risk::Medium, sentence);
@@ -38,13 +38,13 @@ fn of_targets(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
         let effect = Effect::critical(sentence);
         let blocked = |target: &&Arg| target.is_known() && place.is_outside(target) && !is_temporary(&place.path(target));
         // A line that deletes in the workspace as well would partly succeed.
-        return if targets.iter().all(blocked) { effect.contained(Containment::Blocked) } else { effect };
+        return if targets.iter().all(blocked) { effect.with_containment(Containment::Blocked) } else { effect };
     }
     let inside: Vec<String> = targets.iter().map(|target| target.text.clone()).collect();
     let risk = if verb == "overwrites" { Risk::High } else { Risk::Medium };
-    match listed(&inside) {
+    match join_names(&inside) {
         Some(names) => Effect::new(risk, phrase(verb, &names)),
-        None => Effect::new(Risk::High, phrase(verb, unnamed(verb))),
+        None => Effect::new(Risk::High, phrase(verb, unnamed_object(verb))),
     }
 }
 
@@ -61,7 +61,7 @@ fn phrase(verb: &str, object: &str) -> String {
 }
 
 /// Returns the object of a verb if the targets are known only at run time.
-fn unnamed(verb: &str) -> &'static str {
+fn unnamed_object(verb: &str) -> &'static str {
     if verb.ends_with(" in") {
         "directories whose names are known only at run time"
     } else {
@@ -83,10 +83,10 @@ impl Special {
     }
 }
 
-fn special(target: &Arg, verb: &str, place: Place<'_>) -> Option<Special> {
+fn find_special(target: &Arg, verb: &str, place: Place<'_>) -> Option<Special> {
     let critical = |object: String| Some(Special { object, is_critical: true, containment: None });
     if !target.is_known() {
-        return critical(unnamed(verb).to_owned());
+        return critical(unnamed_object(verb).to_owned());
     }
     let mut path = place.path(target);
     // All entries of a directory count as the directory.

@@ -1,6 +1,6 @@
 //! Effects of git commands.
 
-use super::{Arg, Effect, Place, listed, plain_words, quoted};
+use super::{Arg, Effect, Place, join_names, non_option_words, quoted};
 use crate::policy::git::{discards, subcommand};
 use crate::policy::shell::Invocation;
 use crate::protocol::Risk;
@@ -31,13 +31,13 @@ pub(crate) fn effect(invocation: &Invocation, place: Place<'_>) -> Option<Effect
     let has = |options: &[&str]| words.iter().any(|word| options.contains(&word.text.split('=').next().unwrap_or_default()));
     let first = words.iter().map(|word| word.text.as_str()).find(|word| !word.starts_with('-'));
     if discards(invocation) {
-        return Some(Effect::new(Risk::High, of_discard(name, words, place)));
+        return Some(Effect::new(Risk::High, describe_discard(name, words, place)));
     }
     let medium = |sentence: String| Some(Effect::new(Risk::Medium, sentence));
     let high = |sentence: String| Some(Effect::new(Risk::High, sentence));
     match (name, first) {
         // After an option with a value, these words may be that value.
-        ("push", _) => Some(of_push(words, has(&["-n", "--dry-run"]) && !has(PUSH_VALUES))),
+        ("push", _) => Some(push_effect(words, has(&["-n", "--dry-run"]) && !has(PUSH_VALUES))),
         ("send-email", _) => high("sends commits by email".to_owned()),
         ("daemon" | "instaweb", _) => medium("serves this repository over the network".to_owned()),
         ("clone", _) => medium(format!("downloads {}", object(words, "a repository"))),
@@ -51,22 +51,22 @@ pub(crate) fn effect(invocation: &Invocation, place: Place<'_>) -> Option<Effect
             high("deletes commits that no branch contains".to_owned())
         }
         ("reflog", Some("expire" | "delete")) => high("deletes reflog entries".to_owned()),
-        ("branch", _) if has(&["-D", "-d", "--delete"]) => medium(format!("deletes {}", named("branch", words))),
-        ("tag", _) if has(&["-d", "--delete"]) => medium(format!("deletes {}", named("tag", words))),
+        ("branch", _) if has(&["-D", "-d", "--delete"]) => medium(format!("deletes {}", name_object("branch", words))),
+        ("tag", _) if has(&["-d", "--delete"]) => medium(format!("deletes {}", name_object("tag", words))),
         ("config", _) if has(&["--global", "--system"]) && !has(&["--get", "--list", "-l", "--get-all", "--get-regexp"]) => {
             medium("changes your git configuration".to_owned())
         }
-        ("worktree", Some("remove")) => medium(format!("deletes {}", named("worktree", &words[1..]))),
+        ("worktree", Some("remove")) => medium(format!("deletes {}", name_object("worktree", &words[1..]))),
         _ => None,
     }
 }
 
-fn of_discard(name: &str, words: &[Arg], place: Place<'_>) -> String {
+fn describe_discard(name: &str, words: &[Arg], place: Place<'_>) -> String {
     match name {
         "clean" => "deletes untracked files".to_owned(),
         "stash" => "deletes stashed changes".to_owned(),
         "worktree" => "deletes a worktree with its uncommitted changes".to_owned(),
-        "checkout" | "restore" => match listed(&discarded_files(name, words, place)) {
+        "checkout" | "restore" => match join_names(&discarded_files(name, words, place)) {
             Some(names) => format!("discards uncommitted changes in {names}"),
             None => "discards uncommitted changes".to_owned(),
         },
@@ -80,7 +80,7 @@ fn discarded_files(name: &str, words: &[Arg], place: Place<'_>) -> Vec<String> {
     let forces = words.iter().any(|word| matches!(word.text.as_str(), "-f" | "--force"));
     let mut plain: Vec<&Arg> = match after {
         Some(at) => words.get(at..).unwrap_or_default().iter().collect(),
-        None => plain_words(words, &["-s", "--source"]),
+        None => non_option_words(words, &["-s", "--source"]),
     };
     if name == "checkout" && after.is_none() && (forces || plain.len() > 1) {
         // The first word can be a commit or a branch.
@@ -95,8 +95,8 @@ fn discarded_files(name: &str, words: &[Arg], place: Place<'_>) -> Vec<String> {
     files.map(|word| word.text.clone()).collect()
 }
 
-fn of_push(words: &[Arg], dry: bool) -> Effect {
-    let plain = plain_words(words, PUSH_VALUES);
+fn push_effect(words: &[Arg], dry: bool) -> Effect {
+    let plain = non_option_words(words, PUSH_VALUES);
     let remote = plain.first().map_or_else(|| "the remote repository".to_owned(), |word| quoted(&word.text));
     if dry {
         return Effect::new(Risk::Medium, format!("connects to {remote}"));
@@ -122,11 +122,11 @@ fn of_push(words: &[Arg], dry: bool) -> Effect {
 }
 
 fn object(words: &[Arg], otherwise: &str) -> String {
-    plain_words(words, FETCH_VALUES).first().map_or_else(|| otherwise.to_owned(), |word| quoted(&word.text))
+    non_option_words(words, FETCH_VALUES).first().map_or_else(|| otherwise.to_owned(), |word| quoted(&word.text))
 }
 
 /// Returns the branch, tag or worktree that the words name: "the branch `x`", or "a branch" if they name none.
-fn named(kind: &str, words: &[Arg]) -> String {
-    let name = plain_words(words, FETCH_VALUES).first().map(|word| quoted(&word.text));
+fn name_object(kind: &str, words: &[Arg]) -> String {
+    let name = non_option_words(words, FETCH_VALUES).first().map(|word| quoted(&word.text));
     name.map_or_else(|| format!("a {kind}"), |name| format!("the {kind} {name}"))
 }

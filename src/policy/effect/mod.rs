@@ -7,13 +7,13 @@ mod programs;
 mod services;
 
 use super::git::without_message;
-use super::path_words::{as_path, is_credential, leaves, path_in};
+use super::path_words::{as_path, is_credential, is_outside_workspace, path_part};
 use super::paths::Context;
 use super::program_kinds::runs_its_input;
 use super::shell::builtins::destination;
-use super::shell::option_verdict::Reading;
-use super::shell::options::reading;
-use super::shell::{Arg, COMPUTED, Invocation, Simple, read};
+use super::shell::option_verdict::OptionVerdict;
+use super::shell::options::check_options;
+use super::shell::{Arg, COMPUTED, Invocation, SimpleCommand, read};
 use super::steering::steers;
 use crate::protocol::{Containment, Risk};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ impl Effect {
         Self { sentence: sentence.into(), risk: Risk::High, is_critical: true, containment: None }
     }
 
-    fn contained(self, containment: Containment) -> Self {
+    fn with_containment(self, containment: Containment) -> Self {
         Self { containment: Some(containment), ..self }
     }
 
@@ -70,24 +70,24 @@ impl Place<'_> {
     }
 
     fn is_outside(self, word: &Arg) -> bool {
-        leaves(word, self.context, self.cwd)
+        is_outside_workspace(word, self.context, self.cwd)
     }
 }
 
 /// Returns the worst effect of a part of a line, the first of equals; `None` if it only reads, or only changes files of the
 /// workspace.
-pub(crate) fn worst_effect(part: &Simple, context: &Context, cwd: &Path) -> Option<Effect> {
+pub(crate) fn worst_effect(part: &SimpleCommand, context: &Context, cwd: &Path) -> Option<Effect> {
     let place = Place { context, cwd };
     let part = &*without_message(part);
     let mut effects = Vec::new();
-    effects.extend(of_unseen_code(part));
+    effects.extend(unseen_code_effect(part));
     for invocation in &part.invocations {
-        effects.extend(of_invocation(invocation, place));
+        effects.extend(invocation_effect(invocation, place));
     }
     effects.extend(part.redirects.iter().filter(|redirect| !redirect.reads_only).filter_map(|redirect| {
         redirect.target.as_ref().map_or_else(
             || Some(Effect::new(Risk::Medium, "writes to a file whose name is known only at run time")),
-            |target| of_write(target, place),
+            |target| write_effect(target, place),
         )
     }));
     let network = part.invocations.iter().any(|one| network::uses(one.base()));
@@ -96,8 +96,8 @@ pub(crate) fn worst_effect(part: &Simple, context: &Context, cwd: &Path) -> Opti
         Effect::critical(format!("saves downloaded data to {}, which can contain credentials", quoted(&target.text)))
     }));
     let inputs = part.redirects.iter().filter(|redirect| redirect.reads_only).filter_map(|redirect| redirect.target.as_ref());
-    effects.extend(inputs.filter_map(|target| of_read(target, place, network)));
-    effects.extend(part.variables.iter().find(|name| steers(name)).map(|name| of_variable(name)));
+    effects.extend(inputs.filter_map(|target| read_effect(target, place, network)));
+    effects.extend(part.variables.iter().find(|name| steers(name)).map(|name| variable_effect(name)));
     worst(effects)
 }
 
@@ -107,7 +107,7 @@ fn worst(effects: impl IntoIterator<Item = Effect>) -> Option<Effect> {
 }
 
 /// Returns the effect of running code that was downloaded or is known only at run time.
-fn of_unseen_code(part: &Simple) -> Option<Effect> {
+fn unseen_code_effect(part: &SimpleCommand) -> Option<Effect> {
     let piped = part.piped && (part.reads_code || part.invocations.iter().any(runs_its_input));
     if part.unknown_code || piped {
         let lines = [part.input_from.as_deref(), part.unknown_code.then_some(part.text.as_str())].map(|text| text.map(read));
@@ -115,7 +115,7 @@ fn of_unseen_code(part: &Simple) -> Option<Effect> {
         let sources: Vec<&Invocation> =
             part.invocations.iter().chain(printers).filter(|one| network::downloads(one.base())).collect();
         let hosts: Vec<String> = sources.iter().flat_map(|one| network::hosts(one)).collect();
-        return Some(Effect::critical(match (sources.is_empty(), listed(&hosts)) {
+        return Some(Effect::critical(match (sources.is_empty(), join_names(&hosts)) {
             (true, _) => "runs code that is known only at run time".to_owned(),
             (false, None) => "runs downloaded code".to_owned(),
             (false, Some(hosts)) => format!("runs downloaded code from {hosts}"),
@@ -124,7 +124,7 @@ fn of_unseen_code(part: &Simple) -> Option<Effect> {
     part.floors.contains(&COMPUTED).then(|| Effect::critical("runs a program whose name is known only at run time"))
 }
 
-fn of_invocation(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
+fn invocation_effect(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
     let program = invocation.base();
     let words = &invocation.argv[1..];
     let own = programs::effect(program, words, place)
@@ -132,20 +132,20 @@ fn of_invocation(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
         .or_else(|| git::effect(invocation, place))
         .or_else(|| services::effect(program, words))
         .or_else(|| network::effect(program, words));
-    let secret = words.iter().filter_map(|word| of_read(word, place, network::uses(program)));
-    let other = of_words(invocation, place);
+    let secret = words.iter().filter_map(|word| read_effect(word, place, network::uses(program)));
+    let other = operand_effect(invocation, place);
     worst(own.into_iter().chain(secret).chain(other))
 }
 
 /// Returns the effect of a variable that changes what programs do.
-fn of_variable(name: &str) -> Effect {
+fn variable_effect(name: &str) -> Effect {
     Effect::new(Risk::Medium, format!("sets {}, which changes what programs do", quoted(name)))
 }
 
 /// Returns the effect of reading a file with credentials: critical if the command uses the network.
-fn of_read(word: &Arg, place: Place<'_>, network: bool) -> Option<Effect> {
+fn read_effect(word: &Arg, place: Place<'_>, network: bool) -> Option<Effect> {
     // A program that uses the network may send a file that any part of a word names: `-T.env`.
-    let path = if network { &word.text } else { path_in(&word.text) };
+    let path = if network { &word.text } else { path_part(&word.text) };
     if !is_credential(path) {
         return None;
     }
@@ -157,7 +157,7 @@ fn of_read(word: &Arg, place: Place<'_>, network: bool) -> Option<Effect> {
 }
 
 /// Returns the effect of writing to a file that a redirect names.
-fn of_write(target: &Arg, place: Place<'_>) -> Option<Effect> {
+fn write_effect(target: &Arg, place: Place<'_>) -> Option<Effect> {
     if DISKS.iter().any(|disk| target.text.starts_with(disk)) {
         return Some(Effect::critical(format!("overwrites the disk {}", quoted(&target.text))));
     }
@@ -176,7 +176,7 @@ fn of_write(target: &Arg, place: Place<'_>) -> Option<Effect> {
     } else {
         Effect::new(Risk::Medium, format!("writes to {name}, outside the workspace"))
     };
-    Some(if is_temporary(&path) { effect } else { effect.contained(Containment::Blocked) })
+    Some(if is_temporary(&path) { effect } else { effect.with_containment(Containment::Blocked) })
 }
 
 /// Returns whether a path is in a directory for temporary files, where a sandboxed command may write to its own copy.
@@ -191,19 +191,19 @@ fn is_dot_file(path: &Path, place: Place<'_>) -> bool {
 }
 
 /// Returns the effect that follows from the paths in the arguments, regardless of the program.
-fn of_words(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
+fn operand_effect(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
     let argv = &invocation.argv;
     if let Some(to) = destination(argv) {
         return place
             .is_outside(to)
             .then(|| Effect::new(Risk::Medium, format!("works in {}, outside the workspace", quoted(&to.text))));
     }
-    if let Some(effect) = programs::of_written(invocation.base(), &argv[1..], place) {
+    if let Some(effect) = programs::write_effect(invocation.base(), &argv[1..], place) {
         return Some(effect);
     }
-    let (is_reader, paths): (bool, Vec<&str>) = match reading(argv) {
-        Reading::Reads { paths } => (true, paths),
-        Reading::MayDoMore { .. } | Reading::NoTable => (false, programs::operands(invocation.base(), &argv[1..])),
+    let (is_reader, paths): (bool, Vec<&str>) = match check_options(argv) {
+        OptionVerdict::Reads { paths } => (true, paths),
+        OptionVerdict::MayDoMore { .. } | OptionVerdict::NoTable => (false, programs::operands(invocation.base(), &argv[1..])),
     };
     let reads = is_reader && argv[0].text == invocation.base();
     let outside = |path: &&str| {
@@ -232,7 +232,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// Joins names as in "`a`, `b` and 3 more"; `None` if there are none.
-fn listed(names: &[String]) -> Option<String> {
+fn join_names(names: &[String]) -> Option<String> {
     let mut distinct: Vec<&String> = Vec::new();
     for name in names {
         if !distinct.contains(&name) {
@@ -262,7 +262,7 @@ pub(crate) fn find_places(words: &[Arg]) -> Vec<&Arg> {
 }
 
 /// Returns the words of a command that are not options. After `--` every word counts.
-fn plain_words<'a>(words: &'a [Arg], with_value: &[&str]) -> Vec<&'a Arg> {
+fn non_option_words<'a>(words: &'a [Arg], with_value: &[&str]) -> Vec<&'a Arg> {
     let mut plain = Vec::new();
     let mut all = words.iter();
     while let Some(word) = all.next() {

@@ -1,6 +1,6 @@
 //! Effects of programs that use the network or act on other machines.
 
-use super::{Arg, Effect, listed, plain_words, quoted};
+use super::{Arg, Effect, join_names, non_option_words, quoted};
 use crate::policy::program_kinds::NETWORK;
 use crate::policy::shell::Invocation;
 use crate::policy::url::parse;
@@ -38,10 +38,10 @@ pub(crate) fn downloads(program: &str) -> bool {
 
 /// Returns the hosts of the addresses in a program's arguments.
 pub(crate) fn hosts(invocation: &Invocation) -> Vec<String> {
-    hosts_of(&invocation.argv[1..])
+    extract_hosts(&invocation.argv[1..])
 }
 
-fn hosts_of(words: &[Arg]) -> Vec<String> {
+fn extract_hosts(words: &[Arg]) -> Vec<String> {
     let address = |word: &&Arg| word.is_known() && word.text.contains("://");
     let host = |word: &Arg| Some(parse(&word.text).ok()?.url_host().to_string());
     words.iter().filter(address).filter_map(host).collect()
@@ -50,33 +50,33 @@ fn hosts_of(words: &[Arg]) -> Vec<String> {
 /// Returns the effect of a program that uses the network.
 pub(crate) fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
     match program {
-        _ if downloads(program) => Some(of_download(program, words)),
-        "ssh" | "mosh" => Some(of_remote(words, "runs commands on")),
-        "sftp" => Some(of_remote(words, "transfers files with")),
-        "scp" | "rsync" => of_copy(words),
-        "ping" | "dig" | "nslookup" | "host" | "traceroute" => Some(of_remote(words, "connects to")),
+        _ if downloads(program) => Some(download_effect(program, words)),
+        "ssh" | "mosh" => Some(remote_effect(words, "runs commands on")),
+        "sftp" => Some(remote_effect(words, "transfers files with")),
+        "scp" | "rsync" => copy_effect(words),
+        "ping" | "dig" | "nslookup" | "host" | "traceroute" => Some(remote_effect(words, "connects to")),
         "nc" | "ncat" | "netcat" | "socat" | "telnet" => Some(Effect::new(Risk::Medium, "opens network connections")),
         _ if uses(program) => Some(Effect::new(Risk::Medium, "uses the network")),
         _ => None,
     }
 }
 
-fn of_download(program: &str, words: &[Arg]) -> Effect {
+fn download_effect(program: &str, words: &[Arg]) -> Effect {
     let sends = words.iter().enumerate().any(|(index, word)| {
         let text = word.text.as_str();
         let name = text.split('=').next().unwrap_or(text);
         let value =
             || text.split_once('=').map(|(_, value)| value).or_else(|| words.get(index + 1).map(|next| next.text.as_str()));
-        let writes = |method: &str| !crate::policy::url::only_asks(&method.to_ascii_uppercase());
+        let writes = |method: &str| !crate::policy::url::is_read_method(&method.to_ascii_uppercase());
         // Other programs have other single-letter options.
-        let sends_by_letter = || match letter_that_sends(text) {
+        let sends_by_letter = || match sending_option(text) {
             Some(("X", "")) => words.get(index + 1).is_some_and(|next| writes(&next.text)),
             Some(("X", method)) => writes(method),
             found => found.is_some(),
         };
         SENDS.contains(&name) || METHODS.contains(&name) && value().is_some_and(writes) || program == "curl" && sends_by_letter()
     });
-    let hosts = listed(&hosts_of(words));
+    let hosts = join_names(&extract_hosts(words));
     let object = hosts.unwrap_or_else(|| "the network".to_owned());
     if sends {
         Effect::new(Risk::High, format!("sends data to {object}"))
@@ -86,7 +86,7 @@ fn of_download(program: &str, words: &[Arg]) -> Effect {
 }
 
 /// Returns the letter of a cluster of curl options that sends data or names the method, and the text after it: `-sXPOST`.
-fn letter_that_sends(word: &str) -> Option<(&str, &str)> {
+fn sending_option(word: &str) -> Option<(&str, &str)> {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
     // The rest of the word is the value of one of these options.
     let at = letters.find(|letter| "dFTXoHAeubcKmwErCUtyYzDQPx".contains(letter))?;
@@ -94,15 +94,16 @@ fn letter_that_sends(word: &str) -> Option<(&str, &str)> {
     "dFTX".contains(found).then_some((found, &letters[at + 1..]))
 }
 
-fn of_remote(words: &[Arg], verb: &str) -> Effect {
-    let host = plain_words(words, SSH_VALUES).first().map_or_else(|| "another machine".to_owned(), |word| quoted(&word.text));
+fn remote_effect(words: &[Arg], verb: &str) -> Effect {
+    let host =
+        non_option_words(words, SSH_VALUES).first().map_or_else(|| "another machine".to_owned(), |word| quoted(&word.text));
     let risk = if verb.starts_with("connects") { Risk::Medium } else { Risk::High };
     Effect::new(risk, format!("{verb} {host}"))
 }
 
 /// Returns the effect of `scp` and `rsync`, which also copy between local paths.
-fn of_copy(words: &[Arg]) -> Option<Effect> {
-    let plain = plain_words(words, &[]);
+fn copy_effect(words: &[Arg]) -> Option<Effect> {
+    let plain = non_option_words(words, &[]);
     let remote = |word: &&Arg| {
         let before = word.text.split(':').next().unwrap_or_default();
         word.text.contains(':') && !before.contains('/') || word.text.contains("://")

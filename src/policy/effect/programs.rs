@@ -1,7 +1,7 @@
 //! Effects of programs that act as root, on the whole system or with packages; and the words of a program that are files.
 
-use super::{Arg, DISKS, Effect, Place, listed, of_variable, plain_words, quoted};
-use crate::policy::path_words::path_in;
+use super::{Arg, DISKS, Effect, Place, join_names, non_option_words, quoted, variable_effect};
+use crate::policy::path_words::path_part;
 use crate::policy::program_kinds::{is_recursive, runs_script};
 use crate::policy::steering::steers;
 use crate::protocol::Risk;
@@ -73,7 +73,7 @@ const WORDS_ONLY: &[&str] =
 
 /// Returns the effect of a program that changes the whole system, runs as root or manages packages.
 pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
-    if let Some(effect) = as_another_user(program, words).or_else(|| of_disk(program, words, place)) {
+    if let Some(effect) = as_another_user(program, words).or_else(|| disk_effect(program, words, place)) {
         return Some(effect);
     }
     if let Some((_, sentence)) = SYSTEM.iter().find(|(name, _)| *name == program) {
@@ -93,7 +93,7 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<E
         return Some(Effect::new(*risk, *sentence));
     }
     if RUNNERS.contains(&program) {
-        let package = plain_words(words, &["-p", "--package", "--from"]);
+        let package = non_option_words(words, &["-p", "--package", "--from"]);
         let package = package.into_iter().find(|word| word.text != "run");
         let name = package.map_or_else(|| "a package".to_owned(), |word| quoted(&word.text));
         return Some(Effect::new(Risk::Medium, format!("runs {name}, downloading it if needed")));
@@ -104,26 +104,26 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<E
             .filter_map(|word| word.text.split_once('='))
             .map(|(name, _)| name)
             .find(|name| steers(name))
-            .map(of_variable),
+            .map(variable_effect),
         // A variable may be exported after it was set in another way.
         "export" | "declare" | "typeset" | "readonly" | "local" | "read" | "readarray" | "mapfile" => {
             let names = words.iter().map(|word| word.text.split_once('=').map_or(word.text.as_str(), |(name, _)| name));
-            names.into_iter().find(|name| steers(name)).map(of_variable)
+            names.into_iter().find(|name| steers(name)).map(variable_effect)
         }
-        "kill" | "pkill" | "killall" => Some(of_signal(program, words)),
-        "chmod" | "chown" | "chgrp" => of_permissions(words, place),
+        "kill" | "pkill" | "killall" => Some(signal_effect(program, words)),
+        "chmod" | "chown" | "chgrp" => permission_effect(words, place),
         _ => None,
     }
 }
 
 /// Returns the effect of a signal, with the processes that receive it.
-fn of_signal(program: &str, words: &[Arg]) -> Effect {
+fn signal_effect(program: &str, words: &[Arg]) -> Effect {
     if program == "kill" && words.first().is_some_and(|word| matches!(word.text.as_str(), "-l" | "-L")) {
         return Effect::new(Risk::Low, "lists the names of signals");
     }
-    let plain = plain_words(words, &["-s", "--signal", "-n", "-u", "-t"]);
+    let plain = non_option_words(words, &["-s", "--signal", "-n", "-u", "-t"]);
     let all = plain.iter().any(|word| matches!(word.text.as_str(), "-1")) || words.last().is_some_and(|word| word.text == "-1");
-    let named = listed(&plain.iter().map(|word| word.text.clone()).collect::<Vec<_>>());
+    let named = join_names(&plain.iter().map(|word| word.text.clone()).collect::<Vec<_>>());
     let sentence = match (named, program) {
         _ if program == "kill" && all => return Effect::new(Risk::High, "stops every process of yours"),
         (None, _) => "stops processes".to_owned(),
@@ -134,8 +134,8 @@ fn of_signal(program: &str, words: &[Arg]) -> Effect {
 }
 
 /// Returns the effect of writing outside the workspace with a program whose operands are its output paths.
-pub(crate) fn of_written(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
-    let plain = plain_words(words, &["-t", "--target-directory", "-m", "--mode", "-o", "-g", "-S", "--suffix", "-d", "-r"]);
+pub(crate) fn write_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
+    let plain = non_option_words(words, &["-t", "--target-directory", "-m", "--mode", "-o", "-g", "-S", "--suffix", "-d", "-r"]);
     let given = |word: &Arg, at: usize| match word.text.as_str() {
         "-t" | "--target-directory" => words.get(at + 1).cloned(),
         text => text.strip_prefix("--target-directory=").map(|text| Arg { text: text.to_owned(), ..word.clone() }),
@@ -151,12 +151,12 @@ pub(crate) fn of_written(program: &str, words: &[Arg], place: Place<'_>) -> Opti
         _ => return None,
     };
     let moved: Vec<String> = sources.iter().filter(|word| place.is_outside(word)).map(|word| word.text.clone()).collect();
-    if let Some(names) = listed(&moved).filter(|_| program == "mv") {
+    if let Some(names) = join_names(&moved).filter(|_| program == "mv") {
         return Some(Effect::new(Risk::High, format!("moves {names} away, from outside the workspace")));
     }
     targets
         .into_iter()
-        .filter_map(|target| super::of_write(target, place))
+        .filter_map(|target| super::write_effect(target, place))
         .reduce(|one, other| if other.rank() > one.rank() { other } else { one })
 }
 
@@ -166,7 +166,7 @@ fn as_another_user(program: &str, words: &[Arg]) -> Option<Effect> {
     }
     let named =
         words.iter().position(|word| matches!(word.text.as_str(), "-u" | "--user")).and_then(|index| words.get(index + 1));
-    let named = if program == "su" { plain_words(words, &["-c", "-s"]).first().copied() } else { named };
+    let named = if program == "su" { non_option_words(words, &["-c", "-s"]).first().copied() } else { named };
     Some(match named.filter(|word| !matches!(word.text.as_str(), "root" | "-")) {
         Some(user) => Effect::new(Risk::High, format!("runs as the user {}", quoted(&user.text))),
         None => Effect::new(Risk::High, "runs as root"),
@@ -174,14 +174,14 @@ fn as_another_user(program: &str, words: &[Arg]) -> Option<Effect> {
 }
 
 /// Returns the effect of a program that writes to disks below the file system.
-fn of_disk(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
+fn disk_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
     let disks: Vec<String> = words
         .iter()
         .map(|word| word.text.strip_prefix("of=").unwrap_or(&word.text))
         .filter(|text| DISKS.iter().any(|disk| text.starts_with(disk)))
         .map(str::to_owned)
         .collect();
-    let named = listed(&disks).map(|disks| format!("the disk {disks}"));
+    let named = join_names(&disks).map(|disks| format!("the disk {disks}"));
     match program {
         "fdisk" | "parted" | "sfdisk" => {
             Some(Effect::critical(format!("changes the partitions of {}", named.unwrap_or_else(|| "a disk".to_owned()))))
@@ -209,12 +209,12 @@ fn of_disk(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
 }
 
 /// Returns the effect of a change of permissions or owners; it matters for a whole tree or outside the workspace.
-fn of_permissions(words: &[Arg], place: Place<'_>) -> Option<Effect> {
+fn permission_effect(words: &[Arg], place: Place<'_>) -> Option<Effect> {
     // A mode or an owner, resolved as a path, is inside the workspace.
-    let targets = plain_words(words, &[]);
+    let targets = non_option_words(words, &[]);
     let recursive = is_recursive(words);
     let outside: Vec<String> = targets.iter().filter(|word| place.is_outside(word)).map(|word| word.text.clone()).collect();
-    match (listed(&outside), recursive) {
+    match (join_names(&outside), recursive) {
         (Some(names), true) => {
             Some(Effect::critical(format!("changes the permissions of all files in {names}, outside the workspace")))
         }
@@ -234,5 +234,5 @@ pub(crate) fn operands<'a>(program: &str, words: &'a [Arg]) -> Vec<&'a str> {
     let expression =
         |index: usize| EXPRESSION_FIRST.contains(&program) && words[..index].iter().all(|word| word.text.starts_with('-'));
     let candidates = words.iter().enumerate().filter(|(index, word)| word.text.starts_with('-') || !expression(*index));
-    candidates.map(|(_, word)| path_in(&word.text)).filter(|path| !path.contains("://")).collect()
+    candidates.map(|(_, word)| path_part(&word.text)).filter(|path| !path.contains("://")).collect()
 }

@@ -1,6 +1,6 @@
 //! Effects of programs that act on a service or a database with the user's account.
 
-use super::{Arg, Effect, listed, plain_words, quoted};
+use super::{Arg, Effect, join_names, non_option_words, quoted};
 use crate::protocol::Risk;
 
 /// A program that acts on a service.
@@ -91,10 +91,10 @@ const DROPS: &[&str] = &["drop", "delete", "truncate"];
 
 /// Returns the effect of a program that acts on a service or a database.
 pub(crate) fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
-    of_database(program, words).or_else(|| of_service(program, words))
+    database_effect(program, words).or_else(|| service_effect(program, words))
 }
 
-fn of_service(program: &str, words: &[Arg]) -> Option<Effect> {
+fn service_effect(program: &str, words: &[Arg]) -> Option<Effect> {
     let service = SERVICES.iter().find(|service| service.program == program)?;
     let before = words.iter().take(service.at).all(|word| !word.text.starts_with('-'));
     let is = |list: &[&str]| before && words.get(service.at).is_some_and(|word| list.contains(&word.text.as_str()));
@@ -105,7 +105,7 @@ fn of_service(program: &str, words: &[Arg]) -> Option<Effect> {
         return Some(Effect::new(Risk::Medium, format!("reads from {}", service.name.split(',').next().unwrap_or_default())));
     }
     if matches!(program, "docker" | "podman") && words.first().is_some_and(|word| word.text == "push") {
-        let image = plain_words(&words[1..], &[]).first().map_or_else(|| "an image".to_owned(), |word| quoted(&word.text));
+        let image = non_option_words(&words[1..], &[]).first().map_or_else(|| "an image".to_owned(), |word| quoted(&word.text));
         return Some(Effect::new(Risk::High, format!("publishes {image}")));
     }
     let is_word = |word: &&Arg| word.is_known() && !word.text.starts_with('-');
@@ -117,9 +117,10 @@ fn of_service(program: &str, words: &[Arg]) -> Option<Effect> {
     Some(Effect::new(Risk::High, sentence))
 }
 
-fn of_database(program: &str, words: &[Arg]) -> Option<Effect> {
+fn database_effect(program: &str, words: &[Arg]) -> Option<Effect> {
     if let "dropdb" | "dropuser" = program {
-        let name = listed(&plain_words(words, &["-h", "-p", "-U"]).iter().map(|word| word.text.clone()).collect::<Vec<_>>());
+        let name =
+            join_names(&non_option_words(words, &["-h", "-p", "-U"]).iter().map(|word| word.text.clone()).collect::<Vec<_>>());
         let kind = if program == "dropdb" { "database" } else { "user" };
         let object = name.map_or_else(|| format!("a database {kind}"), |name| format!("the database {kind} {name}"));
         return Some(Effect::new(Risk::High, format!("deletes {}", object.replace("database database", "database"))));
@@ -140,7 +141,7 @@ fn of_database(program: &str, words: &[Arg]) -> Option<Effect> {
         words.get(at + 1).map(|word| quoted(&word.text))
     };
     let named = option(&["-d", "--dbname", "-D", "--database"])
-        .or_else(|| plain_words(words, &with_value).first().map(|word| quoted(&word.text)));
+        .or_else(|| non_option_words(words, &with_value).first().map(|word| quoted(&word.text)));
     let database = named.map_or_else(|| "a database".to_owned(), |name| format!("the database {name}"));
     let first_word = |text: &str| text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
     let parts: Vec<&str> = texts.iter().flat_map(|text| text.split(';')).map(str::trim).filter(|text| !text.is_empty()).collect();

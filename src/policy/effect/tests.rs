@@ -265,7 +265,7 @@ fn unknown_programs_have_a_higher_risk_without_a_sandbox() {
     ] {
         for (sandbox, expected) in [(Sandbox::Present, present), (Sandbox::Absent, absent)] {
             let context = context(sandbox);
-            let risk = danger::of_part(&read(line).parts[0], &context, &context.roots[0]).risk;
+            let risk = danger::for_part(&read(line).parts[0], &context, &context.roots[0]).risk;
             assert_eq!(risk, expected, "{line} {sandbox:?}");
         }
     }

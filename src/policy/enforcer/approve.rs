@@ -4,7 +4,7 @@ use super::layer_stack::LayerStack;
 use crate::policy::attendance::attendance;
 use crate::policy::bundle::{Approve, Network, SandboxSetting, Terms};
 use crate::policy::git::{GitWrites, git_writes};
-use crate::policy::hidden_places::names_hidden_place;
+use crate::policy::hidden_places::mentions_hidden_path;
 use crate::policy::layer_verdict::Finding;
 use crate::policy::paths::{Context, Sandbox};
 use crate::protocol::{Action, ApproveWhen, Mode, Risk, VerdictKind};
@@ -54,7 +54,7 @@ impl ApproveSetting {
             Action::Exec { command, cwd } => {
                 git_writes(command) == GitWrites::Nothing
                     && attendance(command).is_none()
-                    && !names_hidden_place(command, &cwd.real, context)
+                    && !mentions_hidden_path(command, &cwd.real, context)
             }
             _ => false,
         };

@@ -2,7 +2,7 @@
 
 use super::Enforcer;
 use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
-use crate::policy::command::{self, Keepable, Scene};
+use crate::policy::command::{self, CommandScene, SavablePart};
 use crate::policy::git::without_messages;
 use crate::policy::host_access::{is_download, never_reaches};
 use crate::policy::interpreters::{self, RunsCode};
@@ -10,9 +10,9 @@ use crate::policy::layer::{Layer, Scope};
 use crate::policy::named::line;
 use crate::policy::paths::{Sandbox, literal};
 use crate::policy::permit::Grant;
-use crate::policy::shell::{Arg, hides};
+use crate::policy::shell::{Arg, is_deceptive_name};
 use crate::protocol::{
-    Action, Always, ApproveWhen, CommandRule, GrantRule, GrantScope, Mode, Offer, Outside, Target, VerdictKind,
+    Action, ApproveWhen, CommandRule, GrantOption, GrantOptions, GrantRule, GrantScope, Mode, SandboxAccess, Target, VerdictKind,
 };
 use jiff::Timestamp;
 use std::fmt::Write;
@@ -64,7 +64,7 @@ const SUBCOMMAND_BYTES: usize = 32;
 impl Enforcer {
     /// Returns the rules that "always allow" can offer for these actions, from the narrowest to the widest; or why there are
     /// none.
-    pub fn always(&self, actions: &[Action], now: Timestamp) -> Always {
+    pub fn always(&self, actions: &[Action], now: Timestamp) -> GrantOptions {
         let mut always = self.may_always(actions, now);
         for why in &mut always.never {
             *why = self.stack.with_bundle_names(why);
@@ -73,28 +73,31 @@ impl Enforcer {
     }
 
     /// Returns the rule that lets every command of this project read these directories, which the sandbox hid.
-    pub fn always_readable(&self, paths: &[&Path], now: Timestamp) -> Always {
-        let never = |path: &Path, why: &str| Always { never: vec![format!("`{}` {why}", path.display())], ..Always::default() };
+    pub fn always_readable(&self, paths: &[&Path], now: Timestamp) -> GrantOptions {
+        let never = |path: &Path, why: &str| GrantOptions {
+            never: vec![format!("`{}` {why}", path.display())],
+            ..GrantOptions::default()
+        };
         let context = &self.context;
         let mut rules = Vec::new();
         for path in paths {
             let holds = |place: &PathBuf| place.starts_with(path);
             let is_wide = holds(&context.home) || context.roots.iter().chain(&context.own).any(holds);
-            let text = path.to_str().filter(|text| !hides(text));
-            let (Some(text), false, true) = (text, is_wide, self.may_be_shown(path)) else {
+            let text = path.to_str().filter(|text| !is_deceptive_name(text));
+            let (Some(text), false, true) = (text, is_wide, self.can_open_for_read(path)) else {
                 return never(path, "cannot be saved as readable");
             };
             rules.push(GrantRule::Readable { path: text.to_owned() });
         }
         let rules = unique(rules.into_iter());
-        let Ok(bundle) = Bundle::parse_rules(&text(&rules), "the rule") else { return Always::default() };
+        let Ok(bundle) = Bundle::parse_rules(&text(&rules), "the rule") else { return GrantOptions::default() };
         let mut trial = self.clone();
         Arc::make_mut(&mut trial.stack).push(Layer::new(Scope::Mine, bundle), &trial.context);
         let readable = trial.sandbox_requirements(&[], now).readable;
         if let Some(path) = paths.iter().find(|path| !readable.iter().any(|place| place == *path)) {
             return never(path, "would stay hidden, because your policy does not let a project add it");
         }
-        let offer = Offer {
+        let offer = GrantOption {
             rules,
             everywhere: Vec::new(),
             written: false,
@@ -102,14 +105,14 @@ impl Enforcer {
             asks_still: Vec::new(),
             places: Vec::new(),
         };
-        Always { offers: vec![offer], ..Always::default() }
+        GrantOptions { offers: vec![offer], ..GrantOptions::default() }
     }
 
     /// Returns the rule that lets this command reach these hosts in its layer without a prompt.
-    pub fn always_hosts(&self, actions: &[Action], hosts: &[Outside], now: Timestamp) -> Always {
-        let never = |why: String| Always { never: vec![why], ..Always::default() };
+    pub fn always_hosts(&self, actions: &[Action], hosts: &[SandboxAccess], now: Timestamp) -> GrantOptions {
+        let never = |why: String| GrantOptions { never: vec![why], ..GrantOptions::default() };
         let Some((exec @ Action::Exec { command, cwd }, true)) =
-            actions.first().zip(Some(hosts.iter().all(|host| matches!(host, Outside::Host { .. }))))
+            actions.first().zip(Some(hosts.iter().all(|host| matches!(host, SandboxAccess::Host { .. }))))
         else {
             return never("only access of one command to specific hosts can be saved".to_owned());
         };
@@ -121,15 +124,15 @@ impl Enforcer {
         }
         let words: Vec<String> = argv.iter().map(|arg| arg.text.clone()).collect();
         let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
-        if words.iter().chain(&hosts).any(|text| hides(text)) {
+        if words.iter().chain(&hosts).any(|text| is_deceptive_name(text)) {
             return never("the command contains invisible characters".to_owned());
         }
-        let prefix = is_download(&argv).then(|| CommandRule::beginning(words[..2].to_vec()));
+        let prefix = is_download(&argv).then(|| CommandRule::with_prefix(words[..2].to_vec()));
         let mut why = String::new();
-        for rule in prefix.into_iter().chain([CommandRule::exactly(words)]) {
+        for rule in prefix.into_iter().chain([CommandRule::exact(words)]) {
             let rules = vec![GrantRule::Command(CommandRule { sandboxed: true, hosts: hosts.clone(), ..rule })];
             match self.offer_hosts(rules, exec, now) {
-                Ok(offer) => return Always { offers: vec![offer], ends: ends(now), ..Always::default() },
+                Ok(offer) => return GrantOptions { offers: vec![offer], ends: expiry_choices(now), ..GrantOptions::default() },
                 Err(reason) => why = reason,
             }
         }
@@ -137,7 +140,7 @@ impl Enforcer {
     }
 
     /// Checks that these rules let the command reach their hosts.
-    pub(super) fn offer_hosts(&self, rules: Vec<GrantRule>, exec: &Action, now: Timestamp) -> Result<Offer, String> {
+    pub(super) fn offer_hosts(&self, rules: Vec<GrantRule>, exec: &Action, now: Timestamp) -> Result<GrantOption, String> {
         let bundle = Bundle::parse_rules(&text(&rules), "the rule").map_err(|error| error.message)?;
         let mut trial = self.clone();
         Arc::make_mut(&mut trial.stack).push(Layer::new(Scope::Mine, bundle), &trial.context);
@@ -151,27 +154,27 @@ impl Enforcer {
             return Err("a rule would have no effect on this command".to_owned());
         }
         let everywhere = rules.clone();
-        Ok(Offer { rules, everywhere, written: false, memory_only: None, asks_still: Vec::new(), places: Vec::new() })
+        Ok(GrantOption { rules, everywhere, written: false, memory_only: None, asks_still: Vec::new(), places: Vec::new() })
     }
 
-    fn may_always(&self, actions: &[Action], now: Timestamp) -> Always {
+    fn may_always(&self, actions: &[Action], now: Timestamp) -> GrantOptions {
         let found = match actions {
             [Action::Exec { command, cwd }] => self.for_command(command, cwd, now),
             [Action::Custom { name, fingerprint, .. }] => {
-                Ok(vec![Draft::same(vec![GrantRule::Tool { name: name.clone(), fingerprint: fingerprint.clone() }])])
+                Ok(vec![Draft::with_rules(vec![GrantRule::Tool { name: name.clone(), fingerprint: fingerprint.clone() }])])
             }
             // A name with a wildcard would match more than that one tool.
             [Action::Invoke { server, tool, fingerprint, .. }] if !format!("{server}{tool}").contains(['*', '?']) => {
                 let name = format!("{server}/{tool}");
-                Ok(vec![Draft::same(vec![GrantRule::ServerTool { name, fingerprint: fingerprint.clone() }])])
+                Ok(vec![Draft::with_rules(vec![GrantRule::ServerTool { name, fingerprint: fingerprint.clone() }])])
             }
             _ => self.for_writes(actions, now),
         };
         let drafts = match found {
             Ok(drafts) => drafts,
-            Err(never) => return Always { never, ..Always::default() },
+            Err(never) => return GrantOptions { never, ..GrantOptions::default() },
         };
-        let mut always = Always::default();
+        let mut always = GrantOptions::default();
         for draft in drafts {
             match self.offer(draft, actions, now) {
                 Ok(offer) => always.offers.push(offer),
@@ -183,12 +186,12 @@ impl Enforcer {
                 Err(_) => {}
             }
         }
-        always.ends = ends(now);
+        always.ends = expiry_choices(now);
         always
     }
 
     /// Checks the effect of a rule by applying it: a rule that would change nothing is not offered.
-    pub(super) fn offer(&self, draft: Draft, actions: &[Action], now: Timestamp) -> Result<Offer, String> {
+    pub(super) fn offer(&self, draft: Draft, actions: &[Action], now: Timestamp) -> Result<GrantOption, String> {
         let is_for_a_copy = draft.rules.iter().any(|rule| matches!(rule, GrantRule::Command(rule) if rule.sandboxed));
         let with = |rules: &[GrantRule], scope: Scope, sandbox: Sandbox| {
             let bundle = Bundle::parse_rules(&text(rules), "the rule").map_err(|error| error.message)?;
@@ -229,18 +232,18 @@ impl Enforcer {
         }
         let memory_only = lasting.err().map(|why| format!("a saved rule would have no effect: {why}"));
         let Draft { rules, everywhere, .. } = draft;
-        Ok(Offer { rules, everywhere, written: false, memory_only, asks_still, places: Vec::new() })
+        Ok(GrantOption { rules, everywhere, written: false, memory_only, asks_still, places: Vec::new() })
     }
 
     fn for_command(&self, line: &str, cwd: &Target, now: Timestamp) -> Result<Vec<Draft>, Vec<String>> {
         let scene = self.scene(cwd, now);
-        let asking = command::asking(line, cwd, &scene, |rule| self.stack.is_by_person(rule))?;
-        let narrow: Vec<GrantRule> = unique(asking.iter().map(|one| GrantRule::Command(narrowest(one))));
+        let asking = command::parts_needing_approval(line, cwd, &scene, |rule| self.stack.is_by_person(rule))?;
+        let narrow: Vec<GrantRule> = unique(asking.iter().map(|one| GrantRule::Command(narrowest_rule(one))));
         let in_memory = !asking.iter().any(|one| one.in_a_copy);
-        let mut drafts = vec![Draft { in_memory, ..Draft::same(narrow.clone()) }];
-        let wide = unique(asking.iter().map(|one| GrantRule::Command(widened(one).unwrap_or_else(|| narrowest(one)))));
-        if wide != narrow && wide.iter().all(|rule| stays_harmless(rule, &scene)) {
-            drafts.push(Draft::same(wide));
+        let mut drafts = vec![Draft { in_memory, ..Draft::with_rules(narrow.clone()) }];
+        let wide = unique(asking.iter().map(|one| GrantRule::Command(widen_rule(one).unwrap_or_else(|| narrowest_rule(one)))));
+        if wide != narrow && wide.iter().all(|rule| covers_only_harmless(rule, &scene)) {
+            drafts.push(Draft::with_rules(wide));
         }
         Ok(drafts)
     }
@@ -255,7 +258,7 @@ impl Enforcer {
             }
             let given = |target: &Target| target.given.clone();
             match (action, &told.remember) {
-                (Action::Write { target }, Some(Grant::Write { path })) if !hides(&path.to_string_lossy()) => {
+                (Action::Write { target }, Some(Grant::Write { path })) if !is_deceptive_name(&path.to_string_lossy()) => {
                     match path.to_str() {
                         Some(_) => paths.push(path.clone()),
                         None => never.push(format!("the name of `{}` is not valid UTF-8", given(target))),
@@ -263,7 +266,7 @@ impl Enforcer {
                 }
                 (Action::Delete { target }, _) => never.push(format!("deletes `{}`", given(target))),
                 (Action::Read { target } | Action::Write { target }, _) => {
-                    never.push(format!("`{}`: {}", given(target), locked(&told.rule, &told.reason)));
+                    never.push(format!("`{}`: {}", given(target), locked_reason(&told.rule, &told.reason)));
                 }
                 (Action::Named { name, .. }, _) => {
                     never.push(format!(
@@ -292,7 +295,7 @@ impl Enforcer {
             for path in &paths {
                 let (base, suffix) = (pattern(path)?, suffix(path)?);
                 let absolute = format!("{}{suffix}", literal(base.to_str()?));
-                here.push(self.in_workspace_words(&base, &suffix).unwrap_or_else(|| absolute.clone()));
+                here.push(self.workspace_pattern(&base, &suffix).unwrap_or_else(|| absolute.clone()));
                 everywhere.push(absolute);
             }
             let rule = |paths: Vec<String>| vec![GrantRule::Write { paths: unique(paths.into_iter()) }];
@@ -313,7 +316,7 @@ impl Enforcer {
     }
 
     /// Returns a pattern relative to the workspace, if there is only one.
-    fn in_workspace_words(&self, base: &Path, suffix: &str) -> Option<String> {
+    fn workspace_pattern(&self, base: &Path, suffix: &str) -> Option<String> {
         let [root] = self.context.roots.as_slice() else { return None };
         let below = base.strip_prefix(root).ok()?.to_str()?;
         let slash = if below.is_empty() { "" } else { "/" };
@@ -359,13 +362,13 @@ impl Enforcer {
     }
 
     /// Replaces one of the user's policy files in memory.
-    pub fn put(&mut self, layer: Option<Layer>, scope: GrantScope) {
-        Arc::make_mut(&mut self.stack).put(layer, scope, &self.context);
+    pub fn replace_user_layer(&mut self, layer: Option<Layer>, scope: GrantScope) {
+        Arc::make_mut(&mut self.stack).replace_user_layer(layer, scope, &self.context);
     }
 }
 
 /// Returns the times at which a saved rule can expire.
-fn ends(now: Timestamp) -> Vec<(u32, Timestamp)> {
+fn expiry_choices(now: Timestamp) -> Vec<(u32, Timestamp)> {
     let end = |days: u32| Timestamp::from_second(now.as_second() + i64::from(days) * DAY_SECONDS);
     DAYS.iter().filter_map(|days| Some((*days, end(*days).ok()?))).collect()
 }
@@ -379,7 +382,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    fn same(rules: Vec<GrantRule>) -> Self {
+    fn with_rules(rules: Vec<GrantRule>) -> Self {
         Self { everywhere: rules.clone(), rules, in_memory: false }
     }
 }
@@ -403,9 +406,9 @@ pub(super) fn text(rules: &[GrantRule]) -> String {
 }
 
 /// Returns whether a rule for the start of a command covers nothing that needs approval each time.
-pub(super) fn stays_harmless(rule: &GrantRule, scene: &Scene<'_>) -> bool {
+pub(super) fn covers_only_harmless(rule: &GrantRule, scene: &CommandScene<'_>) -> bool {
     match rule {
-        GrantRule::Command(rule) if !rule.exact => command::may_be_kept(&line(&rule.words), scene, rule.sandboxed),
+        GrantRule::Command(rule) if !rule.exact => command::can_be_saved(&line(&rule.words), scene, rule.sandboxed),
         GrantRule::Command(_)
         | GrantRule::Tool { .. }
         | GrantRule::ServerTool { .. }
@@ -415,25 +418,25 @@ pub(super) fn stays_harmless(rule: &GrantRule, scene: &Scene<'_>) -> bool {
 }
 
 /// Returns the rule for exactly these words; for a commit with a message, with any message.
-fn narrowest(kept: &Keepable) -> CommandRule {
+fn narrowest_rule(kept: &SavablePart) -> CommandRule {
     let texts = |argv: &[Arg]| argv.iter().map(|arg| arg.text.clone()).collect();
     match without_messages(&kept.argv).filter(|words| words.len() < kept.argv.len()) {
         Some(words) if words[2..].iter().all(|word| QUIET_COMMIT.contains(&word.text.as_str())) => {
             CommandRule { words: texts(&words), message: true, ..CommandRule::default() }
         }
-        _ => CommandRule { sandboxed: kept.in_a_copy, ..CommandRule::exactly(texts(&kept.argv)) },
+        _ => CommandRule { sandboxed: kept.in_a_copy, ..CommandRule::exact(texts(&kept.argv)) },
     }
 }
 
 /// Returns a rule for program and subcommand, with any arguments. For an interpreter, it is the rule for its script or module.
-fn widened(kept: &Keepable) -> Option<CommandRule> {
+fn widen_rule(kept: &SavablePart) -> Option<CommandRule> {
     let words: Vec<String> = kept.argv.iter().map(|arg| arg.text.clone()).collect();
     if kept.in_a_copy {
         let is_interpreter = interpreters::kind(&words[0]) == Some(RunsCode::Interpreter);
-        let count = interpreters::words_of_program(&kept.argv).ok().filter(|_| is_interpreter)?;
-        return Some(CommandRule { sandboxed: true, ..CommandRule::beginning(words.get(..count)?.to_vec()) });
+        let count = interpreters::program_word_count(&kept.argv).ok().filter(|_| is_interpreter)?;
+        return Some(CommandRule { sandboxed: true, ..CommandRule::with_prefix(words.get(..count)?.to_vec()) });
     }
-    if narrowest(kept).message {
+    if narrowest_rule(kept).message {
         return None;
     }
     let [program, first, ..] = words.as_slice() else { return None };
@@ -442,11 +445,11 @@ fn widened(kept: &Keepable) -> Option<CommandRule> {
         && first.starts_with(|letter: char| letter.is_ascii_alphabetic())
         && first.chars().all(plain)
         && WITH_SUBCOMMANDS.contains(&program.as_str());
-    is_subcommand.then(|| CommandRule::beginning(vec![program.clone(), first.clone()]))
+    is_subcommand.then(|| CommandRule::with_prefix(vec![program.clone(), first.clone()]))
 }
 
 /// Returns why a rule or a protected path prevents a saved rule.
-pub(crate) fn locked(rule: &str, reason: &str) -> String {
+pub(crate) fn locked_reason(rule: &str, reason: &str) -> String {
     if rule.starts_with("managed") { format!("locked by {rule}: {reason}") } else { format!("{reason} ({rule})") }
 }
 

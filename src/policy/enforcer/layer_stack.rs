@@ -2,9 +2,9 @@
 
 use crate::policy::bundle::{Approve, Rule, Terms};
 use crate::policy::excluded::ExcludedPaths;
-use crate::policy::layer::{Layer, Ready, Scope};
+use crate::policy::layer::{CompiledLayer, Layer, Scope};
 use crate::policy::paths::Context;
-use crate::policy::program_kinds::obeys_repository;
+use crate::policy::program_kinds::runs_repository_programs;
 use crate::protocol::{GrantScope, PolicyLayer};
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const FILE_BYTES: u64 = 10 << 20;
 pub(crate) struct LayerStack {
     /// Layers as they were given; the other fields are derived from them.
     source: Vec<Layer>,
-    layers: Vec<Ready>,
+    layers: Vec<CompiledLayer>,
     terms: Terms,
     /// Files that the workspace excludes.
     excluded: Arc<[ExcludedPaths]>,
@@ -27,18 +27,18 @@ pub(crate) struct LayerStack {
 impl LayerStack {
     pub(crate) fn new(source: Vec<Layer>, context: &Context) -> Self {
         let mut stack = Self { source, layers: Vec::new(), terms: Terms::default(), excluded: Arc::default() };
-        stack.settle(context);
+        stack.recompile(context);
         stack
     }
 
     /// Excludes files from all tools. Every layer denies them.
     pub(crate) fn exclude(&mut self, excluded: Vec<ExcludedPaths>, context: &Context) {
         self.excluded = excluded.into();
-        self.settle(context);
+        self.recompile(context);
     }
 
     /// Returns the files that the workspace excludes.
-    pub(crate) fn excluded(&self) -> &Arc<[ExcludedPaths]> {
+    pub(crate) fn excluded_paths(&self) -> &Arc<[ExcludedPaths]> {
         &self.excluded
     }
 
@@ -48,7 +48,7 @@ impl LayerStack {
     }
 
     /// Returns the compiled layers, the strongest first.
-    pub(crate) fn compiled(&self) -> &[Ready] {
+    pub(crate) fn compiled_layers(&self) -> &[CompiledLayer] {
         &self.layers
     }
 
@@ -59,7 +59,7 @@ impl LayerStack {
 
     pub(crate) fn push(&mut self, layer: Layer, context: &Context) {
         self.source.push(layer);
-        self.settle(context);
+        self.recompile(context);
     }
 
     /// Replaces the layers by those of `new`; the session grants stay.
@@ -67,11 +67,11 @@ impl LayerStack {
         let session = std::mem::take(&mut self.source).into_iter().filter(|layer| layer.scope == Scope::Session);
         self.source = new.source;
         self.source.extend(session);
-        self.settle(context);
+        self.recompile(context);
     }
 
     /// Replaces one of the user's policy files in memory.
-    pub(crate) fn put(&mut self, layer: Option<Layer>, scope: GrantScope, context: &Context) {
+    pub(crate) fn replace_user_layer(&mut self, layer: Option<Layer>, scope: GrantScope, context: &Context) {
         match scope {
             GrantScope::Session => return,
             GrantScope::Project => {
@@ -85,20 +85,20 @@ impl LayerStack {
                 }
             }
         }
-        self.settle(context);
+        self.recompile(context);
     }
 
     /// Removes the last session grant; returns whether there was one.
     pub(crate) fn remove_last_grant(&mut self, context: &Context) -> bool {
         let Some(at) = self.source.iter().rposition(|layer| layer.scope == Scope::Session) else { return false };
         self.source.remove(at);
-        self.settle(context);
+        self.recompile(context);
         true
     }
 
     /// Compiles the layers after one of them changed.
-    fn settle(&mut self, context: &Context) {
-        self.layers = Ready::all(self.source.clone(), context);
+    fn recompile(&mut self, context: &Context) {
+        self.layers = CompiledLayer::compile_all(self.source.clone(), context);
         for layer in &mut self.layers {
             for rules in [&mut layer.read, &mut layer.write, &mut layer.delete].into_iter().flatten() {
                 rules.excluded = Arc::clone(&self.excluded);
@@ -109,7 +109,7 @@ impl LayerStack {
 
     /// Returns the layers in effect, the strongest first.
     pub(crate) fn summaries(&self) -> Vec<PolicyLayer> {
-        let told = |layer: &Ready| PolicyLayer {
+        let told = |layer: &CompiledLayer| PolicyLayer {
             scope: layer.scope.as_str().to_owned(),
             bundle_version: layer.bundle.version.clone(),
             expires_at: layer.bundle.expires_at,
@@ -126,7 +126,7 @@ impl LayerStack {
     }
 
     /// Returns why everything is denied, once a bundle has expired.
-    pub(crate) fn expired(&self, now: Timestamp) -> Option<String> {
+    pub(crate) fn expiry_reason(&self, now: Timestamp) -> Option<String> {
         self.layers.iter().find_map(|layer| {
             let end = layer.bundle.expires_at.filter(|end| *end <= now)?;
             let name = layer.bundle.version.as_deref().unwrap_or(layer.scope.as_str());
@@ -150,7 +150,7 @@ impl LayerStack {
     pub(crate) fn is_by_person(&self, rule: &str) -> bool {
         let exact = |line: &str| {
             let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
-            let holds = |rule: &Rule| rule.exact && !rule.programs().any(obeys_repository);
+            let holds = |rule: &Rule| rule.exact && !rule.programs().any(runs_repository_programs);
             line.parse().is_ok_and(|line: usize| mine.any(|owned| owned.rule.line == line && holds(&owned.rule)))
         };
         rule == "session" || rule.strip_prefix("mine-here:").is_some_and(exact)
@@ -158,7 +158,7 @@ impl LayerStack {
 
     /// Returns whether a layer that is not the user's own requires that commands are approved before they run.
     pub(crate) fn requires_command(&self) -> bool {
-        let requires = |layer: &Ready| {
+        let requires = |layer: &CompiledLayer| {
             let approve = layer.bundle.shell.as_ref().map(|shell| shell.terms.approve);
             match layer.scope {
                 Scope::Managed | Scope::ManagedBase => approve.is_some_and(|approve| approve != Some(Approve::Effects)),
@@ -180,14 +180,14 @@ impl LayerStack {
 }
 
 /// Combines the terms: of the layers that grant, then the defaults, then of the layers that only tighten.
-fn terms(layers: &[Ready]) -> Terms {
+fn terms(layers: &[CompiledLayer]) -> Terms {
     let of = |granting: bool| {
         let said = layers.iter().filter(move |layer| layer.scope.grants() == granting);
         said.filter_map(|layer| Some(&layer.bundle.shell.as_ref()?.terms))
     };
-    let mut terms = of(false).fold(of(true).fold(Terms::default(), Terms::and).settled(), Terms::and);
+    let mut terms = of(false).fold(of(true).fold(Terms::default(), Terms::strictest).with_defaults(), Terms::strictest);
     // A managed layer that grants commands without setting `approve` means approval of the command.
-    let is_silent = |layer: &Ready| {
+    let is_silent = |layer: &CompiledLayer| {
         layer.scope.is_managed() && layer.bundle.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
     };
     if layers.iter().any(is_silent) {

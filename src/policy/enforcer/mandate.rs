@@ -30,14 +30,14 @@ pub(super) fn cover(enforcer: &Enforcer, action: &Action, now: Timestamp) -> Res
     if let Err(denial) = enforcer.offers(tool_of(action)) {
         return Err(Coverage::Denied { reason: denial.reason });
     }
-    let Finding { decided, risk, critical, remember, .. } = enforcer.one(action, now);
+    let Finding { decided, risk, critical, remember, .. } = enforcer.judge_action(action, now);
     match decided.verdict {
         VerdictKind::Deny => return Err(Coverage::Denied { reason: format!("{} ({})", decided.reason, decided.rule) }),
         VerdictKind::Allow => return Err(Coverage::Allowed { rule: decided.rule }),
         VerdictKind::Ask => {}
     }
     let why = if decided.locked {
-        Some(super::grants::locked(&decided.rule, &decided.reason))
+        Some(super::grants::locked_reason(&decided.rule, &decided.reason))
     } else if critical {
         Some(format!("critical risk: {}", decided.reason))
     } else if risk > Risk::Medium {

@@ -12,31 +12,31 @@ mod spending;
 mod unsandboxed;
 mod user_rule;
 
-pub use sandbox_requirements::{EntryProtection, Marks, SandboxRequirements};
+pub use sandbox_requirements::{EntryProtection, ProtectionRules, SandboxRequirements};
 pub use spending::LowestLimit;
 
 use super::bundle::{ApprovalRule, Approve, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
-use super::command::{self, MANDATE, NAMED_IN_PLAN, Scene};
+use super::command::{self, CommandScene, MANDATE, NAMED_IN_PLAN};
 use super::custom::{self, Custom};
 use super::effective::{Entry, entries};
 use super::excluded::ExcludedPaths;
 use super::files::{self, Access};
 use super::guard;
 use super::invoke::{self, Offered};
-use super::layer::{Layer, Ready};
-use super::layer_verdict::{Decided, Finding, one_up};
+use super::layer::{CompiledLayer, Layer};
+use super::layer_verdict::{Finding, LayerVerdict, next_higher};
 use super::limit::ToolLimit;
-use super::named::{self, Filled};
+use super::named::{self, FilledCommand};
 use super::opening;
 use super::paths::{Context, Places, Sandbox};
-use super::permit::{Denial, Grant, Permit, Question, Unasked, Verdict};
-use super::program_kinds::obeys_repository;
+use super::permit::{Denial, Grant, Permit, Question, UnaskedConditions, Verdict};
+use super::program_kinds::runs_repository_programs;
 use super::remembered_hosts::remembered_hosts;
-use super::search::{self, Searched};
+use super::search::{self, SearchText};
 use super::{request, upload};
 use crate::protocol::action::NAMED;
 use crate::protocol::{
-    Action, ApproveWhen, CommandPart, Coverage, Mode, Outside, Place, PolicyLayer, Risk, RuleOrigin, Target, VerdictKind,
+    Action, ApproveWhen, CommandPart, Coverage, Mode, Place, PolicyLayer, Risk, RuleOrigin, SandboxAccess, Target, VerdictKind,
 };
 use approve::ApproveSetting;
 use jiff::Timestamp;
@@ -93,7 +93,7 @@ pub struct Explanation {
     pub approve: Option<ApproveWhen>,
     /// Hosts that the command reaches in its layer without a prompt.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_texts")]
-    pub hosts: Vec<Outside>,
+    pub hosts: Vec<SandboxAccess>,
     #[serde(skip)]
     head: ApprovalRule,
     /// Grant that could be remembered.
@@ -101,25 +101,25 @@ pub struct Explanation {
     remember: Option<Grant>,
     /// Conditions of an allow verdict, for the permit.
     #[serde(skip)]
-    unasked: Unasked,
+    unasked: UnaskedConditions,
     /// Whether only the mode allows a command, which then runs in a layer first.
     #[serde(skip)]
     in_layer: bool,
 }
 
 /// Formats hosts with their ports: `index.example.com:443`.
-fn as_texts<S: Serializer>(places: &[Outside], serializer: S) -> Result<S::Ok, S::Error> {
+fn as_texts<S: Serializer>(places: &[SandboxAccess], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(places.iter().map(ToString::to_string))
 }
 
 impl Explanation {
     /// Returns the denial of a call that could never run because its arguments are invalid.
     pub fn unreadable(reason: String) -> Self {
-        Self::denied(Denial { rule: "built-in".to_owned(), reason, parts: Vec::new() })
+        Self::from_denial(Denial { rule: "built-in".to_owned(), reason, parts: Vec::new() })
     }
 
     /// Returns the denial of a call that is rejected before its targets are examined.
-    pub fn denied(denial: Denial) -> Self {
+    pub fn from_denial(denial: Denial) -> Self {
         Self {
             verdict: VerdictKind::Deny,
             rule: denial.rule,
@@ -133,7 +133,7 @@ impl Explanation {
             hosts: Vec::new(),
             head: ApprovalRule { title: String::new(), description: None },
             remember: None,
-            unasked: Unasked::default(),
+            unasked: UnaskedConditions::default(),
             in_layer: false,
         }
     }
@@ -166,7 +166,7 @@ impl Enforcer {
     }
 
     /// Returns the enforcer with these limits on tools.
-    pub fn limited(self, limits: Vec<ToolLimit>) -> Self {
+    pub fn with_limits(self, limits: Vec<ToolLimit>) -> Self {
         Self { limits, ..self }
     }
 
@@ -181,7 +181,7 @@ impl Enforcer {
 
     /// Returns the enforcer for a shell other than `bash`. Rules are written for `bash`, so commands that they allow still ask.
     #[must_use]
-    pub fn in_shell(mut self, name: &'static str) -> Self {
+    pub fn with_shell(mut self, name: &'static str) -> Self {
         self.other_shell = Some(name);
         self
     }
@@ -189,7 +189,7 @@ impl Enforcer {
     /// Returns the enforcer for a project that the user does not trust. Commands that only mode `auto` allows still ask, because they
     /// could start programs of the project.
     #[must_use]
-    pub fn in_untrusted_project(mut self) -> Self {
+    pub fn for_untrusted_project(mut self) -> Self {
         self.is_distrusted = true;
         self
     }
@@ -222,11 +222,11 @@ impl Enforcer {
     /// Returns an error if a tool is disabled. A tool of an MCP server has the name `Mcp.SERVER/TOOL`.
     pub fn offers(&self, tool_name: &str) -> Result<(), Denial> {
         self.check_outer(|outer| outer.offers(tool_name))?;
-        let disables = |layer: &Ready| {
+        let disables = |layer: &CompiledLayer| {
             let pattern = layer.bundle.disabled.iter().find(|pattern| pattern.hits(tool_name))?;
             Some(layer.scope.rule(pattern.line))
         };
-        let Some(rule) = self.stack.compiled().iter().find_map(disables) else {
+        let Some(rule) = self.stack.compiled_layers().iter().find_map(disables) else {
             return self.limits.iter().find_map(|limit| limit.denies(tool_name)).map_or(Ok(()), Err);
         };
         Err(Denial { rule, reason: format!("the tool `{tool_name}` is disabled"), parts: Vec::new() })
@@ -237,7 +237,7 @@ impl Enforcer {
         self.check_outer(|outer| outer.lists(server, tool, now))?;
         let offered = Offered { server, tool, fingerprint: "", changed: false };
         self.offers(&offered.full_name())?;
-        let Decided { verdict, rule, reason, .. } = invoke::judge(&offered, self.stack.compiled(), now).decided;
+        let LayerVerdict { verdict, rule, reason, .. } = invoke::judge(&offered, self.stack.compiled_layers(), now).decided;
         if verdict == VerdictKind::Deny { Err(Denial { rule, reason, parts: Vec::new() }) } else { Ok(()) }
     }
 
@@ -245,7 +245,7 @@ impl Enforcer {
     pub fn lists_any(&self, server: &str) -> bool {
         self.grants("Mcp.Invoke")
             && self.outer_allows(|outer| outer.lists_any(server))
-            && self.stack.compiled().iter().all(|layer| invoke::may_list(server, layer))
+            && self.stack.compiled_layers().iter().all(|layer| invoke::may_list(server, layer))
     }
 
     /// Returns whether resources of a server may be read, judged like a tool that changes nothing: the reason to ask, or the
@@ -254,8 +254,8 @@ impl Enforcer {
         let outer = self.outer.as_ref().map(|outer| outer.may_read_of(server, now)).transpose()?.flatten();
         let offered = Offered { server, tool: invoke::READING, fingerprint: "", changed: false };
         self.offers(&offered.full_name())?;
-        let finding = Finding { reads_only: true, ..invoke::judge(&offered, self.stack.compiled(), now) };
-        let Decided { verdict, rule, reason, .. } = self.loosened(false, finding).decided;
+        let finding = Finding { reads_only: true, ..invoke::judge(&offered, self.stack.compiled_layers(), now) };
+        let LayerVerdict { verdict, rule, reason, .. } = self.apply_grants_and_mode(false, finding).decided;
         match verdict {
             VerdictKind::Allow => Ok(outer),
             VerdictKind::Ask => Ok(Some(format!("{reason} (rule: {rule})"))),
@@ -266,7 +266,7 @@ impl Enforcer {
     /// Returns whether a server may send prompts to the model of the session, and if so, whether each needs approval.
     pub fn may_sample(&self, server: &str) -> Result<bool, Denial> {
         let outer_asks = self.outer.as_ref().map_or(Ok(false), |outer| outer.may_sample(server))?;
-        let Decided { verdict, rule, reason, .. } = invoke::sampling(server, self.stack.compiled());
+        let LayerVerdict { verdict, rule, reason, .. } = invoke::sampling(server, self.stack.compiled_layers());
         if verdict == VerdictKind::Deny {
             return Err(Denial { rule, reason, parts: Vec::new() });
         }
@@ -293,7 +293,7 @@ impl Enforcer {
         let reads_only = self.context.mode == Mode::Plan;
         match told.verdict {
             VerdictKind::Allow => {
-                let permit = Permit::new(actions.to_vec(), told.rule).reading(reads_only).unasked(told.unasked);
+                let permit = Permit::new(actions.to_vec(), told.rule).restrict_to_reading(reads_only).mark_unasked(told.unasked);
                 Verdict::Allow(if told.in_layer { permit.first_in_layer() } else { permit })
             }
             VerdictKind::Ask => Verdict::Ask(told.question(actions, reads_only)),
@@ -304,9 +304,9 @@ impl Enforcer {
     /// Returns the verdict with everything that led to it. A panic during the evaluation is a denial: no error in the evaluation allows
     /// anything.
     pub fn explain(&self, actions: &[Action], now: Timestamp) -> Explanation {
-        let own = guard::contained(|| self.explained(actions, now)).unwrap_or_else(|| {
+        let own = guard::catch_panic(|| self.explain_actions(actions, now)).unwrap_or_else(|| {
             let denial = Denial { rule: "built-in".to_owned(), reason: guard::FAILED.to_owned(), parts: Vec::new() };
-            Explanation { risk: Risk::High, ..Explanation::denied(denial) }
+            Explanation { risk: Risk::High, ..Explanation::from_denial(denial) }
         });
         match &self.outer {
             Some(outer) => outer::stricter(own, outer.explain(actions, now)),
@@ -314,23 +314,23 @@ impl Enforcer {
         }
     }
 
-    fn explained(&self, actions: &[Action], now: Timestamp) -> Explanation {
-        if let Some(reason) = self.stack.expired(now) {
-            let over = |layer: &&Ready| layer.bundle.expires_at.is_some_and(|end| end <= now);
-            let layer = self.stack.compiled().iter().find(over);
-            let rule = layer.map_or_else(String::new, |layer| layer.scope.rule(layer.bundle.line_of("", "expires_at")));
-            return self.explain_finding(plain(Decided::deny(rule, reason)), actions, None);
+    fn explain_actions(&self, actions: &[Action], now: Timestamp) -> Explanation {
+        if let Some(reason) = self.stack.expiry_reason(now) {
+            let over = |layer: &&CompiledLayer| layer.bundle.expires_at.is_some_and(|end| end <= now);
+            let layer = self.stack.compiled_layers().iter().find(over);
+            let rule = layer.map_or_else(String::new, |layer| layer.scope.rule(layer.bundle.line_number("", "expires_at")));
+            return self.explain_finding(finding_of(LayerVerdict::deny(rule, reason)), actions, None);
         }
         let mut whole: Option<Finding> = None;
         for action in actions {
-            let one = self.one(action, now);
+            let one = self.judge_action(action, now);
             whole = Some(match whole {
                 None => one,
                 Some(whole) => merge(whole, one),
             });
         }
         // A call without actions needs no permission.
-        let whole = whole.unwrap_or_else(|| plain(Decided::allow("built-in", "the call has no effects")));
+        let whole = whole.unwrap_or_else(|| finding_of(LayerVerdict::allow("built-in", "the call has no effects")));
         let shell = actions.iter().any(Action::is_command);
         let needs =
             (shell && whole.decided.verdict == VerdictKind::Allow && self.sandbox() != SandboxSetting::Off).then_some("sandbox");
@@ -349,27 +349,27 @@ impl Enforcer {
             Action::Delete { target } => (Access::Delete, target),
             _ => return self.explain(slice::from_ref(action), now).verdict == VerdictKind::Deny,
         };
-        if self.stack.expired(now).is_some() || (access != Access::Read && self.context.mode == Mode::Plan) {
+        if self.stack.expiry_reason(now).is_some() || (access != Access::Read && self.context.mode == Mode::Plan) {
             return true;
         }
         if !self.outer_allows(|outer| !outer.denies_file(action, now)) {
             return true;
         }
-        let denied = || files::denies(access, action, target, self.stack.compiled(), &self.context, now);
-        guard::contained(denied).unwrap_or(true)
+        let denied = || files::denies(access, action, target, self.stack.compiled_layers(), &self.context, now);
+        guard::catch_panic(denied).unwrap_or(true)
     }
 
     /// Returns whether no rule denies reading an entry of a directory that may be read. Faster than `explain` for many entries.
-    pub fn entry_may_be_read(&self, path: &Path, now: Timestamp) -> bool {
-        files::entry_may_be_read(path, self.stack.compiled(), &self.context, now)
-            && self.outer_allows(|outer| outer.entry_may_be_read(path, now))
+    pub fn is_entry_readable(&self, path: &Path, now: Timestamp) -> bool {
+        files::is_entry_readable(path, self.stack.compiled_layers(), &self.context, now)
+            && self.outer_allows(|outer| outer.is_entry_readable(path, now))
     }
 
     fn explain_finding(&self, finding: Finding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
         let head = self.head(&finding.decided, actions.first());
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
         let as_reading = finding.reads_only && !actions.is_empty() && actions.iter().all(is_line);
-        let unasked = Unasked { as_reading, by_name: finding.decided.by_name };
+        let unasked = UnaskedConditions { as_reading, by_name: finding.decided.by_name };
         let timing = self.approve.timing(&finding, actions, &self.context, &self.stack);
         let asks = finding.decided.verdict == VerdictKind::Ask;
         Explanation {
@@ -391,11 +391,10 @@ impl Enforcer {
     }
 
     /// Returns the title of the approval: from the bundle, or by the kind of action.
-    fn head(&self, decided: &Decided, action: Option<&Action>) -> ApprovalRule {
-        let named = decided
-            .approval_rule
-            .as_ref()
-            .and_then(|name| self.stack.compiled().iter().find_map(|layer| layer.bundle.approval_rules.get(name).cloned()));
+    fn head(&self, decided: &LayerVerdict, action: Option<&Action>) -> ApprovalRule {
+        let named = decided.approval_rule.as_ref().and_then(|name| {
+            self.stack.compiled_layers().iter().find_map(|layer| layer.bundle.approval_rules.get(name).cloned())
+        });
         let otherwise = match action {
             None => "Tool call",
             Some(Action::Read { .. }) => "Read",
@@ -413,46 +412,54 @@ impl Enforcer {
         named.unwrap_or_else(|| ApprovalRule { title: otherwise.to_owned(), description: None })
     }
 
-    fn one(&self, action: &Action, now: Timestamp) -> Finding {
+    fn judge_action(&self, action: &Action, now: Timestamp) -> Finding {
         let (access, target) = match action {
             Action::Read { target } => (Access::Read, target),
             Action::Write { target } => (Access::Write, target),
             Action::Delete { target } => (Access::Delete, target),
             Action::Exec { command, cwd } => {
-                let finding = self.read_otherwise(self.held(command::judge(command, cwd, &self.scene(cwd, now))));
-                return self.before_trust(finding);
+                let finding = self.read_otherwise(self.require_sandbox(command::judge(command, cwd, &self.scene(cwd, now))));
+                return self.require_trust(finding);
             }
             Action::Fetch { url, method } => {
-                return self.reached(request::judge(url, method, self.stack.compiled(), self.context.mode));
+                return self.reached(request::judge(url, method, self.stack.compiled_layers(), self.context.mode));
             }
             Action::Search { query, domains, service, host: _ } => {
-                return search::judge(&Searched { query, domains, service }, self.stack.compiled(), now);
+                return search::judge(&SearchText { query, domains, service }, self.stack.compiled_layers(), now);
             }
             Action::Named { name, argv, cwd: _, inputs, paths } => {
-                let filled = Filled { name, argv, inputs, paths };
-                return self.held(self.loosened(false, named::judge(&filled, self.stack.compiled(), &self.context, now)));
+                let filled = FilledCommand { name, argv, inputs, paths };
+                return self.require_sandbox(
+                    self.apply_grants_and_mode(false, named::judge(&filled, self.stack.compiled_layers(), &self.context, now)),
+                );
             }
             Action::Open { target } => {
-                return self.loosened(false, opening::judge(target, self.stack.compiled(), &self.context, now));
+                return self
+                    .apply_grants_and_mode(false, opening::judge(target, self.stack.compiled_layers(), &self.context, now));
             }
             Action::Upload { target } => {
-                return self.loosened(false, upload::judge(target, self.stack.compiled(), &self.context, now));
+                return self
+                    .apply_grants_and_mode(false, upload::judge(target, self.stack.compiled_layers(), &self.context, now));
             }
             Action::Custom { name, argv, cwd, input, fingerprint, known, reads_only } => {
                 let holds = self.context.sandbox == Sandbox::Present && self.sandbox() != SandboxSetting::Off;
                 let reads_only = *reads_only && holds;
                 let custom = Custom { name, argv, input: input.as_deref(), fingerprint, known: *known, reads_only };
-                return self.held(self.loosened(false, custom::judge(&custom, cwd, &self.scene(cwd, now))));
+                return self
+                    .require_sandbox(self.apply_grants_and_mode(false, custom::judge(&custom, cwd, &self.scene(cwd, now))));
             }
             Action::Invoke { server, tool, fingerprint, changed } => {
                 let offered = Offered { server, tool, fingerprint, changed: *changed };
                 return match self.offers(&offered.full_name()) {
-                    Ok(()) => self.loosened(false, invoke::judge(&offered, self.stack.compiled(), now)),
-                    Err(denial) => plain(Decided::deny(denial.rule, denial.reason)),
+                    Ok(()) => self.apply_grants_and_mode(false, invoke::judge(&offered, self.stack.compiled_layers(), now)),
+                    Err(denial) => finding_of(LayerVerdict::deny(denial.rule, denial.reason)),
                 };
             }
         };
-        self.loosened(access == Access::Write, files::judge(access, action, target, self.stack.compiled(), &self.context, now))
+        self.apply_grants_and_mode(
+            access == Access::Write,
+            files::judge(access, action, target, self.stack.compiled_layers(), &self.context, now),
+        )
     }
 
     /// Returns the approval of a command line that would run outside the sandbox, once.
@@ -468,32 +475,32 @@ impl Enforcer {
 
     /// Returns the directory in which a command line runs its commands: its own, or a directory of the workspace that it changes
     /// to first.
-    pub fn directory_of(&self, line: &str, cwd: &Target) -> PathBuf {
-        command::directory_of(line, &self.scene(cwd, Timestamp::UNIX_EPOCH))
+    pub fn command_directory(&self, line: &str, cwd: &Target) -> PathBuf {
+        command::command_directory(line, &self.scene(cwd, Timestamp::UNIX_EPOCH))
     }
 
-    fn scene<'a>(&'a self, cwd: &'a Target, now: Timestamp) -> Scene<'a> {
+    fn scene<'a>(&'a self, cwd: &'a Target, now: Timestamp) -> CommandScene<'a> {
         let (grants, mandate) = (self.grants.as_slice(), self.mandate.as_slice());
-        Scene { layers: self.stack.compiled(), context: &self.context, cwd: &cwd.real, now, grants, mandate }
+        CommandScene { layers: self.stack.compiled_layers(), context: &self.context, cwd: &cwd.real, now, grants, mandate }
     }
 
     /// Without a sandbox, an allowed command needs approval, unless the user turned the sandbox off, and every risk is one level
     /// higher.
-    fn held(&self, mut finding: Finding) -> Finding {
+    fn require_sandbox(&self, mut finding: Finding) -> Finding {
         let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.stack.is_by_person(&part.rule));
         let unheld = self.context.sandbox == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
         if unheld {
-            finding.risk = one_up(finding.risk);
-            finding.parts.iter_mut().for_each(|part| part.risk = one_up(part.risk));
+            finding.risk = next_higher(finding.risk);
+            finding.parts.iter_mut().for_each(|part| part.risk = next_higher(part.risk));
         }
         if finding.decided.verdict == VerdictKind::Allow && unheld && !by_person {
             if finding.remember.as_ref().is_some_and(|grant| self.grants.contains(grant)) {
-                finding.decided = Decided::allow("session", "allowed by you until aye quits").by_name();
+                finding.decided = LayerVerdict::allow("session", "allowed by you until aye quits").named_by_program();
             } else {
-                let obeys = |part: &CommandPart| part.text.split_whitespace().next().is_some_and(obeys_repository);
+                let obeys = |part: &CommandPart| part.text.split_whitespace().next().is_some_and(runs_repository_programs);
                 let reason = if finding.parts.iter().any(obeys) { UNHELD_REPOSITORY } else { NO_SANDBOX };
                 let (verdict, approve, in_a_copy) = (VerdictKind::Ask, Approve::Command, false);
-                finding.decided = Decided { verdict, approve, in_a_copy, reason: reason.to_owned(), ..finding.decided };
+                finding.decided = LayerVerdict { verdict, approve, in_a_copy, reason: reason.to_owned(), ..finding.decided };
             }
         }
         finding
@@ -505,19 +512,20 @@ impl Enforcer {
         finding.remember = None;
         if finding.decided.verdict == VerdictKind::Allow {
             let reason = format!("`{name}` runs the command, but rules are written for bash");
-            finding.decided = Decided { verdict: VerdictKind::Ask, approve: Approve::Command, reason, ..finding.decided };
+            finding.decided = LayerVerdict { verdict: VerdictKind::Ask, approve: Approve::Command, reason, ..finding.decided };
         }
         (finding.decided.approve, finding.decided.in_a_copy) = (Approve::Command, false);
         finding
     }
 
     /// Turns the permission of a mode into an ask verdict if the command could start a program of an untrusted project.
-    fn before_trust(&self, mut finding: Finding) -> Finding {
+    fn require_trust(&self, mut finding: Finding) -> Finding {
         let by_mode = finding.decided.verdict == VerdictKind::Allow && finding.decided.by_mode;
         if self.is_distrusted && by_mode && !finding.reads_only {
             let (rule, reason) =
                 ("untrusted project".to_owned(), "commands need approval until the project is trusted".to_owned());
-            finding.decided = Decided { verdict: VerdictKind::Ask, approve: Approve::Command, rule, reason, ..finding.decided };
+            finding.decided =
+                LayerVerdict { verdict: VerdictKind::Ask, approve: Approve::Command, rule, reason, ..finding.decided };
             (finding.decided.by_mode, finding.decided.in_a_copy) = (false, false);
         }
         finding
@@ -559,16 +567,16 @@ impl Enforcer {
         let asks = finding.decided.is_question() && !finding.decided.locked;
         let granted = finding.remember.as_ref().filter(|_| asks).and_then(|grant| self.granted_by(grant));
         if let Some((rule, reason)) = granted {
-            finding.decided = Decided::allow(rule, reason);
+            finding.decided = LayerVerdict::allow(rule, reason);
         }
         finding
     }
 
     /// Applies session grants, the mandate and the mode.
-    fn loosened(&self, writes: bool, mut finding: Finding) -> Finding {
+    fn apply_grants_and_mode(&self, writes: bool, mut finding: Finding) -> Finding {
         let mode = self.context.mode;
         if mode == Mode::Plan && !finding.reads_only && finding.decided.verdict != VerdictKind::Deny {
-            finding.decided = Decided::deny("plan mode", "plan mode allows no changes");
+            finding.decided = LayerVerdict::deny("plan mode", "plan mode allows no changes");
             return finding;
         }
         if finding.decided.verdict != VerdictKind::Ask || finding.decided.locked {
@@ -581,7 +589,7 @@ impl Enforcer {
             Mode::Auto => finding.risk <= Risk::Medium,
         };
         if let Some((rule, reason)) = granted {
-            finding.decided = Decided::allow(rule, reason);
+            finding.decided = LayerVerdict::allow(rule, reason);
         } else if by_mode {
             finding.decided = finding.decided.allowed_by_mode(mode);
         }
@@ -608,7 +616,7 @@ impl Enforcer {
 
     /// Returns whether an action asks only because its capability requires approval of everything.
     fn asks_only_by_default(&self, action: &Action, now: Timestamp) -> bool {
-        let finding = self.one(action, now);
+        let finding = self.judge_action(action, now);
         finding.decided.is_question() && finding.decided.is_uncovered && !finding.decided.locked && !finding.critical
     }
 
@@ -620,30 +628,32 @@ impl Enforcer {
         if capability == NAMED {
             return self.named_commands().next().is_some();
         }
-        let layers = self.stack.compiled();
+        let layers = self.stack.compiled_layers();
         layers.iter().any(|layer| layer.scope.grants()) && !layers.iter().any(|layer| layer.refuses(capability))
     }
 
     /// Returns the named commands. If two have the same name, the one in the stronger layer applies.
     pub fn named_commands(&self) -> impl Iterator<Item = &NamedCommand> {
-        named::all(self.stack.compiled())
+        named::distinct_commands(self.stack.compiled_layers())
     }
 
     /// Returns an error if a connection for this URL may not use the resolved address.
     pub fn may_connect(&self, url: &str, address: core::net::IpAddr) -> Result<(), String> {
         self.check_outer(|outer| outer.may_connect(url, address))?;
-        request::may_connect(url, address, self.stack.compiled())
+        request::may_connect(url, address, self.stack.compiled_layers())
     }
 
     /// Returns the limits on models of each layer; all of them apply.
     pub fn llm(&self) -> impl Iterator<Item = &Llm> {
-        self.stack.compiled().iter().map(|layer| &layer.bundle.llm)
+        self.stack.compiled_layers().iter().map(|layer| &layer.bundle.llm)
     }
 
     /// Returns an error if a model may not be called, by its `PROVIDER/NAME`.
-    pub fn may_call(&self, model: &str) -> Result<(), Denial> {
-        self.check_outer(|outer| outer.may_call(model))?;
-        let Some(layer) = self.stack.compiled().iter().find(|layer| !layer.bundle.llm.allows(model)) else { return Ok(()) };
+    pub fn check_model(&self, model: &str) -> Result<(), Denial> {
+        self.check_outer(|outer| outer.check_model(model))?;
+        let Some(layer) = self.stack.compiled_layers().iter().find(|layer| !layer.bundle.llm.allows(model)) else {
+            return Ok(());
+        };
         let rule = layer.scope.rule(layer.bundle.llm.models_line);
         Err(Denial { rule, reason: format!("the policy does not allow the model `{model}`"), parts: Vec::new() })
     }
@@ -660,7 +670,7 @@ impl Enforcer {
 
     /// Returns the redactions of all layers; no layer can remove those of another.
     pub fn redactions(&self) -> Vec<super::redact::Rule> {
-        self.stack.compiled().iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
+        self.stack.compiled_layers().iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
     /// Returns the strictest sandbox setting of all layers.
@@ -723,8 +733,8 @@ impl Enforcer {
     }
 
     /// Returns why everything is denied, once a bundle has expired.
-    pub fn expired(&self, now: Timestamp) -> Option<String> {
-        self.stack.expired(now)
+    pub fn expiry_reason(&self, now: Timestamp) -> Option<String> {
+        self.stack.expiry_reason(now)
     }
 
     /// Returns the smallest limit on whole-file reads, in bytes.
@@ -753,32 +763,33 @@ impl Enforcer {
     /// Returns the sandbox requirements for commands; `homes` are the home directories of this machine whose credentials are
     /// hidden.
     pub fn sandbox_requirements(&self, homes: &[PathBuf], now: Timestamp) -> SandboxRequirements {
-        let (layers, excluded) = (self.stack.compiled(), self.stack.excluded());
+        let (layers, excluded) = (self.stack.compiled_layers(), self.stack.excluded_paths());
         let source = RequirementSource { layers, context: &self.context, terms: self.terms(), excluded };
         source.requirements(homes, now)
     }
 
     /// Returns whether an approval may let one command write to this real path outside the workspace.
-    pub fn may_be_opened(&self, path: &Path) -> bool {
-        escalation::may_be_written(path, self.stack.compiled(), &self.context)
-            && self.outer_allows(|outer| outer.may_be_opened(path))
+    pub fn can_open_for_write(&self, path: &Path) -> bool {
+        escalation::can_open_for_write(path, self.stack.compiled_layers(), &self.context)
+            && self.outer_allows(|outer| outer.can_open_for_write(path))
     }
 
     /// Returns whether an approval may let one command read this real path outside the workspace.
-    pub fn may_be_shown(&self, path: &Path) -> bool {
-        escalation::may_be_read(path, self.stack.compiled(), &self.context) && self.outer_allows(|outer| outer.may_be_shown(path))
+    pub fn can_open_for_read(&self, path: &Path) -> bool {
+        escalation::can_open_for_read(path, self.stack.compiled_layers(), &self.context)
+            && self.outer_allows(|outer| outer.can_open_for_read(path))
     }
 
     /// Returns whether a command that a rule allows may follow a symlink to this real path: into the workspace, into
     /// `readable_paths`, and to whatever can be read without approval. Never to a blocked path.
-    pub fn may_be_followed(&self, path: &Path) -> bool {
-        if !self.outer_allows(|outer| outer.may_be_followed(path)) {
+    pub fn can_follow_link(&self, path: &Path) -> bool {
+        if !self.outer_allows(|outer| outer.can_follow_link(path)) {
             return false;
         }
         let named = || self.terms().readable_paths.clone().unwrap_or_default();
-        let inside = self.context.in_workspace(path) || Places::new(&named(), &self.context, false).reach(path).is_some();
+        let inside = self.context.in_workspace(path) || Places::new(&named(), &self.context, false).matching_line(path).is_some();
         if inside {
-            return self.may_be_shown(path);
+            return self.can_open_for_read(path);
         }
         let target = Target { given: String::new(), real: path.to_owned(), place: Place::File { bytes: 0 } };
         self.explain(&[Action::Read { target }], Timestamp::UNIX_EPOCH).verdict == VerdictKind::Allow
@@ -786,11 +797,11 @@ impl Enforcer {
 
     /// Returns every key of every layer, with its origin and its effect.
     pub fn entries(&self) -> Vec<Entry> {
-        entries(self.stack.compiled())
+        entries(self.stack.compiled_layers())
     }
 }
 
-fn plain(decided: Decided) -> Finding {
+fn finding_of(decided: LayerVerdict) -> Finding {
     Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
 }
 

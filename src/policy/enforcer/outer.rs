@@ -1,7 +1,7 @@
 //! Combination of the verdicts of a session and of the session that started it: the stricter one counts.
 
 use super::Explanation;
-use crate::policy::permit::Unasked;
+use crate::policy::permit::UnaskedConditions;
 use crate::protocol::{ApproveWhen, VerdictKind};
 
 /// Returns the stricter of two verdicts on the same actions, with the conditions of both.
@@ -17,7 +17,7 @@ pub(super) fn stricter(own: Explanation, outer: Explanation) -> Explanation {
         approve: if before { kept.approve.map(|_| ApproveWhen::Before) } else { kept.approve },
         hosts,
         remember: None,
-        unasked: Unasked {
+        unasked: UnaskedConditions {
             as_reading: kept.unasked.as_reading || other.unasked.as_reading,
             by_name: kept.unasked.by_name || other.unasked.by_name,
         },

@@ -2,8 +2,8 @@
 
 use crate::policy::bundle::{BuildOutputMode, Cache, Decision, Limits, Network, SandboxSetting, Terms};
 use crate::policy::excluded::ExcludedPaths;
-use crate::policy::files::keeps_credentials;
-use crate::policy::layer::{FileRules, Ready, counts};
+use crate::policy::files::is_closed_for_credentials;
+use crate::policy::layer::{CompiledLayer, FileRules, is_in_effect};
 use crate::policy::paths::{
     Context, PROTECTED, Places, credential_places, is_protected_name, opened_entry, protected, start_up_places,
 };
@@ -38,7 +38,7 @@ pub struct SandboxRequirements {
     /// Paths that no command sees.
     pub hidden: Vec<PathBuf>,
     /// Existing entries with a protected name or matched by a glob.
-    pub marks: Marks,
+    pub marks: ProtectionRules,
     /// Descriptions of the parts of the policy that no sandbox can enforce.
     pub unheld: Vec<String>,
 }
@@ -56,20 +56,22 @@ pub enum EntryProtection {
 
 /// Decides which entries are protected from commands.
 #[derive(Debug, Clone, Default)]
-pub struct Marks {
+pub struct ProtectionRules {
     hidden: Vec<Places>,
     read_only: Vec<Places>,
     opened: Vec<PathBuf>,
     excluded: Arc<[ExcludedPaths]>,
 }
 
-impl Marks {
+impl ProtectionRules {
     /// Returns the protection of an entry in a directory that is not protected itself.
     pub fn protection_of(&self, path: &Path, name: &str) -> Option<EntryProtection> {
-        if self.hidden.iter().any(|places| places.means(path)) || self.excluded.iter().any(|list| list.excludes_entry(path)) {
+        if self.hidden.iter().any(|places| places.is_exact_match(path))
+            || self.excluded.iter().any(|list| list.excludes_entry(path))
+        {
             return Some(EntryProtection::Hidden);
         }
-        let kept = if is_protected_name(name) || self.read_only.iter().any(|places| places.means(path)) {
+        let kept = if is_protected_name(name) || self.read_only.iter().any(|places| places.is_exact_match(path)) {
             EntryProtection::ReadOnly
         } else if opened_entry(path)? {
             EntryProtection::RunsCode
@@ -89,7 +91,7 @@ impl SandboxRequirements {
 
 /// The policy that the requirements follow from.
 pub(crate) struct RequirementSource<'a> {
-    pub layers: &'a [Ready],
+    pub layers: &'a [CompiledLayer],
     pub context: &'a Context,
     pub terms: &'a Terms,
     pub excluded: &'a Arc<[ExcludedPaths]>,
@@ -103,7 +105,7 @@ impl<'a> RequirementSource<'a> {
         let own = terms.sandbox.unwrap_or_default();
         let sandbox = if context.mode == Mode::Plan { SandboxSetting::ReadOnly } else { own };
         let mut unheld = Vec::new();
-        let written = if sandbox == SandboxSetting::ReadOnly { Vec::new() } else { self.written(now, &mut unheld) };
+        let written = if sandbox == SandboxSetting::ReadOnly { Vec::new() } else { self.writable_paths(now, &mut unheld) };
         let named = terms.writable_paths.as_deref().unwrap_or_default();
         let named = Places::new(named, context, false);
         for (_, glob) in named.globs() {
@@ -118,18 +120,18 @@ impl<'a> RequirementSource<'a> {
         let areas: Vec<&PathBuf> = written.iter().chain(&writable).collect();
         let in_area = |place: &PathBuf| areas.iter().any(|area| place.starts_with(area));
         let of_homes = |places: fn(&Path) -> Vec<PathBuf>| homes.iter().chain([&context.home]).flat_map(move |home| places(home));
-        let mut read_only: Vec<PathBuf> = context.roots.iter().flat_map(|place| names_in(place)).collect();
+        let mut read_only: Vec<PathBuf> = context.roots.iter().flat_map(|place| protected_names_in(place)).collect();
         read_only.extend(of_homes(|home| start_up_places(home).collect()));
         read_only.extend(
-            self.shut_places(|layer| layer.write.as_ref(), now)
+            self.denied_paths(|layer| layer.write.as_ref(), now)
                 .flat_map(|places| places.literal().map(Path::to_owned).collect::<Vec<_>>()),
         );
         read_only.retain(|place| in_area(place) && !reopened.contains(place));
         let mut hidden = context.own.clone();
         let credentials = of_homes(|home| credential_places(home).collect());
-        hidden.extend(credentials.filter(|place| keeps_credentials(place, self.layers, context)));
+        hidden.extend(credentials.filter(|place| is_closed_for_credentials(place, self.layers, context)));
         hidden.extend(
-            self.shut_places(|layer| layer.read.as_ref(), now)
+            self.denied_paths(|layer| layer.read.as_ref(), now)
                 .flat_map(|places| places.literal().map(Path::to_owned).collect::<Vec<_>>()),
         );
         let marks = self.marks(reopened.clone(), now);
@@ -155,7 +157,7 @@ impl<'a> RequirementSource<'a> {
             roots: context.roots.clone(),
             read_only_if_there: writable
                 .iter()
-                .flat_map(|place| names_in(place))
+                .flat_map(|place| protected_names_in(place))
                 .filter(|place| !reopened.contains(place))
                 .collect(),
             written,
@@ -169,16 +171,16 @@ impl<'a> RequirementSource<'a> {
         }
     }
 
-    fn marks(&self, opened: Vec<PathBuf>, now: Timestamp) -> Marks {
-        let with_globs = |rules: fn(&Ready) -> Option<&FileRules>| -> Vec<Places> {
-            self.shut_places(rules, now).filter(|places| places.globs().next().is_some()).cloned().collect()
+    fn marks(&self, opened: Vec<PathBuf>, now: Timestamp) -> ProtectionRules {
+        let with_globs = |rules: fn(&CompiledLayer) -> Option<&FileRules>| -> Vec<Places> {
+            self.denied_paths(rules, now).filter(|places| places.globs().next().is_some()).cloned().collect()
         };
         let (hidden, read_only) = (with_globs(|layer| layer.read.as_ref()), with_globs(|layer| layer.write.as_ref()));
-        Marks { hidden, read_only, opened, excluded: Arc::clone(self.excluded) }
+        ProtectionRules { hidden, read_only, opened, excluded: Arc::clone(self.excluded) }
     }
 
     /// Returns the paths in the workspace that File.Write allows: all of it, or those in every `allowed_paths`.
-    fn written(&self, now: Timestamp, unheld: &mut Vec<String>) -> Vec<PathBuf> {
+    fn writable_paths(&self, now: Timestamp, unheld: &mut Vec<String>) -> Vec<PathBuf> {
         let lists = || self.layers.iter().filter_map(|layer| layer.write.as_ref()?.allowed.as_ref());
         let context = self.context;
         let mut places = context.roots.clone();
@@ -193,7 +195,7 @@ impl<'a> RequirementSource<'a> {
         let shut = |place: &Path| {
             self.layers
                 .iter()
-                .any(|layer| layer.write.as_ref().is_some_and(|rules| rules.shut(layer.scope, place, now).is_some()))
+                .any(|layer| layer.write.as_ref().is_some_and(|rules| rules.denying_rule(layer.scope, place, now).is_some()))
         };
         places.retain(|place| lists().all(|list| list.covers(place)) && !shut(place));
         places.sort();
@@ -226,17 +228,18 @@ impl<'a> RequirementSource<'a> {
     }
 
     /// Returns the paths that layers block or deny, for one capability.
-    fn shut_places(&self, rules: fn(&Ready) -> Option<&FileRules>, now: Timestamp) -> impl Iterator<Item = &'a Places> {
+    fn denied_paths(&self, rules: fn(&CompiledLayer) -> Option<&FileRules>, now: Timestamp) -> impl Iterator<Item = &'a Places> {
         self.layers.iter().filter_map(rules).flat_map(move |rules| {
             let denied = rules.rules.iter().map(|owned| &owned.rule);
-            let denied = denied.filter(move |rule| rule.rule.decision == Decision::Deny && counts(rule.rule.expires_at, now));
+            let denied =
+                denied.filter(move |rule| rule.rule.decision == Decision::Deny && is_in_effect(rule.rule.expires_at, now));
             std::iter::once(&rules.blocked).chain(denied.map(|rule| &rule.places))
         })
     }
 }
 
 /// Returns the protected names at the top of a directory.
-fn names_in(directory: &Path) -> Vec<PathBuf> {
+fn protected_names_in(directory: &Path) -> Vec<PathBuf> {
     PROTECTED.iter().map(|name| directory.join(name)).collect()
 }
 

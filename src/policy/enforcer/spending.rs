@@ -15,20 +15,20 @@ pub struct LowestLimit {
 
 impl LayerStack {
     pub(crate) fn most_session_tokens(&self) -> Option<LowestLimit> {
-        self.most("max_session_tokens", |llm| Some((llm.max_session_tokens? as f64, llm.tokens_line)))
+        self.lowest_limit("max_session_tokens", |llm| Some((llm.max_session_tokens? as f64, llm.tokens_line)))
     }
 
     /// Returns the limit for one request.
     pub(crate) fn most_input_tokens(&self) -> Option<LowestLimit> {
-        self.most("max_input_tokens", |llm| Some((llm.max_input_tokens? as f64, llm.input_line)))
+        self.lowest_limit("max_input_tokens", |llm| Some((llm.max_input_tokens? as f64, llm.input_line)))
     }
 
     pub(crate) fn most_session_cost(&self) -> Option<LowestLimit> {
-        self.most("max_session_cost_usd", |llm| Some((llm.max_session_cost_usd?, llm.cost_line)))
+        self.lowest_limit("max_session_cost_usd", |llm| Some((llm.max_session_cost_usd?, llm.cost_line)))
     }
 
-    fn most(&self, key: &'static str, limit: impl Fn(&Llm) -> Option<(f64, usize)>) -> Option<LowestLimit> {
-        let said = self.compiled().iter().filter_map(|layer| Some((layer, limit(&layer.bundle.llm)?)));
+    fn lowest_limit(&self, key: &'static str, limit: impl Fn(&Llm) -> Option<(f64, usize)>) -> Option<LowestLimit> {
+        let said = self.compiled_layers().iter().filter_map(|layer| Some((layer, limit(&layer.bundle.llm)?)));
         let (layer, (limit, line)) = said.min_by(|(_, one), (_, other)| one.0.total_cmp(&other.0))?;
         let place = match &layer.file {
             Some(file) => format!("{}:{line}", file.display()),

@@ -362,10 +362,12 @@ fn every_simple_command_is_a_separate_part() {
 #[test]
 fn an_expired_policy_denies_everything() {
     let enforcer = enforcer(parsed("schema_version = 1\nexpires_at = 2026-01-01T00:00:00Z\n[capabilities.\"File.Read\"]"));
-    assert!(enforcer.expired(now()).is_some_and(|reason| reason.starts_with("policy `user` expired on 2026-01-01 00:00 UTC")));
+    assert!(
+        enforcer.expiry_reason(now()).is_some_and(|reason| reason.starts_with("policy `user` expired on 2026-01-01 00:00 UTC"))
+    );
     let told = enforcer.explain(&[Action::Read { target: target("a") }], now());
     assert_eq!((told.verdict, told.rule.as_str()), (VerdictKind::Deny, "user:2"));
-    assert!(enforcer.expired("2025-12-31T00:00:00Z".parse().expect("a time")).is_none());
+    assert!(enforcer.expiry_reason("2025-12-31T00:00:00Z".parse().expect("a time")).is_none());
 }
 
 #[test]

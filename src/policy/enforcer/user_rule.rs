@@ -1,14 +1,14 @@
 //! Rules typed by the user, and patterns of other agents: accepted only within what "always allow" offers.
 
 use super::Enforcer;
-use super::grants::{ALREADY_IN_A_COPY, Draft, WITH_SUBCOMMANDS, stays_harmless, text};
+use super::grants::{ALREADY_IN_A_COPY, Draft, WITH_SUBCOMMANDS, covers_only_harmless, text};
 use crate::policy::bundle::Bundle;
-use crate::policy::interpreters::runs_anything;
+use crate::policy::interpreters::can_run_any_code;
 use crate::policy::layer::{Layer, Scope};
 use crate::policy::named;
 use crate::policy::paths::literal;
-use crate::policy::shell::hides;
-use crate::protocol::{Action, Always, CommandRule, GrantRule, Offer, Target, VerdictKind};
+use crate::policy::shell::is_deceptive_name;
+use crate::protocol::{Action, CommandRule, GrantOption, GrantOptions, GrantRule, Target, VerdictKind};
 use jiff::Timestamp;
 use std::sync::Arc;
 
@@ -18,10 +18,16 @@ const ANY_ARGUMENT: &str = "x";
 
 impl Enforcer {
     /// Returns the rule as an offer if it is valid, allows the action, and is no wider than the widest offer.
-    pub fn offer_written(&self, actions: &[Action], offers: &[Offer], line: &str, now: Timestamp) -> Result<Offer, String> {
-        let rules = GrantRule::of_line(line)?;
+    pub fn offer_written(
+        &self,
+        actions: &[Action],
+        offers: &[GrantOption],
+        line: &str,
+        now: Timestamp,
+    ) -> Result<GrantOption, String> {
+        let rules = GrantRule::parse_line(line)?;
         for rule in &rules {
-            if rule_words(rule).any(hides) {
+            if rule_words(rule).any(is_deceptive_name) {
                 return Err(format!("`{}` contains invisible characters", line.escape_debug()));
             }
             let within = offers.iter().flat_map(|offer| &offer.rules).any(|wide| covers(wide, rule));
@@ -34,7 +40,7 @@ impl Enforcer {
                 continue;
             }
             let harmless = actions.iter().all(|action| match action {
-                Action::Exec { cwd, .. } => stays_harmless(rule, &self.scene(cwd, now)),
+                Action::Exec { cwd, .. } => covers_only_harmless(rule, &self.scene(cwd, now)),
                 _ => true,
             });
             if !harmless {
@@ -43,11 +49,11 @@ impl Enforcer {
         }
         if rules.iter().any(has_hosts) {
             let exec = actions.iter().find(|action| matches!(action, Action::Exec { .. })).ok_or("this is not a command")?;
-            return Ok(Offer { written: true, ..self.offer_hosts(rules, exec, now)? });
+            return Ok(GrantOption { written: true, ..self.offer_hosts(rules, exec, now)? });
         }
-        let everywhere = rules.iter().map(|rule| self.in_all_projects(rule)).collect::<Result<_, _>>()?;
+        let everywhere = rules.iter().map(|rule| self.to_global_rule(rule)).collect::<Result<_, _>>()?;
         let offer = self.offer(Draft { rules, everywhere, in_memory: false }, actions, now)?;
-        Ok(Offer { written: true, ..offer })
+        Ok(GrantOption { written: true, ..offer })
     }
 
     /// Returns the widest rules for all projects that "always allow" could save within a pattern: every command that begins with
@@ -60,7 +66,7 @@ impl Enforcer {
         if program.is_empty() {
             return Err("it would cover every command".to_owned());
         }
-        if runs_anything(words) {
+        if can_run_any_code(words) {
             return Err(format!("`{program}` with any arguments can run any code"));
         }
         if words.len() == 1 && WITH_SUBCOMMANDS.contains(&program) {
@@ -78,22 +84,23 @@ impl Enforcer {
             }
         }
         let always = self.always(&actions, now);
-        let is_within = |offer: &&Offer| {
+        let is_within = |offer: &&GrantOption| {
             offer.rules.iter().all(|rule| matches!(rule, GrantRule::Command(rule) if rule.words.starts_with(words)))
         };
         let widest = always.offers.iter().rev().find(is_within);
-        let is_wide = |offer: &&Offer| offer.rules.iter().all(|rule| matches!(rule, GrantRule::Command(rule) if !rule.exact));
+        let is_wide =
+            |offer: &&GrantOption| offer.rules.iter().all(|rule| matches!(rule, GrantRule::Command(rule) if !rule.exact));
         if let Some(offer) = widest.filter(is_wide) {
             return Ok(offer.everywhere.clone());
         }
-        let candidates = [false, true].map(|sandboxed| CommandRule { sandboxed, ..CommandRule::beginning(words.to_vec()) });
+        let candidates = [false, true].map(|sandboxed| CommandRule { sandboxed, ..CommandRule::with_prefix(words.to_vec()) });
         let written = candidates
             .into_iter()
             .find_map(|rule| self.offer_written(&actions, &always.offers, &GrantRule::Command(rule).to_string(), now).ok());
         match written.as_ref().or(widest.filter(|_| !is_narrow)) {
-            None if is_narrow || runs_in_a_copy(&always) => Ok(Vec::new()),
+            None if is_narrow || is_copy_only(&always) => Ok(Vec::new()),
             Some(offer) => Ok(offer.everywhere.clone()),
-            None => Err(never(always)),
+            None => Err(no_offer_reason(always)),
         }
     }
 
@@ -105,9 +112,9 @@ impl Enforcer {
     pub fn narrowest_rules(&self, actions: &[Action], now: Timestamp) -> Result<Vec<GrantRule>, String> {
         let always = self.always(actions, now);
         match always.offers.first() {
-            None if runs_in_a_copy(&always) => Ok(Vec::new()),
+            None if is_copy_only(&always) => Ok(Vec::new()),
             Some(offer) if offer.memory_only.is_none() => Ok(offer.everywhere.clone()),
-            Some(_) | None => Err(never(always)),
+            Some(_) | None => Err(no_offer_reason(always)),
         }
     }
 
@@ -127,14 +134,14 @@ impl Enforcer {
         }
         let always = self.always(&actions, now);
         if always.offers.is_empty() {
-            return Err(never(always));
+            return Err(no_offer_reason(always));
         }
         let rule = GrantRule::Write { paths: vec![pattern.to_owned()] };
         Ok(self.offer_written(&actions, &always.offers, &rule.to_string(), now)?.rules)
     }
 
     /// Returns the rule for all projects: a path in this workspace becomes absolute.
-    fn in_all_projects(&self, rule: &GrantRule) -> Result<GrantRule, String> {
+    fn to_global_rule(&self, rule: &GrantRule) -> Result<GrantRule, String> {
         let GrantRule::Write { paths } = rule else { return Ok(rule.clone()) };
         let absolute = |path: &String| match path.strip_prefix(WORKSPACE) {
             None => Ok(path.clone()),
@@ -148,7 +155,7 @@ impl Enforcer {
     }
 
     /// Returns the lines that need approval now and would be allowed with the rules.
-    pub fn lets_through(&self, rules: &[GrantRule], lines: &[String], cwd: &Target, now: Timestamp) -> Vec<String> {
+    pub fn newly_allowed_lines(&self, rules: &[GrantRule], lines: &[String], cwd: &Target, now: Timestamp) -> Vec<String> {
         let Ok(bundle) = Bundle::parse_rules(&text(rules), "the rule") else { return Vec::new() };
         let mut with = self.clone();
         Arc::make_mut(&mut with.stack).push(Layer::new(Scope::Mine, bundle), &with.context);
@@ -161,12 +168,12 @@ impl Enforcer {
 }
 
 /// Returns whether nothing is offered because a command runs in a copy of the workspace without a prompt already.
-fn runs_in_a_copy(always: &Always) -> bool {
+fn is_copy_only(always: &GrantOptions) -> bool {
     always.never.iter().any(|why| why.contains(ALREADY_IN_A_COPY))
 }
 
 /// Returns the reason why nothing is offered.
-fn never(always: Always) -> String {
+fn no_offer_reason(always: GrantOptions) -> String {
     let memory_only = always.offers.into_iter().find_map(|offer| offer.memory_only);
     let reasons = always.never.into_iter().chain(memory_only).collect::<Vec<_>>().join("; ");
     if reasons.is_empty() { "no rule can be saved for it".to_owned() } else { reasons }
@@ -198,14 +205,14 @@ fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
             hosts && (is_same || is_plain && narrow.words.starts_with(&wide.words))
         }
         (GrantRule::Write { paths }, GrantRule::Write { paths: narrow }) => {
-            narrow.iter().all(|path| paths.iter().any(|wide| reaches(wide, path)))
+            narrow.iter().all(|path| paths.iter().any(|wide| is_at_or_below(wide, path)))
         }
         _ => wide == rule,
     }
 }
 
 /// Returns whether a pattern is at or below a folder that another one names, and cannot leave it through `..`.
-fn reaches(wide: &str, path: &str) -> bool {
+fn is_at_or_below(wide: &str, path: &str) -> bool {
     let has_pattern = |text: &str| text.contains(['*', '?', '[', '{', '\\']);
     let Some(rest) = path.strip_prefix(wide) else { return false };
     if rest.is_empty() {

@@ -3,7 +3,7 @@
 
 use super::names::{fold_name, without_case};
 use super::protected::PROTECTED;
-use super::{Judged, Use};
+use super::{PathJudgement, Use};
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
 const MAX_BYTES: usize = 1024;
@@ -32,45 +32,45 @@ pub(crate) struct Machine<'a> {
 }
 
 /// Returns the effect of an operation on `given`.
-pub(crate) fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
+pub(crate) fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> PathJudgement {
     if given.is_empty() || given.contains('\0') {
-        return Judged::Blocked("not a path");
+        return PathJudgement::Blocked("not a path");
     }
     if given.len() >= MAX_BYTES || given.split('/').any(|name| name.len() > MAX_NAME_BYTES) {
-        return Judged::Blocked("the path is too long");
+        return PathJudgement::Blocked("the path is too long");
     }
     let whole = match given.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", machine.home),
-        Some(_) => return Judged::Blocked("only `~` and `~/…` name a home directory"),
+        Some(_) => return PathJudgement::Blocked("only `~` and `~/…` name a home directory"),
         None if given.starts_with('/') => given.to_owned(),
         None => format!("{}/{given}", machine.root),
     };
-    let (Some(root), Some(real)) = (resolved(machine.root, machine), resolved(&whole, machine)) else {
-        return Judged::Blocked("symlink loop");
+    let (Some(root), Some(real)) = (resolve_links(machine.root, machine), resolve_links(&whole, machine)) else {
+        return PathJudgement::Blocked("symlink loop");
     };
     if real.first().is_some_and(|first| ODD.contains(&first.as_str())) {
-        return Judged::Blocked("the path addresses a file by number");
+        return PathJudgement::Blocked("the path addresses a file by number");
     }
     // A fork of a file has a path below it.
     if real.iter().any(|name| without_case(name) == "..namedfork") {
-        return Judged::Blocked("the path names a fork of a file");
+        return PathJudgement::Blocked("the path names a fork of a file");
     }
-    let same = |(one, other): (&String, &String)| compared(one, machine.case) == compared(other, machine.case);
+    let same = |(one, other): (&String, &String)| comparison_key(one, machine.case) == comparison_key(other, machine.case);
     if real.len() < root.len() || !real.iter().zip(&root).all(same) {
-        return Judged::Outside;
+        return PathJudgement::Outside;
     }
     let is = |name: &String, known: &[&str]| known.contains(&fold_name(name).as_str());
     if purpose == Use::Changes
         && (real[root.len()..].iter().any(|name| is(name, PROTECTED)) || root.iter().any(|name| is(name, &[".git"])))
     {
-        return Judged::Blocked("the path is protected");
+        return PathJudgement::Blocked("the path is protected");
     }
-    Judged::Inside
+    PathJudgement::Inside
 }
 
 /// Returns a name for comparison: normalized, and without case where the file system ignores case. Invisible characters are kept,
 /// because not every file system ignores them.
-fn compared(name: &str, case: Case) -> String {
+fn comparison_key(name: &str, case: Case) -> String {
     let name = DecomposingNormalizerBorrowed::new_nfd().normalize(name);
     match case {
         Case::Ignored => without_case(&name),
@@ -79,7 +79,7 @@ fn compared(name: &str, case: Case) -> String {
 }
 
 /// Returns the components of an absolute path after all links; `..` is resolved after the link before it.
-fn resolved(path: &str, machine: &Machine<'_>) -> Option<Vec<String>> {
+fn resolve_links(path: &str, machine: &Machine<'_>) -> Option<Vec<String>> {
     let queue =
         |text: &str| text.split('/').rev().filter(|name| !matches!(*name, "" | ".")).map(str::to_owned).collect::<Vec<_>>();
     let (mut real, mut pending, mut links): (Vec<String>, _, _) = (Vec::new(), queue(path), 0);
@@ -94,7 +94,7 @@ fn resolved(path: &str, machine: &Machine<'_>) -> Option<Vec<String>> {
             continue;
         }
         let here = format!("/{}", real.join("/"));
-        let known = LINKS.iter().find(|(link, _)| compared(link, machine.case) == compared(&here, machine.case));
+        let known = LINKS.iter().find(|(link, _)| comparison_key(link, machine.case) == comparison_key(&here, machine.case));
         let Some(target) = known.map(|(_, target)| (*target).to_owned()).or_else(|| (machine.link)(&here)) else { continue };
         links += 1;
         if links > MAX_LINKS {

@@ -13,7 +13,7 @@ mod windows;
 
 pub(crate) use pattern::Pattern;
 pub(crate) use protected::{
-    PROTECTED, credential_places, credentials, is_deeper_than_credentials, is_in_other_home, is_protected_name, of_the_machine,
+    PROTECTED, credential_places, credentials, is_deeper_than_credentials, is_in_other_home, is_process_path, is_protected_name,
     protected, start_up_places,
 };
 pub(crate) use runs_code::opened_entry;
@@ -133,7 +133,7 @@ pub(crate) enum Use {
 
 /// Result for a path on a system whose rules are known here but whose disk is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Judged {
+pub(crate) enum PathJudgement {
     Inside,
     Outside,
     /// Denied regardless of any bundle, with the reason.
@@ -163,7 +163,7 @@ impl Places {
                 if !text.contains(['*', '?', '[', '{']) {
                     places.prefixes.push((places.fold(&normal(Path::new(&text))).into_owned(), pattern.line));
                 } else if let Ok(glob) = GlobBuilder::new(&text).literal_separator(true).case_insensitive(folds).build() {
-                    places.globs_within.push((places.fold(&start_of(&text)).into_owned(), glob.compile_matcher()));
+                    places.globs_within.push((places.fold(&literal_prefix(&text)).into_owned(), glob.compile_matcher()));
                     globs.add(glob);
                     places.glob_lines.push(pattern.line);
                 }
@@ -201,7 +201,7 @@ impl Places {
     }
 
     /// Returns whether a glob matches exactly this path, regardless of its parents.
-    pub(crate) fn means(&self, path: &Path) -> bool {
+    pub(crate) fn is_exact_match(&self, path: &Path) -> bool {
         let path = &self.fold(path);
         match &self.globs {
             Some(globs) => globs.is_match(path),
@@ -213,16 +213,16 @@ impl Places {
     pub(crate) fn reaches_entry(&self, path: &Path) -> bool {
         let folded = self.fold(path);
         self.prefixes.iter().any(|(prefix, _)| prefix.as_os_str() == folded.as_os_str())
-            || (!self.glob_lines.is_empty() && self.means(path))
+            || (!self.glob_lines.is_empty() && self.is_exact_match(path))
     }
 
     /// Returns whether the list matches everything in this directory, regardless of its name.
     pub(crate) fn covers(&self, directory: &Path) -> bool {
-        self.reach(directory).is_some() || self.reach(&directory.join(ANY)).is_some()
+        self.matching_line(directory).is_some() || self.matching_line(&directory.join(ANY)).is_some()
     }
 
     /// Returns the line of the pattern that matches the path or one of its parents.
-    pub(crate) fn reach(&self, path: &Path) -> Option<usize> {
+    pub(crate) fn matching_line(&self, path: &Path) -> Option<usize> {
         let path = &self.fold(path);
         let prefix = self.prefixes.iter().find(|(prefix, _)| path.starts_with(prefix)).map(|(_, line)| *line);
         prefix.or_else(|| {
@@ -244,7 +244,7 @@ pub(crate) fn literal(text: &str) -> String {
 }
 
 /// Returns the directory before the first wildcard of a glob.
-fn start_of(glob: &str) -> PathBuf {
+fn literal_prefix(glob: &str) -> PathBuf {
     let plain = glob.split('/').take_while(|name| !name.contains(['*', '?', '[', '{', '\\']));
     normal(Path::new(&plain.collect::<Vec<_>>().join("/")))
 }
@@ -262,7 +262,7 @@ fn expand(text: &str, context: &Context) -> Vec<String> {
             .roots
             .iter()
             .map(|root| text.replace("${workspace}", shown(root).trim_end_matches('/')))
-            .map(rooted)
+            .map(with_root)
             .collect();
     }
     if text.starts_with('/') || text.starts_with("**") || Path::new(text).is_absolute() {
@@ -271,6 +271,6 @@ fn expand(text: &str, context: &Context) -> Vec<String> {
     context.roots.iter().map(|root| format!("{}/{text}", shown(root).trim_end_matches('/'))).collect()
 }
 
-fn rooted(text: String) -> String {
+fn with_root(text: String) -> String {
     if text.is_empty() { "/".to_owned() } else { text }
 }

@@ -9,7 +9,7 @@ fn is_ignorable(letter: char) -> bool {
 }
 
 /// Returns the plain form of a full-width character.
-fn narrow(letter: char) -> char {
+fn to_half_width(letter: char) -> char {
     match u32::from(letter) {
         code @ 0xFF01..=0xFF5E => char::from_u32(code - 0xFEE0).unwrap_or(letter),
         _ => letter,
@@ -28,7 +28,7 @@ pub(super) fn fold_name(name: &str) -> String {
         let entry = name.split(':').next().unwrap_or(name);
         return entry.trim_end_matches([' ', '.']).to_ascii_lowercase();
     }
-    let visible: String = name.chars().filter(|letter| !is_ignorable(*letter)).map(narrow).collect();
+    let visible: String = name.chars().filter(|letter| !is_ignorable(*letter)).map(to_half_width).collect();
     // Of `name:stream`, the entry is `name`.
     let entry = visible.split(':').next().unwrap_or(&visible);
     without_case(entry).trim_end_matches([' ', '.']).to_owned()

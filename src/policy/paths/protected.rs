@@ -82,7 +82,7 @@ pub(crate) struct Protected {
 }
 
 impl Protected {
-    fn runs(name: &str, may_be_opened: bool) -> Self {
+    fn running_code(name: &str, may_be_opened: bool) -> Self {
         let why = if name == EXCLUDED_LIST { "it excludes files from the tools" } else { "it controls what other programs run" };
         Self { name: name.to_owned(), may_be_opened, why }
     }
@@ -112,15 +112,15 @@ pub(crate) fn protected(path: &Path, context: &Context) -> Option<Protected> {
     let root = context.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
     let below = root.and_then(|root| path.strip_prefix(root).ok());
     if let Some(name) = names(below.unwrap_or(path)).find_map(|name| protected_name(&name)) {
-        return Some(Protected::runs(name, !matches!(name, ".git" | ".aye")));
+        return Some(Protected::running_code(name, !matches!(name, ".git" | ".aye")));
     }
     if root.is_some_and(|root| names(root).any(|name| protected_name(&name) == Some(".git"))) {
-        return Some(Protected::runs(".git", false));
+        return Some(Protected::running_code(".git", false));
     }
     if let Some(found) = credentials(path, context) {
         return Some(Protected { name: found.name.to_owned(), may_be_opened: false, why: "it contains credentials" });
     }
-    find(START_UP, path, context).map(|(name, _)| Protected::runs(name, true))
+    find(START_UP, path, context).map(|(name, _)| Protected::running_code(name, true))
 }
 
 /// Returns the entry for credentials that contains a path.
@@ -133,7 +133,7 @@ pub(crate) fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool
     let below = |home: &Path| path.strip_prefix(home).map_or(true, |below| below.components().nth(DEEPEST_CREDENTIALS).is_some());
     let deep = |home: &Path| begin_apart(path, home) || below(home);
     let other = || ABOVE_HOMES.iter().all(|(above, _)| begin_apart(path, Path::new(above)));
-    deep(&context.home) && (other() || context.in_workspace(path) || home_of(path).is_none_or(|home| deep(&home)))
+    deep(&context.home) && (other() || context.in_workspace(path) || containing_home(path).is_none_or(|home| deep(&home)))
 }
 
 /// Returns whether the first names of two paths differ in their first letters, so that neither path is below the other.
@@ -162,7 +162,7 @@ pub(crate) fn is_protected_name(name: &str) -> bool {
 
 /// Returns whether a path belongs to a running process, whose memory and open files it exposes; for a change, also whether it
 /// belongs to the kernel.
-pub(crate) fn of_the_machine(path: &Path, changes: bool) -> bool {
+pub(crate) fn is_process_path(path: &Path, changes: bool) -> bool {
     let process = |below: &Path| {
         let first = below.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
         first.bytes().all(|byte| byte.is_ascii_digit()) && !first.is_empty() || matches!(&*first, "self" | "thread-self")
@@ -192,18 +192,18 @@ const MAX_ENTRY_LEN: usize = 8;
 /// Returns the entry of a list that contains a path, in the user's home directory or, outside the workspace, in another
 /// one.
 fn find(list: &[&'static str], path: &Path, context: &Context) -> Option<(&'static str, PathBuf)> {
-    let homes = std::iter::once(context.home.clone()).chain(home_of(path).filter(|_| !context.in_workspace(path)));
+    let homes = std::iter::once(context.home.clone()).chain(containing_home(path).filter(|_| !context.in_workspace(path)));
     homes.filter(|home| home.parent().is_some()).find_map(|home| {
         let below = path.strip_prefix(&home).ok()?;
         // No entry is longer, so the names are folded only once for all entries.
         let folded: Vec<String> = names(below).take(MAX_ENTRY_LEN).collect();
         let name = list.iter().find(|entry| starts_with(&folded, entry)).copied()?;
-        Some((name, place(path, home.components().count(), name)))
+        Some((name, prefix_through(path, home.components().count(), name)))
     })
 }
 
 /// Returns the home directory that a path is in, by the usual locations.
-fn home_of(path: &Path) -> Option<PathBuf> {
+fn containing_home(path: &Path) -> Option<PathBuf> {
     let (above, names) = ABOVE_HOMES.iter().find(|(above, _)| path.starts_with(above))?;
     Some(path.components().take(Path::new(above).components().count() + names).collect())
 }
@@ -211,14 +211,14 @@ fn home_of(path: &Path) -> Option<PathBuf> {
 /// Returns whether a path is in the home directory of another user, outside every workspace.
 pub(crate) fn is_in_other_home(path: &Path, context: &Context) -> bool {
     let works_in = |home: &Path| context.home == home || context.roots.iter().any(|root| root.starts_with(home));
-    home_of(path).is_some_and(|home| !works_in(&home))
+    containing_home(path).is_some_and(|home| !works_in(&home))
 }
 
 /// Directories that contain home directories, and the number of names down to a home directory.
 const ABOVE_HOMES: [(&str, usize); 4] = [("/root", 0), ("/var/root", 0), ("/home", 1), ("/Users", 1)];
 
 /// Returns the start of `path` up to and including `name`, searched after `skipped` components.
-fn place(path: &Path, skipped: usize, name: &str) -> PathBuf {
+fn prefix_through(path: &Path, skipped: usize, name: &str) -> PathBuf {
     path.components().take(skipped + name.split('/').count()).collect()
 }
 

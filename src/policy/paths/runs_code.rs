@@ -23,7 +23,7 @@ const fn kind(readers: &'static str, names: &'static str) -> Kind {
     Kind { readers, read_only_in_sandbox: false, names }
 }
 
-const fn kept(readers: &'static str, names: &'static str) -> Kind {
+const fn kept_kind(readers: &'static str, names: &'static str) -> Kind {
     Kind { readers, read_only_in_sandbox: true, names }
 }
 
@@ -38,7 +38,7 @@ const OPENED: &[Kind] = &[
          .lintstagedrc* lint-staged.config.* .commitlintrc* commitlint.config.* captainhook.json grumphp.yml hk.pkl \
          .gitlint _darcs",
     ),
-    kept(
+    kept_kind(
         "coding agents",
         "mcp.json .mcp mcp_config.json mcp_settings.json cline_mcp_settings.json claude_desktop_config.json opencode.json \
          opencode.jsonc .opencode .opencode.json crush.json .crush.json .crush .roo .roomodes .kilocode .kilocodemodes \
@@ -53,7 +53,7 @@ const OPENED: &[Kind] = &[
          warp.md skill.md .cursorrules .windsurfrules .clinerules .roorules* .kilocoderules .goosehints .rules .replit.md \
          replit.md .github/copilot-instructions.md .github/instructions copilot-instructions.md",
     ),
-    kept(
+    kept_kind(
         "editors",
         "*.code-workspace *.sublime-project *.sublime-workspace *.sublime-settings *.sublime-build .zed .fleet .nova \
          .helix .nvim .nvim.lua .nvimrc .exrc _exrc .vim .vimrc _vimrc .gvimrc _gvimrc .lvimrc .local.vimrc .vimrc.local \
@@ -67,7 +67,7 @@ const OPENED: &[Kind] = &[
          omnisharp.json rust-analyzer.toml .rust-analyzer.toml hie.yaml .hie-bios .sourcekit-lsp zls.json \
          erlang_ls.config .ruby-lsp .formatter.exs .kateproject .lite_project.lua .nrepl.edn",
     ),
-    kept(
+    kept_kind(
         "development containers",
         ".devcontainer .devcontainer.json devcontainer.json .gitpod.yml .gitpod.yaml .gitpod .gitpod.dockerfile .ona .idx \
          .replit replit.nix .codesandbox .stackblitzrc .stackblitz devfile.yaml .devfile.yaml .codespaces .coder .daytona \
@@ -123,7 +123,7 @@ const OPENED: &[Kind] = &[
          .ccl-init.lisp .eclrc .guile .erlang .iex.exs .proverc .swiftpm .tclshrc .wishrc .perldb .csirc .gambini .swiplrc \
          .scilab maxima-init.mac maxima-init.lisp .rootrc rootlogon.c .autotest",
     ),
-    kept(
+    kept_kind(
         "debuggers and terminal programs",
         ".gdbinit gdbinit .gdbearlyinit *-gdb.py *-gdb.gdb *-gdb.scm .lldbinit .lldbinit-* .radare2rc .rizinrc .ripgreprc \
          .fdrc .ackrc .tmux .tmuxinator.yml .tmuxinator.yaml .tmuxp.yaml .tmuxp.json .byobu .lesskey .lessfilter .psqlrc \
@@ -239,20 +239,20 @@ impl CodeReader {
 
 /// Returns the entry of the table for a path, by its names alone; only names below a workspace root count.
 pub fn runs_code(path: &Path, roots: &[PathBuf]) -> Option<CodeReader> {
-    let above = names_above(path, roots);
-    let names = folded(path);
-    found_from(above, &names, true).map(|(entry, end)| reader_of(entry, names.len() - end))
+    let above = root_name_count(path, roots);
+    let names = fold_names(path);
+    match_from(above, &names, true).map(|(entry, end)| reader_for(entry, names.len() - end))
 }
 
 /// Number of names of the innermost root that contains a path.
-fn names_above(path: &Path, roots: &[PathBuf]) -> usize {
+fn root_name_count(path: &Path, roots: &[PathBuf]) -> usize {
     let root = roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
-    root.map_or(0, |root| folded(root).len())
+    root.map_or(0, |root| fold_names(root).len())
 }
 
 /// Returns the entry that applies to these names, and the number of names up to its own. `whole`: whether they are the names of a
 /// whole path, not of a directory on the way.
-fn found_from(above: usize, names: &[String], whole: bool) -> Option<(&'static Entry, usize)> {
+fn match_from(above: usize, names: &[String], whole: bool) -> Option<(&'static Entry, usize)> {
     let found = (above + 1..=names.len()).flat_map(|end| {
         let at = TABLE.entries_at(&names[..end], whole && end == names.len());
         at.map(move |entry| (entry, end))
@@ -260,7 +260,7 @@ fn found_from(above: usize, names: &[String], whole: bool) -> Option<(&'static E
     found.min_by_key(|(entry, _)| entry.when)
 }
 
-fn reader_of(entry: &Entry, below: usize) -> CodeReader {
+fn reader_for(entry: &Entry, below: usize) -> CodeReader {
     CodeReader { when: entry.when, readers: entry.kind.readers, below }
 }
 
@@ -294,22 +294,22 @@ impl CodeReaders {
         let known = match self.last.take() {
             Some(known) if known.path == parent => self.last.insert(known),
             _ => {
-                let known = self.look_at(parent);
+                let known = self.scan_directory(parent);
                 self.last.insert(known)
             }
         };
         known.names.push(fold_name(&name.to_string_lossy()));
-        let own = TABLE.entries_at(&known.names, true).min_by_key(|entry| entry.when).map(|entry| reader_of(entry, 0));
+        let own = TABLE.entries_at(&known.names, true).min_by_key(|entry| entry.when).map(|entry| reader_for(entry, 0));
         known.names.pop();
         let above = known.reader.map(|(reader, end)| CodeReader { below: known.names.len() + 1 - end, ..reader });
         // Of equal entries, the outermost one counts.
         above.into_iter().chain(own).min_by_key(|reader| reader.when)
     }
 
-    fn look_at(&self, directory: &Path) -> KnownDirectory {
-        let names = folded(directory);
-        let above = names_above(directory, &self.roots);
-        let reader = found_from(above, &names, false).map(|(entry, end)| (reader_of(entry, 0), end));
+    fn scan_directory(&self, directory: &Path) -> KnownDirectory {
+        let names = fold_names(directory);
+        let above = root_name_count(directory, &self.roots);
+        let reader = match_from(above, &names, false).map(|(entry, end)| (reader_for(entry, 0), end));
         KnownDirectory { path: directory.to_owned(), names, reader }
     }
 }
@@ -333,7 +333,7 @@ fn last_names(path: &Path) -> Vec<String> {
     const MAX_LEN: usize = 3;
     let mut last: Vec<_> = path.components().rev().take(MAX_LEN).collect();
     last.reverse();
-    folded(&last.into_iter().collect::<PathBuf>())
+    fold_names(&last.into_iter().collect::<PathBuf>())
 }
 
 static MADE: LazyLock<HashSet<&'static str>> = LazyLock::new(|| MADE_BY_BUILDS.split_ascii_whitespace().collect());
@@ -401,7 +401,7 @@ impl Table {
     }
 }
 
-fn folded(path: &Path) -> Vec<String> {
+fn fold_names(path: &Path) -> Vec<String> {
     let names = path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(fold_name(&name.to_string_lossy())),
         Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,

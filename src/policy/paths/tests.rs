@@ -24,16 +24,16 @@ fn purpose(case: &Value) -> Use {
     }
 }
 
-fn told(judged: Judged) -> &'static str {
+fn told(judged: PathJudgement) -> &'static str {
     match judged {
-        Judged::Inside => "inside",
-        Judged::Outside => "outside",
-        Judged::Blocked(_) => "blocked",
+        PathJudgement::Inside => "inside",
+        PathJudgement::Outside => "outside",
+        PathJudgement::Blocked(_) => "blocked",
     }
 }
 
 #[track_caller]
-fn check(platform: &str, judge: impl Fn(&str, &Value) -> Judged) {
+fn check(platform: &str, judge: impl Fn(&str, &Value) -> PathJudgement) {
     for case in cases(platform) {
         let args = ["arg", "arg2"].iter().filter_map(|key| case[key].as_str());
         // The stricter of two results counts.
@@ -180,7 +180,7 @@ fn windows_paths_are_resolved_as_on_windows() {
             assert_eq!(of(arg), expected, "{arg}");
         }
     }
-    assert_eq!(windows::judge(r".git\config", Use::Reads, &machine), Judged::Inside);
+    assert_eq!(windows::judge(r".git\config", Use::Reads, &machine), PathJudgement::Inside);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn macos_paths_are_resolved_as_on_macos() {
     // A composed and a decomposed character are the same name.
     let accent =
         |root, arg| macos::judge(arg, Use::Reads, &macos::Machine { root, home: "/h", case: macos::Case::Kept, link: &|_| None });
-    assert_eq!(accent("/re\u{301}s", "/r\u{e9}s/a"), Judged::Inside);
+    assert_eq!(accent("/re\u{301}s", "/r\u{e9}s/a"), PathJudgement::Inside);
 }
 
 fn context(roots: &[&str]) -> Context {
@@ -314,15 +314,15 @@ fn credentials_are_reported_with_the_directory_that_a_rule_must_name() {
 #[test]
 fn process_and_kernel_files_are_detected() {
     for path in ["/proc/1/environ", "/proc/self/mem", "/proc/thread-self/root/x", "/dev/fd/3", "/dev/fd"] {
-        assert!(of_the_machine(Path::new(path), false), "{path}");
+        assert!(is_process_path(Path::new(path), false), "{path}");
     }
     for path in ["/proc/sys/kernel/core_pattern", "/sys/power/state", "/dev/sda"] {
-        assert!(of_the_machine(Path::new(path), true) && !of_the_machine(Path::new(path), false), "{path}");
+        assert!(is_process_path(Path::new(path), true) && !is_process_path(Path::new(path), false), "{path}");
     }
     for path in ["/proc/cpuinfo", "/dev/shm/x", "/process/1/x", "/home/proc/1"] {
-        assert!(!of_the_machine(Path::new(path), false), "{path}");
+        assert!(!is_process_path(Path::new(path), false), "{path}");
     }
-    assert!(!of_the_machine(Path::new("/dev/shm/x"), true));
+    assert!(!is_process_path(Path::new("/dev/shm/x"), true));
 }
 
 proptest::proptest! {
@@ -353,8 +353,8 @@ fn a_list_without_a_compiled_glob_set_still_blocks() {
         ["*.a", "**/.env"].iter().zip(7..).map(|(text, line)| Pattern { text: (*text).to_owned(), line }).collect();
     let mut places = Places::new(&patterns, &context, true);
     for _ in 0..2 {
-        assert_eq!(places.reach(Path::new("/w/d/.env")), Some(8));
-        assert_eq!(places.reach(Path::new("/w/d/env")), None);
+        assert_eq!(places.matching_line(Path::new("/w/d/.env")), Some(8));
+        assert_eq!(places.matching_line(Path::new("/w/d/env")), None);
         places.globs = None;
     }
 }
@@ -372,7 +372,7 @@ fn special_characters_in_workspace_names_match_literally() {
         };
         let pattern = Pattern { text: "${workspace}/*.key".to_owned(), line: 1 };
         let places = Places::new(&[pattern], &context, true);
-        assert_eq!(places.reach(&context.roots[0].join("a.key")), Some(1), "{name}");
-        assert_eq!(places.reach(Path::new("/ab/a.key")), None, "{name}");
+        assert_eq!(places.matching_line(&context.roots[0].join("a.key")), Some(1), "{name}");
+        assert_eq!(places.matching_line(Path::new("/ab/a.key")), None, "{name}");
     }
 }

@@ -3,7 +3,7 @@
 
 use super::names::{fold_name, is_short_for, without_case};
 use super::protected::PROTECTED;
-use super::{Judged, Use};
+use super::{PathJudgement, Use};
 
 /// Names of devices, in every directory and with any extension.
 const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$", "clock$"];
@@ -28,41 +28,43 @@ enum Start {
 }
 
 /// Returns the effect of an operation on `given`.
-pub(crate) fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
-    let Ok(root) = absolute(machine.root, &[], ' ') else { return Judged::Blocked("the workspace path has no drive letter") };
+pub(crate) fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> PathJudgement {
+    let Ok(root) = absolute(machine.root, &[], ' ') else {
+        return PathJudgement::Blocked("the workspace path has no drive letter");
+    };
     let (drive, names) = match absolute(given, &root.names, root.drive) {
         Ok(found) => (found.drive, found.names),
         Err(judged) => return judged,
     };
-    let Some(real) = resolved(Located { drive, names }, machine) else { return Judged::Blocked("symlink loop") };
+    let Some(real) = resolve_links(DrivePath { drive, names }, machine) else { return PathJudgement::Blocked("symlink loop") };
     let real = match real {
         Ok(real) => real,
         Err(judged) => return judged,
     };
-    let Some(below) = real.below(&root) else { return Judged::Outside };
+    let Some(below) = real.names_below(&root) else { return PathJudgement::Outside };
     let protected = |name: &String| {
         let folded = fold_name(name);
         PROTECTED.iter().any(|known| *known == folded || is_short_for(&folded, known))
     };
     if purpose == Use::Changes && (below.iter().any(protected) || root.names.iter().any(|name| fold_name(name) == ".git")) {
-        return Judged::Blocked("the path is protected");
+        return PathJudgement::Blocked("the path is protected");
     }
-    Judged::Inside
+    PathJudgement::Inside
 }
 
 /// A drive and the names below its root.
-struct Located {
+struct DrivePath {
     drive: char,
     names: Vec<String>,
 }
 
-impl Located {
+impl DrivePath {
     fn text(&self, count: usize) -> String {
         format!("{}:\\{}", self.drive, self.names[..count].join("\\"))
     }
 
     /// Returns the names below `root`, compared as the system does.
-    fn below(&self, root: &Self) -> Option<&[String]> {
+    fn names_below(&self, root: &Self) -> Option<&[String]> {
         let same = |(one, other): (&String, &String)| without_case(one) == without_case(other);
         let starts =
             self.drive == root.drive && self.names.len() >= root.names.len() && self.names.iter().zip(&root.names).all(same);
@@ -72,28 +74,28 @@ impl Located {
 
 /// Returns the absolute path, with `..` resolved by the text as Windows does; `base` and `drive` are the start of a relative
 /// path.
-fn absolute(given: &str, base: &[String], drive: char) -> Result<Located, Judged> {
+fn absolute(given: &str, base: &[String], drive: char) -> Result<DrivePath, PathJudgement> {
     if given.is_empty() {
-        return Err(Judged::Blocked("the path is empty"));
+        return Err(PathJudgement::Blocked("the path is empty"));
     }
     if given.encode_utf16().count() > MAX_UNITS {
-        return Err(Judged::Blocked("the path is too long"));
+        return Err(PathJudgement::Blocked("the path is too long"));
     }
     if let Some(rest) = given.strip_prefix(r"\\?\") {
         return verbatim(rest);
     }
     let text = given.replace('/', "\\");
     if text.starts_with(r"\??\") || text.starts_with(r"\\?\") || text.starts_with(r"\\.\") || text == r"\\." || text == r"\\?" {
-        return Err(Judged::Blocked("the path names a device or the kernel"));
+        return Err(PathJudgement::Blocked("the path names a device or the kernel"));
     }
     if text.starts_with(r"\\") {
         // Opening it would send the user's credentials to that server.
-        return Err(Judged::Outside);
+        return Err(PathJudgement::Outside);
     }
     if text == "~" || text.starts_with(r"~\") {
-        return Err(Judged::Outside);
+        return Err(PathJudgement::Outside);
     }
-    let (start, rest) = start_of(&text)?;
+    let (start, rest) = parse_start(&text)?;
     let (drive, mut names) = match start {
         Start::Drive(letter) => (letter, Vec::new()),
         Start::Rooted => (drive, Vec::new()),
@@ -105,18 +107,18 @@ fn absolute(given: &str, base: &[String], drive: char) -> Result<Located, Judged
             ".." => {
                 names.pop();
             }
-            name => names.push(usable(name)?),
+            name => names.push(check_component(name)?),
         }
     }
-    Ok(Located { drive, names })
+    Ok(DrivePath { drive, names })
 }
 
-fn start_of(text: &str) -> Result<(Start, &str), Judged> {
+fn parse_start(text: &str) -> Result<(Start, &str), PathJudgement> {
     let mut letters = text.chars();
     match (letters.next(), letters.next()) {
         (Some(letter), Some(':')) if letter.is_ascii_alphabetic() => match text[2..].strip_prefix('\\') {
             Some(rest) => Ok((Start::Drive(letter.to_ascii_lowercase()), rest)),
-            None => Err(Judged::Blocked("the path is relative to the current directory of its drive")),
+            None => Err(PathJudgement::Blocked("the path is relative to the current directory of its drive")),
         },
         (Some('\\'), _) => Ok((Start::Rooted, &text[1..])),
         _ => Ok((Start::Relative, text)),
@@ -124,36 +126,36 @@ fn start_of(text: &str) -> Result<(Start, &str), Judged> {
 }
 
 /// Parses the path after `\\?\` literally: nothing in it is dropped or replaced.
-fn verbatim(rest: &str) -> Result<Located, Judged> {
+fn verbatim(rest: &str) -> Result<DrivePath, PathJudgement> {
     if rest.len() >= 4 && rest.is_char_boundary(4) && rest[..4].eq_ignore_ascii_case("UNC\\") {
-        return Err(Judged::Outside);
+        return Err(PathJudgement::Outside);
     }
-    let Ok((Start::Drive(drive), rest)) = start_of(rest) else {
-        return Err(Judged::Blocked("the path names a volume or a device"));
+    let Ok((Start::Drive(drive), rest)) = parse_start(rest) else {
+        return Err(PathJudgement::Blocked("the path names a volume or a device"));
     };
     let names = rest.split('\\').filter(|name| !name.is_empty()).map(|name| match name {
-        "." | ".." => Err(Judged::Blocked("`..` after `\\\\?\\` is a literal name, which no entry can have")),
-        name => usable(name),
+        "." | ".." => Err(PathJudgement::Blocked("`..` after `\\\\?\\` is a literal name, which no entry can have")),
+        name => check_component(name),
     });
-    Ok(Located { drive, names: names.collect::<Result<_, _>>()? })
+    Ok(DrivePath { drive, names: names.collect::<Result<_, _>>()? })
 }
 
 /// Returns a name that the system uses unchanged, or an error.
-fn usable(name: &str) -> Result<String, Judged> {
+fn check_component(name: &str) -> Result<String, PathJudgement> {
     if name.chars().any(|letter| letter.is_control() || "<>\"|?*/".contains(letter)) {
-        return Err(Judged::Blocked("the name contains an invalid character"));
+        return Err(PathJudgement::Blocked("the name contains an invalid character"));
     }
     if name.contains(':') {
-        return Err(Judged::Blocked("the path names a stream of a file"));
+        return Err(PathJudgement::Blocked("the path names a stream of a file"));
     }
     if name.ends_with(['.', ' ']) {
-        return Err(Judged::Blocked("the system drops trailing dots and spaces from a name"));
+        return Err(PathJudgement::Blocked("the system drops trailing dots and spaces from a name"));
     }
     if name.encode_utf16().count() > MAX_NAME_UNITS {
-        return Err(Judged::Blocked("a name is too long"));
+        return Err(PathJudgement::Blocked("a name is too long"));
     }
     if is_device(name) {
-        return Err(Judged::Blocked("the name is reserved for a device"));
+        return Err(PathJudgement::Blocked("the name is reserved for a device"));
     }
     Ok(name.to_owned())
 }
@@ -165,7 +167,7 @@ fn is_device(name: &str) -> bool {
 }
 
 /// Follows every junction and link; `None` for a loop.
-fn resolved(mut path: Located, machine: &Machine<'_>) -> Option<Result<Located, Judged>> {
+fn resolve_links(mut path: DrivePath, machine: &Machine<'_>) -> Option<Result<DrivePath, PathJudgement>> {
     let (mut checked, mut links) = (0, 0);
     while checked < path.names.len() {
         checked += 1;

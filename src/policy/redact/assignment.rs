@@ -3,7 +3,7 @@
 use super::key_names::{ValueKind, promise};
 use super::value::{is_code, is_password, is_placeholder, is_random};
 use super::{Span, header};
-use crate::protocol::cut_after;
+use crate::protocol::cut_position_after;
 
 /// Maximum length in bytes of a name and of a value.
 const NAME_BYTES: usize = 80;
@@ -37,15 +37,15 @@ enum Link {
     Bare,
 }
 
-fn in_name(byte: u8) -> bool {
+fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
 /// Returns the range of the name around `at`.
 fn name_at(text: &str, at: usize) -> (usize, usize) {
     let bytes = text.as_bytes();
-    let start = at - bytes[..at].iter().rev().take(NAME_BYTES).take_while(|byte| in_name(**byte)).count();
-    let end = at + bytes[at..].iter().take(NAME_BYTES).take_while(|byte| in_name(**byte)).count();
+    let start = at - bytes[..at].iter().rev().take(NAME_BYTES).take_while(|byte| is_name_byte(**byte)).count();
+    let end = at + bytes[at..].iter().take(NAME_BYTES).take_while(|byte| is_name_byte(**byte)).count();
     (start, end)
 }
 
@@ -117,7 +117,7 @@ fn value_after(text: &str, name_start: usize, name_end: usize) -> Option<Value> 
         }
         // `set("password", "value")`, `setPassword("value")`, `"name": "DB_PASSWORD", "value": "…"`
         b',' | b'(' | b'\n' | b'}' => pair(text, spaces, closed, name_start),
-        _ if spaces > at => bare(text, name_start, spaces),
+        _ if spaces > at => find_bare_value(text, name_start, spaces),
         _ => None,
     }
 }
@@ -175,7 +175,7 @@ fn pair(text: &str, at: usize, closed: bool, name_start: usize) -> Option<Value>
 }
 
 /// Parses `--token VALUE`, `password VALUE`, `the password is VALUE`.
-fn bare(text: &str, name_start: usize, at: usize) -> Option<Value> {
+fn find_bare_value(text: &str, name_start: usize, at: usize) -> Option<Value> {
     let flag = text[name_start..].starts_with("--") || text[name_start..].starts_with('-');
     let mut at = at;
     for word in ["is ", "was ", "are "] {
@@ -219,7 +219,7 @@ fn quoted(text: &str, at: usize, link: Link) -> Option<Value> {
         let escaped = bytes[end] == b'\\' && mark.len() == 1 && *mark != "'";
         end += if escaped && bytes.get(end + 1).is_some_and(|next| *next != b'\n') { 2 } else { 1 };
     }
-    let end = cut_after(inside, end);
+    let end = cut_position_after(inside, end);
     Some(Value { start, end: start + end, quoted: true, link })
 }
 
@@ -232,18 +232,18 @@ fn unquoted_end(text: &str, at: usize) -> usize {
             byte if byte.is_ascii_whitespace() => break,
             b'"' | b'\'' | b'`' => break,
             b'\\' if matches!(bytes.get(end + 1), Some(b'n' | b'r' | b't' | b'"' | b'\\')) => break,
-            b'&' | b';' | b',' | b'|' | b'#' if begins_field(&bytes[end + 1..]) => break,
+            b'&' | b';' | b',' | b'|' | b'#' if is_field_start(&bytes[end + 1..]) => break,
             _ => end += 1,
         }
     }
-    let end = cut_after(text, end);
+    let end = cut_position_after(text, end);
     let value = &text[at..end];
     at + value.trim_end_matches([',', ';', ')', '}', ']', '>', '|', '&']).trim_end_matches('.').len()
 }
 
 /// Returns whether the rest is empty, or a name with `=`.
-fn begins_field(rest: &[u8]) -> bool {
-    let name = rest.iter().take(NAME_BYTES).take_while(|byte| in_name(**byte) || **byte == b' ').count();
+fn is_field_start(rest: &[u8]) -> bool {
+    let name = rest.iter().take(NAME_BYTES).take_while(|byte| is_name_byte(**byte) || **byte == b' ').count();
     match rest.get(name) {
         None => true,
         Some(byte) if name == 0 => byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b')' | b'}' | b']' | b'&' | b'|'),

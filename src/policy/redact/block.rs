@@ -159,7 +159,7 @@ pub fn opens_or_closes(line: &str) -> Option<bool> {
 }
 
 /// Returns the end of a block in text that begins inside it.
-pub(super) fn rest(text: &str) -> usize {
+pub(super) fn rest_of_block(text: &str) -> usize {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         if opens_or_closes(line) == Some(false) {

@@ -160,10 +160,10 @@ impl Detectors {
             match BUILT_IN.looks[found.pattern().as_usize()] {
                 TriggerKind::Shape(index) => {
                     let shape = &SHAPES[index];
-                    if let Some(end) = token_patterns::end(shape, text, at) {
+                    if let Some(end) = token_patterns::token_end(shape, text, at) {
                         spans.push(Span::shaped(at, end, shape.kind));
                         if shape.kind == "aws-key-id" {
-                            secret_after_key_id(text, end, &mut spans);
+                            find_secret_after_key_id(text, end, &mut spans);
                         }
                     }
                 }
@@ -204,7 +204,7 @@ impl Detectors {
                 TriggerKind::Azure => azure(text, at, &mut spans),
                 TriggerKind::Discord => discord(text, at, &mut spans),
                 TriggerKind::Terraform => terraform(text, at, &mut spans),
-                TriggerKind::EncodedKey => encoded_key(text, at, &mut spans),
+                TriggerKind::EncodedKey => find_encoded_key(text, at, &mut spans),
                 TriggerKind::Mailchimp => mailchimp(text, at, &mut spans),
                 TriggerKind::PasswordFile => password_file(text, at, &mut spans),
             }
@@ -337,7 +337,7 @@ fn terraform(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
 }
 
-fn encoded_key(text: &str, at: usize, spans: &mut Vec<Span>) {
+fn find_encoded_key(text: &str, at: usize, spans: &mut Vec<Span>) {
     let length = text.as_bytes()[at..].iter().take_while(|byte| token_patterns::Letters::Base64.has(**byte)).count();
     let head = &text[at..at + length.min(64) / 4 * 4];
     let title = base64::Engine::decode(&base64::engine::general_purpose::STANDARD_NO_PAD, head.trim_end_matches('='));
@@ -347,7 +347,7 @@ fn encoded_key(text: &str, at: usize, spans: &mut Vec<Span>) {
 }
 
 /// Finds the secret of forty characters right after its ID: `AKIA…,…`.
-fn secret_after_key_id(text: &str, end: usize, spans: &mut Vec<Span>) {
+fn find_secret_after_key_id(text: &str, end: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let gap = bytes[end..].iter().take(4).take_while(|byte| matches!(byte, b',' | b':' | b' ' | b'\t' | b'"' | b'|')).count();
     let has = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');

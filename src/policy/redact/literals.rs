@@ -26,7 +26,7 @@ impl LiteralSecrets {
                 if lines.len() > 1 { lines.into_iter().filter(|line| line.len() >= LINE_BYTES).collect() } else { vec![value] };
             for part in parts.into_iter().filter(|part| part.len() >= MIN_BYTES) {
                 has_spaces |= part.contains(char::is_whitespace);
-                forms.extend(forms_of(part));
+                forms.extend(encoded_forms(part));
             }
         }
         forms.sort_unstable();
@@ -54,7 +54,7 @@ impl LiteralSecrets {
 }
 
 /// Returns the forms of a value: plain, Base64 at every offset, percent-encoded and hexadecimal.
-fn forms_of(value: &str) -> Vec<String> {
+fn encoded_forms(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned()];
     for before in 0..3 {
         let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(value.bytes()).collect();

@@ -1,6 +1,6 @@
 //! Markers of redacted secrets: `[redacted:KIND:8 hex]`.
 
-use crate::protocol::cut_after;
+use crate::protocol::cut_position_after;
 use std::ops::Range;
 
 pub(super) const START: &str = "[redacted:";
@@ -13,7 +13,7 @@ pub(super) fn write(kind: &str, hash: &str) -> String {
 }
 
 /// Returns the end of a complete, literal marker at `at`.
-fn whole(text: &str, at: usize) -> Option<usize> {
+fn marker_end(text: &str, at: usize) -> Option<usize> {
     let rest = text[at..].strip_prefix(START)?;
     let kind = rest
         .bytes()
@@ -26,8 +26,8 @@ fn whole(text: &str, at: usize) -> Option<usize> {
 }
 
 /// Returns the ranges of all complete markers, in order.
-pub(super) fn all(text: &str) -> Vec<Range<usize>> {
-    text.match_indices(START).filter_map(|(at, _)| whole(text, at).map(|end| at..end)).collect()
+pub(super) fn find_all(text: &str) -> Vec<Range<usize>> {
+    text.match_indices(START).filter_map(|(at, _)| marker_end(text, at).map(|end| at..end)).collect()
 }
 
 /// A marker, or text that a model may have derived from one.
@@ -38,12 +38,12 @@ pub(super) enum MarkerMatch {
 }
 
 /// Returns markers and similar text, in order. `[redacted:{kind}` in a program and `\[redacted:` in a pattern do not count.
-pub(super) fn pieces(text: &str) -> Vec<MarkerMatch> {
+pub(super) fn find_markers(text: &str) -> Vec<MarkerMatch> {
     const LOOKED_AT: usize = 80;
     let lower = text.to_ascii_lowercase();
     let mut pieces = Vec::new();
     for (at, _) in lower.match_indices("[redacted") {
-        if let Some(end) = whole(text, at) {
+        if let Some(end) = marker_end(text, at) {
             pieces.push(MarkerMatch::Whole(at..end));
             continue;
         }
@@ -53,7 +53,7 @@ pub(super) fn pieces(text: &str) -> Vec<MarkerMatch> {
             // Another marker that begins inside it is separate.
             let stop = rest.bytes().take(LOOKED_AT).position(|byte| matches!(byte, b']' | b'\n' | b'['));
             let length = stop.map_or(0, |end| end + usize::from(rest.as_bytes()[end] != b'['));
-            let end = cut_after(text, at + START.len() + length);
+            let end = cut_position_after(text, at + START.len() + length);
             pieces.push(MarkerMatch::Mangled(at..end));
         }
     }

@@ -24,7 +24,7 @@ use literals::LiteralSecrets;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
-use strip_ansi::Plain;
+use strip_ansi::PlainText;
 
 /// Number of redacted secrets of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl Redactor {
 
     /// Redacts text that begins inside a private key: the rest of that key is removed.
     pub fn hide_rest_of_key(&self, text: &str) -> String {
-        let end = block::rest(text);
+        let end = block::rest_of_block(text);
         if end == 0 {
             return text.to_owned();
         }
@@ -146,14 +146,14 @@ impl Redactor {
     }
 
     /// Returns the text from `at` on, with a marker for a secret that begins before it.
-    pub fn shown_from(&self, text: &str, at: usize) -> String {
+    pub fn redact_from(&self, text: &str, at: usize) -> String {
         let across = self.spans(text).into_iter().find(|span| span.start < at && at < span.end);
         let Some(Span { start, end, kind, .. }) = across else { return text[at..].to_owned() };
         self.marker(&kind, &text[start..end]) + &text[end..]
     }
 
     /// Returns where the text before `at` may end so that no secret is cut in two.
-    pub fn shown_until(&self, text: &str, at: usize) -> usize {
+    pub fn safe_cut_before(&self, text: &str, at: usize) -> usize {
         self.spans(text).into_iter().find(|span| span.start < at && at < span.end).map_or(at, |span| span.start)
     }
 
@@ -188,13 +188,13 @@ impl Redactor {
 
     /// Returns the secrets in order, without overlaps and without markers.
     fn spans(&self, text: &str) -> Vec<Span> {
-        let plain = Plain::new(text);
+        let plain = PlainText::new(text);
         let mut spans = self.detectors.find(&plain.text);
         for span in &mut spans {
-            let place = plain.back(span.start..span.end);
+            let place = plain.original_range(span.start..span.end);
             (span.start, span.end) = (place.start, place.end);
         }
-        apart(spans, text)
+        merge_overlaps(spans, text)
     }
 
     fn marker(&self, kind: &str, secret: &str) -> String {
@@ -212,7 +212,7 @@ fn count(found: &mut Vec<RedactionCount>, kind: &str) {
 }
 
 /// Merges overlapping secrets, named by the strongest evidence, and cuts out markers.
-fn apart(mut spans: Vec<Span>, text: &str) -> Vec<Span> {
+fn merge_overlaps(mut spans: Vec<Span>, text: &str) -> Vec<Span> {
     if spans.is_empty() {
         return spans;
     }
@@ -231,7 +231,7 @@ fn apart(mut spans: Vec<Span>, text: &str) -> Vec<Span> {
             None => merged.push(span),
         }
     }
-    let markers = marker::all(text);
+    let markers = marker::find_all(text);
     if markers.is_empty() {
         return merged;
     }

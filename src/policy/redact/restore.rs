@@ -17,7 +17,7 @@ pub struct Restorer {
 /// A marker without a known secret, as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{marker}` {why}")]
-pub struct NotRestored {
+pub struct UnrestoredMarker {
     pub marker: String,
     pub why: &'static str,
 }
@@ -32,13 +32,13 @@ impl Redactor {
                 *entry = None;
             }
         });
-        restorer.literal = marker::pieces(text).into_iter().map(|piece| text_of(text, &piece).to_owned()).collect();
+        restorer.literal = marker::find_markers(text).into_iter().map(|piece| match_text(text, &piece).to_owned()).collect();
         restorer
     }
 
     /// Returns the marker of a secret that the file hid and that would be visible in it `after` a change, unless it is in
     /// `written`.
-    pub fn opened(&self, restorer: &Restorer, before: &str, after: &str, written: &[&str]) -> Option<String> {
+    pub fn exposed_marker(&self, restorer: &Restorer, before: &str, after: &str, written: &[&str]) -> Option<String> {
         if restorer.secrets.is_empty() {
             return None;
         }
@@ -50,12 +50,12 @@ impl Redactor {
     }
 
     /// Returns the ranges of redacted text.
-    pub fn hidden(&self, text: &str) -> Vec<Range<usize>> {
+    pub fn redacted_ranges(&self, text: &str) -> Vec<Range<usize>> {
         self.spans(text).into_iter().map(|span| span.start..span.end).collect()
     }
 }
 
-fn text_of<'a>(text: &'a str, piece: &MarkerMatch) -> &'a str {
+fn match_text<'a>(text: &'a str, piece: &MarkerMatch) -> &'a str {
     match piece {
         MarkerMatch::Whole(range) | MarkerMatch::Mangled(range) => &text[range.clone()],
     }
@@ -63,15 +63,15 @@ fn text_of<'a>(text: &'a str, piece: &MarkerMatch) -> &'a str {
 
 impl Restorer {
     /// Returns `text` with every marker replaced by its secret.
-    pub fn restore(&self, text: &str) -> Result<String, NotRestored> {
+    pub fn restore(&self, text: &str) -> Result<String, UnrestoredMarker> {
         let mut restored = String::with_capacity(text.len());
         let mut done = 0;
-        for piece in marker::pieces(text) {
+        for piece in marker::find_markers(text) {
             let range = match &piece {
                 MarkerMatch::Whole(range) | MarkerMatch::Mangled(range) => range.clone(),
             };
             let written = &text[range.clone()];
-            let failed = |why| NotRestored { marker: written.to_owned(), why };
+            let failed = |why| UnrestoredMarker { marker: written.to_owned(), why };
             let literal = self.literal.contains(written);
             let secret = match (&piece, self.secrets.get(written)) {
                 (MarkerMatch::Whole(_), Some(Some(_))) if literal => {
@@ -95,6 +95,6 @@ impl Restorer {
 /// Returns the first marker in a text, or similar text.
 pub fn has_marker(text: &str) -> Option<&str> {
     // Most texts have no marker and need no second look.
-    let piece = marker::pieces(text).into_iter().next()?;
-    Some(text_of(text, &piece))
+    let piece = marker::find_markers(text).into_iter().next()?;
+    Some(match_text(text, &piece))
 }

@@ -1,7 +1,7 @@
 //! Redaction of a stream: text is passed on as soon as nothing in it can still become a secret.
 
 use super::{Redactor, Span, block};
-use crate::protocol::cut_before;
+use crate::protocol::cut_position_before;
 use std::sync::Arc;
 
 /// Length in bytes above which a line is passed on in pieces.
@@ -38,7 +38,7 @@ impl Stream {
         self.held.push_str(piece);
         self.leave_block(false);
         let cut = self.cut();
-        self.give(cut)
+        self.emit(cut)
     }
 
     /// Returns the rest at the end of the stream.
@@ -48,7 +48,7 @@ impl Stream {
         self.redactor.hide(&rest).into_owned()
     }
 
-    fn give(&mut self, cut: usize) -> String {
+    fn emit(&mut self, cut: usize) -> String {
         if cut == 0 {
             return String::new();
         }
@@ -94,8 +94,8 @@ impl Stream {
         let line = &self.held[lines..];
         let mut cut = lines;
         if line.len() > LINE_BYTES {
-            cut = cut_before(&self.held, self.held.len() - TOKEN_BYTES);
-        } else if !self.redactor.detectors.announces(&super::strip_ansi::Plain::new(line).text) {
+            cut = cut_position_before(&self.held, self.held.len() - TOKEN_BYTES);
+        } else if !self.redactor.detectors.announces(&super::strip_ansi::PlainText::new(line).text) {
             cut +=
                 line.rfind(char::is_whitespace).map_or(0, |space| space + line[space..].chars().next().map_or(1, char::len_utf8));
         }
@@ -107,7 +107,7 @@ impl Stream {
         match around(cut) {
             Some(span) if reach(span) < self.held.len() => reach(span),
             Some(span) => {
-                let back = cut_before(&self.held, span.start.saturating_sub(NAME_BYTES));
+                let back = cut_position_before(&self.held, span.start.saturating_sub(NAME_BYTES));
                 around(back).map_or(back, reach)
             }
             None => cut,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// Text to search, and the original positions of its characters.
-pub(super) struct Plain<'a> {
+pub(super) struct PlainText<'a> {
     pub text: Cow<'a, str>,
     /// Positions in the plain text where bytes were removed, with the number of bytes removed up to there.
     cuts: Vec<(usize, usize)>,
@@ -12,7 +12,7 @@ pub(super) struct Plain<'a> {
 
 const INVISIBLE: &[char] = &['\u{200B}', '\u{200C}', '\u{200D}', '\u{2060}', '\u{FEFF}', '\u{AD}', '\u{180E}', '\u{34F}'];
 
-impl<'a> Plain<'a> {
+impl<'a> PlainText<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         // Most texts contain nothing to remove; this check covers many bytes at a time.
@@ -28,7 +28,7 @@ impl<'a> Plain<'a> {
         let mut cut = 0;
         let mut at = 0;
         while let Some(letter) = text[at..].chars().next() {
-            let length = left_out(text, at, letter);
+            let length = invisible_length(text, at, letter);
             if length > 0 {
                 cut += length;
                 cuts.push((plain.len(), cut));
@@ -42,7 +42,7 @@ impl<'a> Plain<'a> {
     }
 
     /// Returns the range in the original text of a range of the plain text, including removed bytes inside it.
-    pub(super) fn back(&self, range: Range<usize>) -> Range<usize> {
+    pub(super) fn original_range(&self, range: Range<usize>) -> Range<usize> {
         let before = |at: usize| {
             let index = self.cuts.partition_point(|(place, _)| *place <= at);
             index.checked_sub(1).map_or(0, |index| self.cuts[index].1)
@@ -53,7 +53,7 @@ impl<'a> Plain<'a> {
 }
 
 /// Returns the number of bytes at `at` that are not part of the visible text.
-fn left_out(text: &str, at: usize, letter: char) -> usize {
+fn invisible_length(text: &str, at: usize, letter: char) -> usize {
     if INVISIBLE.contains(&letter) {
         return letter.len_utf8();
     }

@@ -236,7 +236,7 @@ pub(super) const SHAPES: &[Shape] = &[
 ];
 
 /// Returns the end of the token that starts at `at`, if it is one.
-pub(super) fn end(shape: &Shape, text: &str, at: usize) -> Option<usize> {
+pub(super) fn token_end(shape: &Shape, text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     if !bytes[at..].starts_with(shape.start.as_bytes()) {
         return None;

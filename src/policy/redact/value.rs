@@ -1,7 +1,7 @@
 //! Test whether a value is a secret or a placeholder.
 
 /// Composition of a text: word-like parts and others.
-struct Make {
+struct TextStats {
     length: usize,
     lower: usize,
     upper: usize,
@@ -18,7 +18,7 @@ struct Make {
     special: bool,
 }
 
-impl Make {
+impl TextStats {
     fn measure(text: &str) -> Self {
         let mut seen = [false; 128];
         let mut make = Self {
@@ -67,7 +67,7 @@ impl Make {
         self.short += usize::from((1..=2).contains(&run));
     }
 
-    fn letters(&self) -> usize {
+    fn letter_count(&self) -> usize {
         self.lower + self.upper
     }
 
@@ -79,11 +79,11 @@ impl Make {
 
 /// Returns whether a string looks random.
 pub(super) fn is_random(text: &str, least: usize) -> bool {
-    let make = Make::measure(text);
+    let make = TextStats::measure(text);
     if make.length < least || make.distinct < 6.min(least) {
         return false;
     }
-    if make.digits > 0 && make.letters() > 0 {
+    if make.digits > 0 && make.letter_count() > 0 {
         return !make.reads_like_words() || make.changes >= 4;
     }
     make.lower > 0 && make.upper > 0 && make.length >= 12 && !make.reads_like_words()
@@ -91,13 +91,13 @@ pub(super) fn is_random(text: &str, least: usize) -> bool {
 
 /// Returns whether a string is not just a pattern of a few characters.
 pub(super) fn has_many_letters(text: &str) -> bool {
-    Make::measure(text).distinct >= 5
+    TextStats::measure(text).distinct >= 5
 }
 
 /// Returns whether a person could have chosen the text as a password: several kinds of characters, and not a name.
 pub(super) fn is_password(text: &str) -> bool {
-    let make = Make::measure(text);
-    let mixed = make.letters() > 0 && (make.digits > 0 || make.special);
+    let make = TextStats::measure(text);
+    let mixed = make.letter_count() > 0 && (make.digits > 0 || make.special);
     make.length >= 6 && make.distinct >= 4 && (mixed || is_random(text, 8) || (make.digits > 0 && make.special))
 }
 
@@ -239,11 +239,11 @@ pub(super) fn is_placeholder(text: &str) -> bool {
     let wrapped = matches!((first, last), ('<', '>') | ('[', ']') | ('{', '}') | ('%', '%') | ('(', ')'));
     let variable = first == '$' && (matches!(second, '{' | '(' | '_') || second.is_ascii_alphabetic());
     let template = lower.starts_with("{{") || lower.starts_with("<%") || lower.starts_with("#{") || lower.starts_with("%(");
-    wrapped || variable || template || is_one_letter(text) || is_path(text)
+    wrapped || variable || template || has_few_characters(text) || is_path(text)
 }
 
 /// Returns whether a string repeats few characters: `xxxxxx`, `--------`, `ababab`.
-fn is_one_letter(text: &str) -> bool {
+fn has_few_characters(text: &str) -> bool {
     let mut seen = Vec::new();
     for letter in text.chars() {
         if !seen.contains(&letter) {
@@ -259,7 +259,7 @@ fn is_one_letter(text: &str) -> bool {
 fn is_path(text: &str) -> bool {
     let starts = ["/", "./", "../", "~/"].iter().any(|start| text.starts_with(start));
     let drive = text.as_bytes().get(1..3).is_some_and(|rest| rest == b":\\" || rest == b":/");
-    drive || (starts && Make::measure(text).reads_like_words()) || (text.starts_with("/run/") || text.starts_with("/etc/"))
+    drive || (starts && TextStats::measure(text).reads_like_words()) || (text.starts_with("/run/") || text.starts_with("/etc/"))
 }
 
 /// Returns whether a string is program code: `a.b_c`, `Foo::bar`, `next_token()`.

@@ -4,7 +4,7 @@ use super::MAX_PRINTED;
 use super::arg::Arg;
 use super::expand::Values;
 use super::lexer::{Assignment, Command, Reader, Scan};
-use super::names::assigned;
+use super::names::assigned_name;
 use super::word::{Parameter, Word, WordPart};
 
 /// Maximum number of fields of one text that `read` may assign.
@@ -40,7 +40,7 @@ pub(crate) fn collect(values: &mut Values, scan: &Scan) {
                 declare(values, rest);
             }
             "shift" => values.shifts = true,
-            "alias" => aliased(values, rest),
+            "alias" => define_aliases(values, rest),
             "set" => {
                 let from = rest.iter().position(|word| word.raw == "--" || word.raw == "-").map_or(0, |at| at + 1);
                 position(values, &rest[from..]);
@@ -55,7 +55,7 @@ pub(crate) fn collect(values: &mut Values, scan: &Scan) {
             }
             "printf" if rest.first().is_some_and(|word| word.raw == "-v") && rest.len() > 2 => {
                 for args in values.readings(&rest[2..]) {
-                    for (text, name) in super::expand::printed("printf", &args).iter().zip(rest[1].literal()) {
+                    for (text, name) in super::expand::printed_text("printf", &args).iter().zip(rest[1].literal()) {
                         values.assign_text(name.split('[').next().unwrap_or_default(), text);
                     }
                 }
@@ -95,12 +95,12 @@ fn declare(values: &mut Values, words: &[Word]) {
     };
     let named = flag('n');
     for word in words {
-        declared(values, word, named, case);
+        declare_word(values, word, named, case);
     }
 }
 
-fn declared(values: &mut Values, word: &Word, named: bool, case: &str) {
-    if let Some(name) = assigned(&word.raw) {
+fn declare_word(values: &mut Values, word: &Word, named: bool, case: &str) {
+    if let Some(name) = assigned_name(&word.raw) {
         let from = word.raw.find('=').map_or(0, |at| at + 1);
         let value = Reader::new(&word.raw[from..]).word();
         if named {
@@ -144,7 +144,7 @@ fn readable(values: &mut Values, scan: &Scan) -> Vec<Word> {
         let Some((name, rest)) = command.words.split_first() else { continue };
         let Some(name) = name.literal().filter(|name| matches!(name.as_str(), "echo" | "printf")) else { continue };
         for args in values.readings(rest) {
-            texts.extend(super::expand::printed(&name, &args).iter().map(|text| literal(text)));
+            texts.extend(super::expand::printed_text(&name, &args).iter().map(|text| literal(text)));
         }
     }
     texts.extend(scan.documents.iter().take(MAX_PRINTED).flat_map(|text| text.lines().take(MAX_PRINTED)).map(literal));
@@ -155,7 +155,7 @@ fn literal(text: &str) -> Word {
     Word { raw: text.to_owned(), pieces: vec![WordPart::Text { text: text.to_owned(), quoted: true }] }
 }
 
-fn aliased(values: &mut Values, words: &[Word]) {
+fn define_aliases(values: &mut Values, words: &[Word]) {
     let args: Vec<Vec<Arg>> = values.readings(words);
     for arg in args.into_iter().flatten() {
         if let Some((name, text)) = arg.text.split_once('=') {

@@ -30,9 +30,9 @@ pub(crate) fn braces(word: &Word) -> Option<Vec<Word>> {
 
 /// Parses text from braces as a word.
 fn read_again(text: &str) -> Word {
-    let mut reader = Reader::of_expanded(text);
+    let mut reader = Reader::from_expanded(text);
     let word = reader.word();
-    if reader.ended() && !reader.unterminated && !reader.gave_up() {
+    if reader.is_at_end() && !reader.unterminated && !reader.has_given_up() {
         return word;
     }
     Reader::unknown_word(text)
@@ -73,7 +73,7 @@ fn without_escapes(raw: &str) -> String {
 
 /// Returns the end of the quoted text, escape, substitution, expansion or character that starts at `at`.
 fn end_of_unit(text: &str, at: usize) -> usize {
-    let mut reader = Reader::of_expanded(text);
+    let mut reader = Reader::from_expanded(text);
     reader.at = at;
     reader.skip_piece();
     reader.at.max(at + 1).min(text.len())
@@ -81,7 +81,7 @@ fn end_of_unit(text: &str, at: usize) -> usize {
 
 /// Target of a search.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sought {
+enum SearchTarget {
     Open,
     Comma,
     Close,
@@ -100,7 +100,7 @@ impl Expander {
             return None;
         }
         let Some((open, close)) = self.pair(text).ok()? else {
-            return self.made(vec![text.to_owned()]);
+            return self.emit_words(vec![text.to_owned()]);
         };
         let inner = &text[open + 1..close];
         let middle = if has_comma(inner) {
@@ -111,7 +111,7 @@ impl Expander {
             // The text stays unchanged with all braces in it; the rest is still expanded.
             vec![text[open..=close].to_owned()]
         } else {
-            return self.made(vec![text.to_owned()]);
+            return self.emit_words(vec![text.to_owned()]);
         };
         let endings = if close + 1 < text.len() { self.expand(&text[close + 1..], depth + 1)? } else { vec![String::new()] };
         let mut words = Vec::new();
@@ -124,10 +124,10 @@ impl Expander {
                 words.push(format!("{}{one}{ending}", &text[..open]));
             }
         }
-        self.made(words)
+        self.emit_words(words)
     }
 
-    fn made(&mut self, words: Vec<String>) -> Option<Vec<String>> {
+    fn emit_words(&mut self, words: Vec<String>) -> Option<Vec<String>> {
         self.words += words.len();
         (self.words <= MAX_WORDS * 4).then_some(words)
     }
@@ -136,8 +136,8 @@ impl Expander {
     fn pair(&mut self, text: &str) -> Result<Option<(usize, usize)>, TooLong> {
         let mut from = 0;
         loop {
-            let Some(open) = self.seek(text, from, Sought::Open)? else { return Ok(None) };
-            if let Some(close) = self.seek(text, open + 1, Sought::Close)? {
+            let Some(open) = self.seek(text, from, SearchTarget::Open)? else { return Ok(None) };
+            if let Some(close) = self.seek(text, open + 1, SearchTarget::Close)? {
                 return Ok(Some((open, close)));
             }
             from = open + 1;
@@ -149,7 +149,7 @@ impl Expander {
         let mut words = Vec::new();
         let mut from = 0;
         loop {
-            let comma = self.seek(inner, from, Sought::Comma).ok()?;
+            let comma = self.seek(inner, from, SearchTarget::Comma).ok()?;
             let one = &inner[from..comma.unwrap_or(inner.len())];
             words.extend(self.expand(one, depth + 1)?);
             if words.len() > MAX_WORDS {
@@ -163,9 +163,9 @@ impl Expander {
     }
 
     /// Returns the next target that is neither quoted nor inside other braces. A `}` closes only after a comma or a `..`.
-    fn seek(&mut self, text: &str, from: usize, sought: Sought) -> Result<Option<usize>, TooLong> {
+    fn seek(&mut self, text: &str, from: usize, sought: SearchTarget) -> Result<Option<usize>, TooLong> {
         let bytes = text.as_bytes();
-        let (mut at, mut level, mut divided) = (from, 0_usize, sought != Sought::Close);
+        let (mut at, mut level, mut divided) = (from, 0_usize, sought != SearchTarget::Close);
         while at < bytes.len() {
             let byte = bytes[at];
             if matches!(byte, b'\\' | b'\'' | b'"' | b'`') || matches!(byte, b'$' | b'<' | b'>') && starts_unit(bytes, at) {
@@ -174,18 +174,18 @@ impl Expander {
                 at = end;
             } else {
                 let found = match sought {
-                    Sought::Open => byte == b'{' && !stands_alone(bytes, at),
-                    Sought::Comma => byte == b',',
-                    Sought::Close => byte == b'}',
+                    SearchTarget::Open => byte == b'{' && !is_standalone(bytes, at),
+                    SearchTarget::Comma => byte == b',',
+                    SearchTarget::Close => byte == b'}',
                 };
                 if found && level == 0 && divided {
                     return Ok(Some(at));
                 }
                 match byte {
-                    b'{' if sought != Sought::Open || level > 0 || !stands_alone(bytes, at) => level += 1,
+                    b'{' if sought != SearchTarget::Open || level > 0 || !is_standalone(bytes, at) => level += 1,
                     b'}' if level > 0 => level -= 1,
-                    b',' if sought == Sought::Close && level == 0 => divided = true,
-                    b'.' if sought == Sought::Close && level == 0 => {
+                    b',' if sought == SearchTarget::Close && level == 0 => divided = true,
+                    b'.' if sought == SearchTarget::Close && level == 0 => {
                         divided |= bytes.get(at + 1) == Some(&b'.') && bytes.get(at + 2) != Some(&b'}');
                     }
                     _ => {}
@@ -210,7 +210,7 @@ fn starts_unit(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Returns whether `{}` or `{ ` is at the start of a word or after a space, where no brace expansion begins.
-fn stands_alone(bytes: &[u8], at: usize) -> bool {
+fn is_standalone(bytes: &[u8], at: usize) -> bool {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n');
     let before = at == 0 || blank(&bytes[at - 1]);
     before && bytes.get(at + 1).is_some_and(|next| blank(next) || *next == b'}')
@@ -240,7 +240,7 @@ fn sequence(inner: &str) -> Option<Vec<String>> {
         None => (rest, None),
     };
     let step = step.map_or(Some(1), number)?;
-    let (first, last) = (end(from)?, end(to)?);
+    let (first, last) = (parse_end(from)?, parse_end(to)?);
     match (first, last) {
         (End::Number(first), End::Number(last)) => {
             let padded = |text: &str| {
@@ -248,21 +248,25 @@ fn sequence(inner: &str) -> Option<Vec<String>> {
                 digits.len() > 1 && digits.starts_with('0')
             };
             let width = if padded(from) || padded(to) { from.len().max(to.len()) } else { 0 };
-            Some(steps(first, last, step).map(|value| value.map_or_else(unknown, |value| format!("{value:0width$}"))).collect())
+            Some(
+                steps(first, last, step)
+                    .map(|value| value.map_or_else(unknown_word, |value| format!("{value:0width$}")))
+                    .collect(),
+            )
         }
         (End::Letter(first), End::Letter(last)) => {
-            let letter = |value: i64| u8::try_from(value).ok().map_or_else(unknown, |byte| char::from(byte).to_string());
-            Some(steps(i64::from(first), i64::from(last), step).map(|value| value.map_or_else(unknown, letter)).collect())
+            let letter = |value: i64| u8::try_from(value).ok().map_or_else(unknown_word, |byte| char::from(byte).to_string());
+            Some(steps(i64::from(first), i64::from(last), step).map(|value| value.map_or_else(unknown_word, letter)).collect())
         }
         (End::Number(_), End::Letter(_)) | (End::Letter(_), End::Number(_)) => None,
     }
 }
 
-fn unknown() -> String {
+fn unknown_word() -> String {
     UNKNOWN.to_string()
 }
 
-fn end(text: &str) -> Option<End> {
+fn parse_end(text: &str) -> Option<End> {
     match text.as_bytes() {
         [letter] if letter.is_ascii_alphabetic() => Some(End::Letter(*letter)),
         _ => number(text).map(End::Number),

@@ -1,55 +1,55 @@
 //! Builtins of the shell that only look or print, with exactly the arguments for which they stay so.
 
 use super::arg::Arg;
-use super::option_verdict::Reading;
+use super::option_verdict::OptionVerdict;
 
 /// Returns what a builtin does with its arguments; `None` for any other program.
-pub(crate) fn reading(argv: &[Arg]) -> Option<Reading<'_>> {
+pub(crate) fn builtin_verdict(argv: &[Arg]) -> Option<OptionVerdict<'_>> {
     let (name, args) = argv.split_first()?;
     Some(match name.text.as_str() {
         "true" | "false" | ":" => prints(args),
         "echo" => prints(args),
         "printf" => formats(args),
         "test" => condition(args),
-        "[" => closed(args, "]"),
-        "[[" => closed(args, "]]"),
+        "[" => verdict_before(args, "]"),
+        "[[" => verdict_before(args, "]]"),
         _ => return None,
     })
 }
 
 /// A glob among the words prints the names that it matches.
-fn prints(args: &[Arg]) -> Reading<'_> {
-    Reading::Reads { paths: args.iter().filter(|arg| arg.glob).map(|arg| arg.text.as_str()).collect() }
+fn prints(args: &[Arg]) -> OptionVerdict<'_> {
+    OptionVerdict::Reads { paths: args.iter().filter(|arg| arg.glob).map(|arg| arg.text.as_str()).collect() }
 }
 
 /// Reads the arguments of `printf`, which assigns its output to a variable with `-v`.
-fn formats(args: &[Arg]) -> Reading<'_> {
+fn formats(args: &[Arg]) -> OptionVerdict<'_> {
     match args.first() {
         Some(first) if first.text != "--" && (first.text.starts_with('-') || first.glob) => {
-            Reading::MayDoMore { word: &first.text }
+            OptionVerdict::MayDoMore { word: &first.text }
         }
         Some(_) | None => prints(args),
     }
 }
 
-fn closed<'a>(args: &'a [Arg], close: &str) -> Reading<'a> {
+fn verdict_before<'a>(args: &'a [Arg], close: &str) -> OptionVerdict<'a> {
     match args.split_last() {
         Some((last, inner)) if last.text == close => condition(inner),
-        Some((last, _)) => Reading::MayDoMore { word: &last.text },
-        None => Reading::Reads { paths: Vec::new() },
+        Some((last, _)) => OptionVerdict::MayDoMore { word: &last.text },
+        None => OptionVerdict::Reads { paths: Vec::new() },
     }
 }
 
 /// Reads the words of a condition. Every word after an operator counts as a file. A subscript (`-v 'a[…]'`) is evaluated, and a
 /// glob could become an operator.
-fn condition(args: &[Arg]) -> Reading<'_> {
+fn condition(args: &[Arg]) -> OptionVerdict<'_> {
     if let Some(odd) = args.iter().find(|arg| arg.glob || arg.text.contains('[')) {
-        return Reading::MayDoMore { word: &odd.text };
+        return OptionVerdict::MayDoMore { word: &odd.text };
     }
     let operator = |at: usize| args.get(at).is_some_and(|arg| arg.text.len() > 1 && arg.text.starts_with('-'));
     let compares = |at: usize| args.get(at).is_some_and(|arg| matches!(arg.text.as_str(), "-nt" | "-ot" | "-ef"));
     let names = |at: &usize| compares(at + 1) || *at > 0 && operator(at - 1) && !operator(*at);
-    Reading::Reads { paths: (0..args.len()).filter(names).map(|at| args[at].text.as_str()).collect() }
+    OptionVerdict::Reads { paths: (0..args.len()).filter(names).map(|at| args[at].text.as_str()).collect() }
 }
 
 /// Returns the directory that `cd` changes to, if its words name it.
@@ -68,9 +68,9 @@ mod tests {
 
     fn paths(line: &str) -> Option<Vec<String>> {
         let argv: Vec<Arg> = line.split(' ').map(|word| Arg { glob: word.contains('*'), ..Arg::plain(word) }).collect();
-        match reading(&argv) {
-            Some(Reading::Reads { paths }) => Some(paths.into_iter().map(str::to_owned).collect()),
-            Some(Reading::MayDoMore { .. } | Reading::NoTable) | None => None,
+        match builtin_verdict(&argv) {
+            Some(OptionVerdict::Reads { paths }) => Some(paths.into_iter().map(str::to_owned).collect()),
+            Some(OptionVerdict::MayDoMore { .. } | OptionVerdict::NoTable) | None => None,
         }
     }
 

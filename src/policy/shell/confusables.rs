@@ -41,7 +41,7 @@ fn is_invisible(c: char) -> bool {
 
 /// Returns whether a file name is displayed as a different one. Characters that writing systems and emoji need in names are
 /// allowed.
-pub(crate) fn hides(name: &str) -> bool {
+pub(crate) fn is_deceptive_name(name: &str) -> bool {
     if name.is_ascii() {
         return name.bytes().any(|byte| byte.is_ascii_control());
     }
@@ -74,6 +74,11 @@ mod tests {
         {
             assert_eq!(oddities(line), [""; 0], "{line:?}");
         }
-        assert!(hides("a\u{11a8}b") && hides("\u{301}a") && !hides("re\u{301}sume\u{301}") && !hides("한글"));
+        assert!(
+            is_deceptive_name("a\u{11a8}b")
+                && is_deceptive_name("\u{301}a")
+                && !is_deceptive_name("re\u{301}sume\u{301}")
+                && !is_deceptive_name("한글")
+        );
     }
 }

@@ -5,7 +5,7 @@ use super::{Arg, grammar, guard, read};
 
 /// A line that changes its directory and then runs other commands there, if the change succeeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entered<'t> {
+pub struct EnteredLine<'t> {
     /// The directory, as the line names it.
     pub directory: Arg,
     /// The change of the directory.
@@ -14,7 +14,7 @@ pub struct Entered<'t> {
     pub rest: &'t str,
 }
 
-impl Entered<'_> {
+impl EnteredLine<'_> {
     /// Returns the directory as a path; a quoted `~` is an ordinary character.
     pub fn path(&self) -> String {
         let name = &self.directory.text;
@@ -24,11 +24,11 @@ impl Entered<'_> {
 
 /// Returns the parts of a line `cd DIR && …`; `None` for any other line, and if anything about the change or about the order of
 /// the commands is unclear.
-pub fn entered(line: &str) -> Option<Entered<'_>> {
+pub fn entered(line: &str) -> Option<EnteredLine<'_>> {
     if !line.trim_start().starts_with("cd") {
         return None;
     }
-    let (first, rest) = guard::contained(|| grammar::first_and_rest(line)).flatten()?;
+    let (first, rest) = guard::catch_panic(|| grammar::first_and_rest(line)).flatten()?;
     // A text in `$"…"` depends on the locale.
     if first.contains(['$', '`']) {
         return None;
@@ -42,8 +42,8 @@ pub fn entered(line: &str) -> Option<Entered<'_>> {
     let (_, others) = whole.parts.split_first()?;
     let same = others.len() == after.parts.len()
         && others.iter().zip(&after.parts).all(|(one, other)| one.text == other.text && one.invocations == other.invocations);
-    let moves = after.parts.iter().flat_map(|part| &part.invocations).any(|one| super::moves(one.base()));
-    (same && !moves && !invocation.argv[0].quoted).then(|| Entered { directory: directory.clone(), first, rest })
+    let moves = after.parts.iter().flat_map(|part| &part.invocations).any(|one| super::changes_directory(one.base()));
+    (same && !moves && !invocation.argv[0].quoted).then(|| EnteredLine { directory: directory.clone(), first, rest })
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl Values {
         let values = self.variables.entry(assignment.name.clone()).or_default();
         if assignment.appends {
             let longer: Vec<Vec<Word>> =
-                values.iter().take(MAX_APPENDED).map(|before| appended(before, &assignment.values)).collect();
+                values.iter().take(MAX_APPENDED).map(|before| append_values(before, &assignment.values)).collect();
             values.extend(longer.into_iter().filter(|longer| longer.iter().map(|word| word.pieces.len()).sum::<usize>() < MAX));
         }
         if values.len() >= MAX {
@@ -77,7 +77,7 @@ impl Values {
     }
 
     /// Prepares another pass over the same line with everything known so far.
-    pub(crate) fn again(self) -> Self {
+    pub(crate) fn next_pass(self) -> Self {
         Self { steps: 0, prompts: Vec::new(), ..self }
     }
 
@@ -213,10 +213,10 @@ impl Values {
             self.overflow = true;
             return unknown();
         }
-        let mut values = self.stored(&parameter.name, parameter.all, depth);
+        let mut values = self.stored_value(&parameter.name, parameter.all, depth);
         if parameter.indirect {
             let names: Vec<String> = values.iter().flatten().cloned().collect();
-            values = names.iter().flat_map(|name| self.stored(name, parameter.all, depth + 1)).collect();
+            values = names.iter().flat_map(|name| self.stored_value(name, parameter.all, depth + 1)).collect();
         }
         if let (":=" | "=", Some(word)) = (parameter.operator.as_str(), &parameter.operand) {
             self.assign(&Assignment { name: parameter.name.clone(), values: vec![Word::clone(word)], appends: false });
@@ -238,7 +238,7 @@ impl Values {
         for value in values.iter().filter(|_| !matches!(parameter.operator.as_str(), "+" | ":+")) {
             for operand in &operand {
                 if parameter.all && parameter.operator == ":" {
-                    results.push(sliced(value, operand, parameter.name == "@" || parameter.name == "*"));
+                    results.push(slice_elements(value, operand, parameter.name == "@" || parameter.name == "*"));
                     continue;
                 }
                 results.push(value.iter().map(|text| pattern::apply(text, &parameter.operator, operand)).collect());
@@ -256,7 +256,7 @@ impl Values {
         results
     }
 
-    fn stored(&mut self, name: &str, all: bool, depth: usize) -> Vec<Vec<String>> {
+    fn stored_value(&mut self, name: &str, all: bool, depth: usize) -> Vec<Vec<String>> {
         if self.shifts && (matches!(name, "@" | "*") || name.parse::<usize>().is_ok_and(|number| number > 0)) {
             let texts = self.positional.iter().map(|args| args.iter().map(|arg| arg.text.clone()).collect::<Vec<_>>());
             let every = matches!(name, "@" | "*");
@@ -279,12 +279,12 @@ impl Values {
         }
         let Some(assigned) = self.variables.get(name).cloned() else { return Vec::new() };
         self.open.push(name.to_owned());
-        let stored = self.assigned(&assigned, all, depth);
+        let stored = self.expand_assigned(&assigned, all, depth);
         self.open.pop();
         stored
     }
 
-    fn assigned(&mut self, assigned: &[Vec<Word>], all: bool, depth: usize) -> Vec<Vec<String>> {
+    fn expand_assigned(&mut self, assigned: &[Vec<Word>], all: bool, depth: usize) -> Vec<Vec<String>> {
         let mut stored = Vec::new();
         for words in assigned {
             if words.len() == 1 || all {
@@ -368,7 +368,7 @@ impl Values {
                     lists.iter().flat_map(longer).take(MAX).collect()
                 });
                 let name = name.literal().unwrap_or_default();
-                lists.iter().flat_map(|args| printed(&name, args)).map(|text| vec![text]).collect()
+                lists.iter().flat_map(|args| printed_text(&name, args)).map(|text| vec![text]).collect()
             })
             .unwrap_or_default()
     }
@@ -383,7 +383,7 @@ fn pairs(left: usize, right: usize, most: usize) -> impl Iterator<Item = (usize,
 
 /// Returns the output of `echo` or `printf` without trailing line breaks: for `echo` both with and without decoded escapes,
 /// because shells and options differ.
-pub(crate) fn printed(name: &str, args: &[Arg]) -> Vec<String> {
+pub(crate) fn printed_text(name: &str, args: &[Arg]) -> Vec<String> {
     let mut texts = match name {
         "echo" => {
             let from = args.iter().take_while(|arg| matches!(arg.text.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en")).count();
@@ -405,7 +405,7 @@ pub(crate) fn printed(name: &str, args: &[Arg]) -> Vec<String> {
 }
 
 /// Returns the elements for `${x[@]:1}`; if the numbers are unknown, all of them.
-fn sliced(elements: &[String], operand: &str, positional: bool) -> Vec<String> {
+fn slice_elements(elements: &[String], operand: &str, positional: bool) -> Vec<String> {
     let (from, count) = operand.split_once(':').unwrap_or((operand, ""));
     let from = from.trim().parse::<usize>().unwrap_or(0).saturating_sub(usize::from(positional));
     let count = count.trim().parse().unwrap_or(elements.len());
@@ -443,7 +443,7 @@ fn constant(word: &Word) -> Option<Arg> {
 }
 
 /// Returns the values of a variable after `x+=…`.
-fn appended(before: &[Word], more: &[Word]) -> Vec<Word> {
+fn append_values(before: &[Word], more: &[Word]) -> Vec<Word> {
     match (before, more) {
         ([one], [other]) => {
             let pieces = one.pieces.iter().chain(&other.pieces).cloned().collect();

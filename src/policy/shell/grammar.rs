@@ -28,7 +28,7 @@ fn parse(line: &str) -> Option<Tree> {
             made.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
             parser = Some(made);
         }
-        let text = harmless(line);
+        let text = mask_text(line);
         let bytes = text.as_bytes();
         let mut reports = 0;
         let mut given_up = |state: &ParseState| {
@@ -48,7 +48,7 @@ fn parse(line: &str) -> Option<Tree> {
 
 /// Replaces each byte that is not plain text by a letter, at the same position. The scanner of the grammar looks characters up
 /// in a table that ends early, and treats other characters as spaces than a shell does.
-fn harmless(line: &str) -> Cow<'_, str> {
+fn mask_text(line: &str) -> Cow<'_, str> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
     if line.bytes().all(plain) {
         return Cow::Borrowed(line);

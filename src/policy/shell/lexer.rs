@@ -5,7 +5,7 @@ mod redirects;
 
 pub(crate) use reader::Reader;
 
-use super::names::{assigned, evaluates};
+use super::names::{assigned_name, evaluates};
 use super::word::Word;
 use reader::could_be_commands;
 
@@ -87,14 +87,14 @@ struct Scanner<'t> {
 /// Scans text. Never fails: unreadable text becomes an oddity, and the commands in it are still found.
 pub(crate) fn scan(text: &str) -> Scan {
     let mut scanner = Scanner::new(Reader::new(text));
-    while !scanner.reader.ended() {
+    while !scanner.reader.is_at_end() {
         scanner.step();
     }
     scanner.end();
     if scanner.reader.unterminated || !scanner.pending.is_empty() {
-        scanner.odd(UNPARSABLE);
+        scanner.report_oddity(UNPARSABLE);
     }
-    scanner.scan.exhausted |= scanner.reader.gave_up();
+    scanner.scan.exhausted |= scanner.reader.has_given_up();
     scanner.scan.substitutions.append(&mut scanner.reader.substitutions);
     scanner.scan
 }
@@ -102,7 +102,7 @@ pub(crate) fn scan(text: &str) -> Scan {
 /// Scans from inside a substitution to the parenthesis that ends it; returns its position and the work done.
 pub(crate) fn closing(reader: Reader<'_>) -> (Option<usize>, usize) {
     let mut scanner = Scanner { inside: true, ..Scanner::new(reader) };
-    while !scanner.reader.ended() && scanner.closed.is_none() {
+    while !scanner.reader.is_at_end() && scanner.closed.is_none() {
         scanner.step();
     }
     (scanner.closed, scanner.reader.work())
@@ -126,7 +126,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    fn odd(&mut self, oddity: &'static str) {
+    fn report_oddity(&mut self, oddity: &'static str) {
         if !self.scan.oddities.contains(&oddity) {
             self.scan.oddities.push(oddity);
         }
@@ -164,7 +164,7 @@ impl<'t> Scanner<'t> {
     }
 
     fn skip_to_newline(&mut self) {
-        while !self.reader.ended() && self.reader.byte(0) != b'\n' {
+        while !self.reader.is_at_end() && self.reader.byte(0) != b'\n' {
             self.reader.at += 1;
         }
     }
@@ -189,7 +189,7 @@ impl<'t> Scanner<'t> {
             }
             self.pattern_next = self.case_depth > 0;
             if self.case_depth == 0 {
-                self.odd(UNPARSABLE);
+                self.report_oddity(UNPARSABLE);
             }
         }
     }
@@ -203,7 +203,7 @@ impl<'t> Scanner<'t> {
         if self.reader.byte(1) == b'&' {
             self.reader.at += 2;
         } else {
-            self.odd(BACKGROUND);
+            self.report_oddity(BACKGROUND);
             self.reader.at += 1;
         }
     }
@@ -218,7 +218,7 @@ impl<'t> Scanner<'t> {
                 return;
             }
             b'&' => {
-                self.odd(PIPE_BOTH);
+                self.report_oddity(PIPE_BOTH);
                 self.reader.at += 1;
             }
             _ => {}
@@ -229,7 +229,7 @@ impl<'t> Scanner<'t> {
     }
 
     fn open(&mut self) {
-        self.odd(CONTROL_FLOW);
+        self.report_oddity(CONTROL_FLOW);
         if self.current.words.is_empty() {
             if let Some(end) = self.reader.arithmetic_end(self.reader.at) {
                 self.arithmetic(end);
@@ -240,7 +240,7 @@ impl<'t> Scanner<'t> {
             self.scan.functions.push(name);
             self.current = Command::default();
         } else {
-            self.odd(UNPARSABLE);
+            self.report_oddity(UNPARSABLE);
             self.end();
         }
         self.open += 1;
@@ -248,10 +248,10 @@ impl<'t> Scanner<'t> {
     }
 
     fn arithmetic(&mut self, end: usize) {
-        self.odd(ARITHMETIC);
+        self.report_oddity(ARITHMETIC);
         let mut inner = Reader::new(&self.reader.text[self.reader.at + 2..end - 2]);
         inner.double_quotes(&mut Word::default(), 0);
-        self.scan.exhausted |= inner.gave_up();
+        self.scan.exhausted |= inner.has_given_up();
         self.scan.substitutions.append(&mut inner.substitutions);
         if could_be_commands(inner.text) {
             self.scan.substitutions.push(inner.text.to_owned());
@@ -266,10 +266,10 @@ impl<'t> Scanner<'t> {
     }
 
     fn case_pattern(&mut self) {
-        while matches!(self.reader.byte(0), b' ' | b'\t' | b'\n' | b'(' | b'|') && !self.reader.ended() {
+        while matches!(self.reader.byte(0), b' ' | b'\t' | b'\n' | b'(' | b'|') && !self.reader.is_at_end() {
             self.reader.at += 1;
         }
-        if self.reader.ended() {
+        if self.reader.is_at_end() {
             return;
         }
         if self.reader.byte(0) == b')' {
@@ -296,15 +296,15 @@ impl<'t> Scanner<'t> {
         let word = self.reader.word();
         if word.raw.is_empty() {
             // A byte that starts nothing: consume it, so that the loop ends.
-            self.odd(UNPARSABLE);
+            self.report_oddity(UNPARSABLE);
             self.reader.at += 1;
             return;
         }
-        if first && self.current.assignments.is_empty() && self.reserved(&word.raw) {
-            self.odd(CONTROL_FLOW);
+        if first && self.current.assignments.is_empty() && self.reserved_word(&word.raw) {
+            self.report_oddity(CONTROL_FLOW);
             return;
         }
-        if first && let Some(name) = assigned(&word.raw) {
+        if first && let Some(name) = assigned_name(&word.raw) {
             self.assignment(name, word);
             return;
         }
@@ -312,9 +312,9 @@ impl<'t> Scanner<'t> {
         if !first
             && self.reader.byte(0) == b'('
             && self.declares()
-            && let Some(name) = assigned(&word.raw)
+            && let Some(name) = assigned_name(&word.raw)
         {
-            self.odd(ARRAY);
+            self.report_oddity(ARRAY);
             self.reader.at += 1;
             let values = self.array();
             self.scan.loops.push(Assignment { name, values, appends: false });
@@ -344,7 +344,7 @@ impl<'t> Scanner<'t> {
 
     fn array(&mut self) -> Vec<Word> {
         let mut values = Vec::new();
-        while !self.reader.ended() && self.reader.byte(0) != b')' {
+        while !self.reader.is_at_end() && self.reader.byte(0) != b')' {
             let before = self.reader.at;
             let word = self.reader.word();
             if self.reader.at == before {
@@ -357,10 +357,10 @@ impl<'t> Scanner<'t> {
         values
     }
 
-    fn reserved(&mut self, raw: &str) -> bool {
+    fn reserved_word(&mut self, raw: &str) -> bool {
         match raw {
             "if" | "then" | "elif" | "else" | "fi" | "while" | "until" | "do" | "done" | "!" | "{" | "}" => {}
-            "time" => return self.timed(),
+            "time" => return self.time_keyword(),
             "coproc" => self.coprocess(),
             "esac" => self.case_depth = self.case_depth.saturating_sub(1),
             "for" | "select" => self.for_words(),
@@ -390,7 +390,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Handles `time`, which is a keyword of the shell unless the next word shows that the program is meant.
-    fn timed(&mut self) -> bool {
+    fn time_keyword(&mut self) -> bool {
         self.blanks();
         if self.reader.starts_with("-p ") {
             self.reader.at += 2;
@@ -420,7 +420,7 @@ impl<'t> Scanner<'t> {
         if self.reader.starts_with("in") {
             self.reader.at += 2;
             self.blanks();
-            while !self.reader.ended() && !matches!(self.reader.byte(0), b';' | b'\n' | b'&' | b'|' | b')' | b'(') {
+            while !self.reader.is_at_end() && !matches!(self.reader.byte(0), b';' | b'\n' | b'&' | b'|' | b')' | b'(') {
                 let before = self.reader.at;
                 let word = self.reader.word();
                 if self.reader.at == before {
@@ -439,7 +439,7 @@ impl<'t> Scanner<'t> {
     /// Reads a condition as a command that only reads; operators between words are omitted.
     fn double_brackets(&mut self, raw: &str) {
         self.current.words.push(Reader::new(raw).word());
-        while !self.reader.ended() {
+        while !self.reader.is_at_end() {
             let before = self.reader.at;
             let word = self.reader.word();
             if self.reader.at == before {

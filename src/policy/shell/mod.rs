@@ -23,15 +23,15 @@ mod word;
 mod wrappers;
 
 pub(crate) use arg::Arg;
-pub(crate) use confusables::hides;
-pub(crate) use entered::Entered;
+pub(crate) use confusables::is_deceptive_name;
+pub(crate) use entered::EnteredLine;
 pub use entered::entered;
 pub use interactive::{keeps_meaning, runs_input};
 pub(crate) use resolve::parses_its_text;
 pub use run_files::run_files;
 #[cfg(test)]
 pub(crate) use runners::lines as runner_lines;
-pub(crate) use wrappers::starts;
+pub(crate) use wrappers::inner_starts;
 
 use crate::policy::guard;
 use assignments::collect;
@@ -67,7 +67,7 @@ pub(crate) const HOPELESS: &str = "the line is too complex to analyse; split it 
 /// A parsed line.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
-    pub parts: Vec<Simple>,
+    pub parts: Vec<SimpleCommand>,
     /// Reasons why no allow rule covers any part of the line.
     pub floors: Vec<&'static str>,
     /// Whether the line cannot be judged at all.
@@ -82,12 +82,12 @@ pub(crate) struct Line {
 
 /// One simple command with everything that it would start.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Simple {
+pub(crate) struct SimpleCommand {
     pub text: String,
     pub invocations: Vec<Invocation>,
     /// Reasons why no allow rule covers the command.
     pub floors: Vec<&'static str>,
-    pub redirects: Vec<Redirected>,
+    pub redirects: Vec<FileRedirect>,
     /// Whether the command runs text that is unknown.
     pub unknown_code: bool,
     /// Whether the command executes its input.
@@ -122,7 +122,7 @@ impl Invocation {
 }
 
 /// Returns whether a builtin changes the working directory.
-pub(crate) fn moves(name: &str) -> bool {
+pub(crate) fn changes_directory(name: &str) -> bool {
     matches!(name, "cd" | "pushd" | "popd" | "chdir")
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn base(name: &str) -> &str {
 
 /// A file that the shell opens for a command.
 #[derive(Debug, Clone)]
-pub(crate) struct Redirected {
+pub(crate) struct FileRedirect {
     pub reads_only: bool,
     /// Name of the file; `None` if it is known only at run time.
     pub target: Option<Arg>,
@@ -143,16 +143,16 @@ pub(crate) fn read(line: &str) -> Line {
     if line.len() >= MAX_BYTES {
         return Line { too_long: true, ..Line::default() };
     }
-    guard::contained(|| looked_at(line)).unwrap_or_else(|| Line { hopeless: true, failed: true, ..Line::default() })
+    guard::catch_panic(|| parse_uncached(line)).unwrap_or_else(|| Line { hopeless: true, failed: true, ..Line::default() })
 }
 
-fn looked_at(line: &str) -> Line {
+fn parse_uncached(line: &str) -> Line {
     #[cfg(test)]
     tests::fault(line);
     let (whole, values) = parse_pass(line, Values::default());
     // A text that some command runs can set a variable that an earlier command uses.
     match values {
-        Some(values) if line.len() <= SHOWN_BYTES => parse_pass(line, values.again()).0,
+        Some(values) if line.len() <= SHOWN_BYTES => parse_pass(line, values.next_pass()).0,
         _ => whole,
     }
 }
@@ -162,7 +162,7 @@ pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
     if line.len() > SHOWN_BYTES {
         return Vec::new();
     }
-    let ends = guard::contained(|| grammar::sequence_ends(line)).unwrap_or_default();
+    let ends = guard::catch_panic(|| grammar::sequence_ends(line)).unwrap_or_default();
     let all = if ends.is_empty() { Vec::new() } else { read(line).parts };
     let first = |end: usize| {
         let parts = read(&line[..end]).parts;
@@ -174,7 +174,7 @@ pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
 
 /// Makes one pass over a line with the known variables; also returns the variables if more was learned too late.
 fn parse_pass(line: &str, values: Values) -> (Line, Option<Values>) {
-    let mut engine = Engine { values, ..Engine::default() };
+    let mut engine = Analyzer { values, ..Analyzer::default() };
     let mut whole = Line { floors: confusables::oddities(line), ..Line::default() };
     if line.len() > SHOWN_BYTES {
         whole.floors.push(TOO_LONG);
@@ -185,14 +185,14 @@ fn parse_pass(line: &str, values: Values) -> (Line, Option<Values>) {
         whole.floors.push(SUBSTITUTION);
     }
     // Only an allow verdict needs the grammar, and recovering from an error in a long text is not worth the time.
-    let wanted = line.len() <= RECOVERED || (line.len() <= SHOWN_BYTES && whole.floors.is_empty() && plain(&scan));
+    let wanted = line.len() <= RECOVERED || (line.len() <= SHOWN_BYTES && whole.floors.is_empty() && is_plain(&scan));
     if wanted && let Some(floor) = grammar::disagreement(line, &scan) {
         whole.floors.push(floor);
-        whole.parts.extend(engine.unseen(line, &scan));
+        whole.parts.extend(engine.analyze_unseen(line, &scan));
     }
-    whole.multiplies = multiplies(line, &scan.functions);
-    let mut parts = engine.scanned(scan, 0);
-    if let Some(joined) = joined(line) {
+    whole.multiplies = is_fork_bomb(line, &scan.functions);
+    let mut parts = engine.analyze_scan(scan, 0);
+    if let Some(joined) = join_lines(line) {
         let scan = lexer::scan(&joined);
         scan.oddities
             .iter()
@@ -204,25 +204,25 @@ fn parse_pass(line: &str, values: Values) -> (Line, Option<Values>) {
         if !scan.substitutions.is_empty() {
             whole.floors.push(SUBSTITUTION);
         }
-        whole.parts.extend(engine.scanned(scan, 0));
+        whole.parts.extend(engine.analyze_scan(scan, 0));
     }
     add_unknown(&mut parts, std::mem::take(&mut whole.parts));
     whole.parts = parts;
-    engine.fed(&mut whole.parts);
+    engine.analyze_input(&mut whole.parts);
     whole.hopeless = engine.hopeless || engine.values.overflow;
     let late = engine.values.learnt > engine.learnt_first;
     (whole, late.then_some(engine.values))
 }
 
 /// Returns whether no command of the scan has anything that excludes an allow rule.
-fn plain(scan: &Scan) -> bool {
+fn is_plain(scan: &Scan) -> bool {
     scan.commands.iter().all(|command| {
         command.oddities.is_empty() && command.assignments.is_empty() && command.words.iter().all(|word| word.literal().is_some())
     })
 }
 
 /// Returns whether a line is a fork bomb: `:(){ :|:& };:`.
-fn multiplies(line: &str, functions: &[String]) -> bool {
+fn is_fork_bomb(line: &str, functions: &[String]) -> bool {
     if functions.is_empty() {
         return false;
     }
@@ -234,12 +234,12 @@ fn multiplies(line: &str, functions: &[String]) -> bool {
 }
 
 /// Joins lines that end with a backslash, as a shell does before it sees `$(` or an operator.
-fn joined(text: &str) -> Option<String> {
+fn join_lines(text: &str) -> Option<String> {
     text.contains("\\\n").then(|| text.replace("\\\n", ""))
 }
 
 /// Adds those parts of another reading that start something new.
-fn add_unknown(parts: &mut Vec<Simple>, others: Vec<Simple>) {
+fn add_unknown(parts: &mut Vec<SimpleCommand>, others: Vec<SimpleCommand>) {
     if others.is_empty() {
         return;
     }
@@ -250,7 +250,7 @@ fn add_unknown(parts: &mut Vec<Simple>, others: Vec<Simple>) {
 
 /// Facts learned while a line is processed.
 #[derive(Debug, Default)]
-struct Engine {
+struct Analyzer {
     values: Values,
     /// Strings that commands of the line would print or get as input.
     printed: Vec<(String, usize)>,
@@ -270,22 +270,22 @@ struct Engine {
     open_aliases: Vec<String>,
 }
 
-impl Engine {
-    fn text(&mut self, text: &str, depth: usize) -> Vec<Simple> {
+impl Analyzer {
+    fn text(&mut self, text: &str, depth: usize) -> Vec<SimpleCommand> {
         self.nested_bytes += text.len();
         if depth > DEPTH || self.nested_bytes > MAX_NESTED_BYTES {
             self.hopeless = true;
             return Vec::new();
         }
-        let mut parts = self.scanned(scan(text), depth);
-        if let Some(joined) = joined(text) {
-            let others = self.scanned(scan(&joined), depth);
+        let mut parts = self.analyze_scan(scan(text), depth);
+        if let Some(joined) = join_lines(text) {
+            let others = self.analyze_scan(scan(&joined), depth);
             add_unknown(&mut parts, others);
         }
         parts
     }
 
-    fn scanned(&mut self, scan: Scan, depth: usize) -> Vec<Simple> {
+    fn analyze_scan(&mut self, scan: Scan, depth: usize) -> Vec<SimpleCommand> {
         self.hopeless |= scan.exhausted;
         collect(&mut self.values, &scan);
         if depth == 0 {
@@ -319,9 +319,13 @@ impl Engine {
         parts
     }
 
-    fn command(&mut self, command: &Command, depth: usize) -> Simple {
-        let mut simple =
-            Simple { text: command.text.clone(), floors: command.oddities.clone(), piped: command.piped, ..Simple::default() };
+    fn command(&mut self, command: &Command, depth: usize) -> SimpleCommand {
+        let mut simple = SimpleCommand {
+            text: command.text.clone(),
+            floors: command.oddities.clone(),
+            piped: command.piped,
+            ..SimpleCommand::default()
+        };
         if !command.assignments.is_empty() {
             simple.floors.push(ASSIGNMENT);
             simple.variables = command.assignments.iter().map(|assignment| assignment.name.clone()).collect();
@@ -341,12 +345,12 @@ impl Engine {
             simple.floors.push(EXPANSION);
         }
         for argv in readings {
-            self.see(argv, &mut simple, depth, false);
+            self.resolve_command(argv, &mut simple, depth, false);
         }
         simple
     }
 
-    fn redirect(&mut self, operator: &str, target: &word::Word, simple: &mut Simple, depth: usize) {
+    fn redirect(&mut self, operator: &str, target: &word::Word, simple: &mut SimpleCommand, depth: usize) {
         let mut fields: Vec<Arg> = self.values.readings(std::slice::from_ref(target)).into_iter().flatten().collect();
         let target = if fields.len() == 1 && target.literal().is_some() { fields.pop() } else { None };
         if operator == "<<<" {
@@ -364,12 +368,12 @@ impl Engine {
             }
             // Opening these files connects to the network, and an unknown name may be one of them.
             let connects = text.is_empty() || text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/");
-            simple.redirects.push(Redirected { reads_only: operator == "<" && !connects, target });
+            simple.redirects.push(FileRedirect { reads_only: operator == "<" && !connects, target });
         }
     }
 
     /// Returns commands that the grammar finds and the scanner does not.
-    fn unseen(&mut self, line: &str, scanned: &Scan) -> Vec<Simple> {
+    fn analyze_unseen(&mut self, line: &str, scanned: &Scan) -> Vec<SimpleCommand> {
         let mut parts = Vec::new();
         for text in grammar::commands(line) {
             if !scanned.commands.iter().any(|command| command.text == text) {
@@ -380,9 +384,9 @@ impl Engine {
     }
 
     /// Adds the commands in strings that are fed to a shell, whichever command prints them.
-    fn fed(&mut self, parts: &mut Vec<Simple>) {
+    fn analyze_input(&mut self, parts: &mut Vec<SimpleCommand>) {
         for text in std::mem::take(&mut self.values.prompts) {
-            for inner in resolve::substitutions_in(&text) {
+            for inner in resolve::find_substitutions(&text) {
                 parts.extend(self.text(&inner, 1));
             }
         }
@@ -400,7 +404,7 @@ impl Engine {
     }
 
     /// Adds the commands that `xargs` would run with the words that the line prints.
-    fn append(&mut self, parts: &mut Vec<Simple>) {
+    fn append(&mut self, parts: &mut Vec<SimpleCommand>) {
         let texts: Vec<String> = self.printed.iter().take(MAX_PRINTED).map(|(text, _)| text.clone()).collect();
         let commands = std::mem::take(&mut self.appended);
         for (argv, depth) in commands.iter().take(MAX_PRINTED) {
@@ -409,9 +413,11 @@ impl Engine {
                 if whole.iter().zip(argv).all(|(one, other)| one.text == other.text) {
                     whole.extend(text.split_ascii_whitespace().map(Arg::plain));
                 }
-                let mut simple =
-                    Simple { text: whole.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" "), ..Simple::default() };
-                self.see(whole, &mut simple, depth + 1, true);
+                let mut simple = SimpleCommand {
+                    text: whole.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" "),
+                    ..SimpleCommand::default()
+                };
+                self.resolve_command(whole, &mut simple, depth + 1, true);
                 parts.push(simple);
             }
         }

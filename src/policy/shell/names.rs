@@ -1,9 +1,9 @@
 //! Forms of a word: the name of an assignment, a descriptor, a string that arithmetic would execute.
 
 /// Returns whether a word is `{name}` before a redirect.
-pub(crate) fn names_descriptor(raw: &str) -> bool {
+pub(crate) fn is_descriptor_name(raw: &str) -> bool {
     let name = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
-    assigned(&format!("{name}=")).is_some()
+    assigned_name(&format!("{name}=")).is_some()
 }
 
 /// Returns whether a string runs a command if it is evaluated as arithmetic: `a[$(…)]`.
@@ -12,7 +12,7 @@ pub(crate) fn evaluates(text: &str) -> bool {
 }
 
 /// Returns the name that a word assigns to: `x=1`, `a[0]=1`, `x+=1`.
-pub(crate) fn assigned(raw: &str) -> Option<String> {
+pub(crate) fn assigned_name(raw: &str) -> Option<String> {
     let equals = raw.find('=')?;
     let left = raw[..equals].strip_suffix('+').unwrap_or(&raw[..equals]);
     let name = left.split('[').next().unwrap_or(left);

@@ -2,7 +2,7 @@
 
 use super::arg::Arg;
 use super::builtins;
-use super::option_verdict::Reading;
+use super::option_verdict::OptionVerdict;
 
 /// Options of one program. Long options: `name`, `name?` (`=value` possible), `name=` (value needed), `name=@` (the value is a
 /// path).
@@ -125,18 +125,18 @@ const GIT_TEXTS: &[&str] =
     &["grep", "author", "committer", "since", "until", "after", "before", "date", "format", "word-diff-regex"];
 
 /// Checks a command against the table of its program.
-pub(crate) fn reading(argv: &[Arg]) -> Reading<'_> {
+pub(crate) fn check_options(argv: &[Arg]) -> OptionVerdict<'_> {
     match argv[0].text.as_str() {
         "find" => find(&argv[1..]),
         "git" => git(&argv[1..]),
         name => match TABLES.iter().find(|table| table.program == name) {
-            Some(table) => ordinary(table, &argv[1..]),
-            None => builtins::reading(argv).unwrap_or(Reading::NoTable),
+            Some(table) => check_ordinary(table, &argv[1..]),
+            None => builtins::builtin_verdict(argv).unwrap_or(OptionVerdict::NoTable),
         },
     }
 }
 
-fn ordinary<'a>(table: &Table, args: &'a [Arg]) -> Reading<'a> {
+fn check_ordinary<'a>(table: &Table, args: &'a [Arg]) -> OptionVerdict<'a> {
     let mut paths = Vec::new();
     let (mut at, mut closed, mut pattern_given, mut operands) = (0, false, table.pattern_unless.is_empty(), Vec::new());
     while let Some(arg) = args.get(at) {
@@ -148,39 +148,39 @@ fn ordinary<'a>(table: &Table, args: &'a [Arg]) -> Reading<'a> {
         }
         if closed || text == "-" || !text.starts_with('-') {
             if !closed && !table.harmless && arg.glob && text.starts_with(['*', '?', '[']) {
-                return Reading::MayDoMore { word: text };
+                return OptionVerdict::MayDoMore { word: text };
             }
             operands.push(text);
             continue;
         }
         if arg.glob && !arg.quoted && !(table.harmless && globs_value(text)) {
-            return Reading::MayDoMore { word: text };
+            return OptionVerdict::MayDoMore { word: text };
         }
         let name = text.split('=').next().unwrap_or(text);
-        pattern_given |= table.pattern_unless.contains(&name) || gives_pattern(table, text);
+        pattern_given |= table.pattern_unless.contains(&name) || has_pattern_option(table, text);
         match option(table, text) {
             Some(OptionArguments::Alone) => {}
             Some(OptionArguments::Path(path)) => paths.push(path),
             Some(OptionArguments::Next) => {
-                let dashed = |value: &Arg| value.text.starts_with('-') && !gives_pattern(table, text);
+                let dashed = |value: &Arg| value.text.starts_with('-') && !has_pattern_option(table, text);
                 if !table.harmless && args.get(at).is_some_and(|value| value.glob || dashed(value)) {
-                    return Reading::MayDoMore { word: &args[at].text };
+                    return OptionVerdict::MayDoMore { word: &args[at].text };
                 }
                 at += 1;
             }
             Some(OptionArguments::NextPath) => {
                 if let Some(value) = args.get(at).filter(|value| value.glob && !table.harmless) {
-                    return Reading::MayDoMore { word: &value.text };
+                    return OptionVerdict::MayDoMore { word: &value.text };
                 }
                 paths.extend(args.get(at).map(|arg| arg.text.as_str()));
                 at += 1;
             }
-            None => return Reading::MayDoMore { word: text },
+            None => return OptionVerdict::MayDoMore { word: text },
         }
     }
     let from = usize::from(!pattern_given).min(operands.len());
     paths.extend_from_slice(&operands[from..]);
-    Reading::Reads { paths }
+    OptionVerdict::Reads { paths }
 }
 
 /// Returns whether a glob is only in the value of an option: `--include=*.rs` stays this option, regardless of the files that
@@ -190,7 +190,7 @@ fn globs_value(text: &str) -> bool {
 }
 
 /// Returns whether an option, even in a cluster, gives the pattern: `-ne foo`.
-fn gives_pattern(table: &Table, text: &str) -> bool {
+fn has_pattern_option(table: &Table, text: &str) -> bool {
     if table.pattern_unless.is_empty() || text.starts_with("--") {
         return table.pattern_unless.contains(&text);
     }
@@ -246,7 +246,7 @@ fn long_option<'a>(known: &str, long: &'a str) -> Option<OptionArguments<'a>> {
     })
 }
 
-fn find(args: &[Arg]) -> Reading<'_> {
+fn find(args: &[Arg]) -> OptionVerdict<'_> {
     let mut paths = Vec::new();
     let mut at = 0;
     let mut expression = false;
@@ -254,7 +254,7 @@ fn find(args: &[Arg]) -> Reading<'_> {
         let text = arg.text.as_str();
         at += 1;
         if arg.glob && (text.starts_with(['*', '?', '[']) || expression) {
-            return Reading::MayDoMore { word: text };
+            return OptionVerdict::MayDoMore { word: text };
         }
         if !expression && !text.starts_with('-') && !matches!(text, "(" | ")" | "!" | ",") {
             paths.push(text);
@@ -302,7 +302,7 @@ fn find(args: &[Arg]) -> Reading<'_> {
             | "-maxdepth" | "-mindepth" | "-mtime" | "-mmin" | "-atime" | "-amin" | "-ctime" | "-cmin" | "-used"
             | "-regextype" | "-fstype" | "-printf" | "-newermt" | "-newerat" | "-newerct" => {
                 if args.get(at).is_some_and(|value| value.glob) {
-                    return Reading::MayDoMore { word: &args[at].text };
+                    return OptionVerdict::MayDoMore { word: &args[at].text };
                 }
                 at += 1;
             }
@@ -310,10 +310,10 @@ fn find(args: &[Arg]) -> Reading<'_> {
                 paths.extend(args.get(at).map(|arg| arg.text.as_str()));
                 at += 1;
             }
-            _ => return Reading::MayDoMore { word: text },
+            _ => return OptionVerdict::MayDoMore { word: text },
         }
     }
-    Reading::Reads { paths }
+    OptionVerdict::Reads { paths }
 }
 
 /// Returns the number of options before the subcommand that do not change its meaning.
@@ -334,14 +334,14 @@ pub(crate) fn harmless_globals(args: &[Arg]) -> usize {
     args.iter().take_while(global).count()
 }
 
-fn git(args: &[Arg]) -> Reading<'_> {
+fn git(args: &[Arg]) -> OptionVerdict<'_> {
     let skipped = harmless_globals(args);
-    let Some((command, rest)) = args[skipped..].split_first() else { return Reading::NoTable };
+    let Some((command, rest)) = args[skipped..].split_first() else { return OptionVerdict::NoTable };
     let (long, flags, valued): (&[&str], &str, &str) = match command.text.as_str() {
         "status" => (&[STATUS], "sbvz", ""),
         "diff" => (&[DIFF], "pusRabwWz1230", "UGSlO"),
         "log" | "show" => (&[DIFF, LOG], "pusRabwWzcmtgiEFP", "UGSlnL"),
-        _ => return Reading::MayDoMore { word: &command.text },
+        _ => return OptionVerdict::MayDoMore { word: &command.text },
     };
     let mut paths = Vec::new();
     let (mut at, mut closed) = (0, false);
@@ -351,19 +351,19 @@ fn git(args: &[Arg]) -> Reading<'_> {
         if !closed && text == "--" {
             closed = true;
         } else if closed || !text.starts_with('-') {
-            if !closed && (signs(text) || arg.glob && text.starts_with(['*', '?', '['])) {
-                return Reading::MayDoMore { word: text };
+            if !closed && (runs_signature_program(text) || arg.glob && text.starts_with(['*', '?', '['])) {
+                return OptionVerdict::MayDoMore { word: text };
             }
             paths.push(text.split_once(':').filter(|(_, path)| path.contains("..")).map_or(text, |(_, path)| path));
-        } else if signs(text) || (arg.glob && !arg.quoted) {
-            return Reading::MayDoMore { word: text };
+        } else if runs_signature_program(text) || (arg.glob && !arg.quoted) {
+            return OptionVerdict::MayDoMore { word: text };
         } else if let Some(name) = text.strip_prefix("--") {
             match long.iter().find_map(|known| long_option(known, name)) {
                 Some(OptionArguments::Alone | OptionArguments::Path(_)) => {}
                 Some(OptionArguments::Next | OptionArguments::NextPath) => {
                     if let Some(value) = rest.get(at) {
-                        if signs(&value.text) || value.text.starts_with('-') || value.glob {
-                            return Reading::MayDoMore { word: &value.text };
+                        if runs_signature_program(&value.text) || value.text.starts_with('-') || value.glob {
+                            return OptionVerdict::MayDoMore { word: &value.text };
                         }
                         if !GIT_TEXTS.contains(&name) {
                             paths.push(&value.text);
@@ -371,17 +371,17 @@ fn git(args: &[Arg]) -> Reading<'_> {
                     }
                     at += 1;
                 }
-                None => return Reading::MayDoMore { word: text },
+                None => return OptionVerdict::MayDoMore { word: text },
             }
         } else {
             let before = at;
             if !git_short(text, flags, valued, &mut at) {
-                return Reading::MayDoMore { word: text };
+                return OptionVerdict::MayDoMore { word: text };
             }
             // Some versions take the next word as the value and some do not: it must be harmless both ways.
             for value in rest.get(before..at).unwrap_or_default() {
                 if value.text.starts_with('-') || value.glob {
-                    return Reading::MayDoMore { word: &value.text };
+                    return OptionVerdict::MayDoMore { word: &value.text };
                 }
                 if !text.ends_with(['S', 'G']) {
                     paths.push(&value.text);
@@ -389,11 +389,11 @@ fn git(args: &[Arg]) -> Reading<'_> {
             }
         }
     }
-    Reading::Reads { paths }
+    OptionVerdict::Reads { paths }
 }
 
 /// Returns whether a format runs the signature program.
-fn signs(text: &str) -> bool {
+fn runs_signature_program(text: &str) -> bool {
     text.contains("%G") || text.contains("%(G")
 }
 

@@ -25,17 +25,17 @@ pub(crate) fn apply(text: &str, operator: &str, operand: &str) -> String {
                 .map(|first| if operator == "," { first.to_lowercase().to_string() } else { first.to_uppercase().to_string() });
             first.map_or_else(String::new, |first| first + rest.as_str())
         }
-        "#" | "##" => Pattern::new(operand).map_or_else(unknown, |pattern| trimmed_start(text, &pattern, operator == "##")),
-        "%" | "%%" => Pattern::new(operand).map_or_else(unknown, |pattern| trimmed_end(text, &pattern, operator == "%%")),
-        "/" | "//" | "/#" | "/%" => replaced(text, operator, operand).unwrap_or_else(unknown),
+        "#" | "##" => Pattern::new(operand).map_or_else(unknown, |pattern| trim_start(text, &pattern, operator == "##")),
+        "%" | "%%" => Pattern::new(operand).map_or_else(unknown, |pattern| trim_end(text, &pattern, operator == "%%")),
+        "/" | "//" | "/#" | "/%" => replace(text, operator, operand).unwrap_or_else(unknown),
         ":" => slice(text, operand).unwrap_or_else(unknown),
-        "@" => transformed(text, operand),
+        "@" => transform(text, operand),
         _ => unknown(),
     }
 }
 
 /// Applies `${x@L}` and similar operators.
-fn transformed(text: &str, letter: &str) -> String {
+fn transform(text: &str, letter: &str) -> String {
     match letter {
         "L" => text.to_lowercase(),
         "U" => text.to_uppercase(),
@@ -113,7 +113,7 @@ impl Pattern {
                     p += 1;
                     continue;
                 }
-                Some(element) if element.is(text[t]) => {
+                Some(element) if element.matches(text[t]) => {
                     p += 1;
                     t += 1;
                     continue;
@@ -130,7 +130,7 @@ impl Pattern {
 }
 
 impl Element {
-    fn is(&self, letter: char) -> bool {
+    fn matches(&self, letter: char) -> bool {
         match self {
             Self::Letter(one) => *one == letter,
             Self::Any => true,
@@ -179,14 +179,14 @@ fn boundaries(text: &str) -> Vec<usize> {
     text.char_indices().map(|(at, _)| at).chain([text.len()]).collect()
 }
 
-fn trimmed_start(text: &str, pattern: &Pattern, longest: bool) -> String {
+fn trim_start(text: &str, pattern: &Pattern, longest: bool) -> String {
     let cuts = boundaries(text);
     let hit = |at: &&usize| pattern.matches(&text[..**at]);
     let cut = if longest { cuts.iter().rev().find(hit) } else { cuts.iter().find(hit) };
     cut.map_or(text, |at| &text[*at..]).to_owned()
 }
 
-fn trimmed_end(text: &str, pattern: &Pattern, longest: bool) -> String {
+fn trim_end(text: &str, pattern: &Pattern, longest: bool) -> String {
     let cuts = boundaries(text);
     let hit = |at: &&usize| pattern.matches(&text[**at..]);
     let cut = if longest { cuts.iter().find(hit) } else { cuts.iter().rev().find(hit) };
@@ -194,7 +194,7 @@ fn trimmed_end(text: &str, pattern: &Pattern, longest: bool) -> String {
 }
 
 /// Applies `${x/a/b}` and similar operators: the longest match, the first one or all.
-fn replaced(text: &str, operator: &str, operand: &str) -> Option<String> {
+fn replace(text: &str, operator: &str, operand: &str) -> Option<String> {
     let slash = {
         let mut escaped = false;
         operand.char_indices().find(|(_, letter)| {
@@ -263,7 +263,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// Returns the pattern with each `[…]` replaced by any one character.
-pub(crate) fn with_classes_open(pattern: &str) -> String {
+pub(crate) fn replace_classes(pattern: &str) -> String {
     let mut open = String::new();
     let mut rest = pattern;
     while let Some((before, class)) = rest.split_once('[') {

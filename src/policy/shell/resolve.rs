@@ -1,13 +1,13 @@
 //! Resolution of a command to the program it starts: through wrappers, nested shells, `find -exec`, aliases and texts.
 
 use super::arg::{Arg, UNKNOWN, join};
-use super::expand::printed;
+use super::expand::printed_text;
 use super::lexer::{Command, Reader};
 use super::names::evaluates;
 use super::runners::{TEXT_OPERANDS, TEXT_OPTIONS};
 use super::word::Word;
-use super::wrappers::{starts, wraps};
-use super::{ALIAS, COMPUTED, DEPTH, Engine, Invocation, Simple, base};
+use super::wrappers::{inner_starts, wraps};
+use super::{ALIAS, Analyzer, COMPUTED, DEPTH, Invocation, SimpleCommand, base};
 
 const UNKNOWN_TEXT: &str = "runs code that is known only at run time";
 const RUNS_FILE: &str = "runs the commands in a file";
@@ -77,9 +77,9 @@ fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?']) || text.find('[').is_some_and(|at| text[at..].contains(']'))
 }
 
-impl Engine {
+impl Analyzer {
     /// Records the program of `argv` and everything that it would start.
-    pub(super) fn see(&mut self, argv: Vec<Arg>, simple: &mut Simple, depth: usize, wrapped: bool) {
+    pub(super) fn resolve_command(&mut self, argv: Vec<Arg>, simple: &mut SimpleCommand, depth: usize, wrapped: bool) {
         let Some(first) = argv.first() else { return };
         if depth > DEPTH {
             self.hopeless = true;
@@ -87,45 +87,45 @@ impl Engine {
         }
         // `find -exec {} \;`, `xargs -I{} {}`: a file that is found, or text that is read, is run.
         if !first.is_known() || first.glob || is_pattern(&first.text) || first.tilde || wrapped && first.text.contains("{}") {
-            floor(simple, COMPUTED);
+            block_allow(simple, COMPUTED);
         }
         let name = base(&first.text).to_owned();
         if !wrapped
             && !self.open_aliases.contains(&name)
             && let Some(meanings) = self.values.aliases.get(&name).cloned()
         {
-            floor(simple, ALIAS);
+            block_allow(simple, ALIAS);
             self.open_aliases.push(name.clone());
             for meaning in meanings.into_iter().filter(|meaning| *meaning != name) {
                 let line = format!("{meaning} {}", quote(&argv[1..]));
-                self.nested(&line, simple, depth);
+                self.resolve_nested(&line, simple, depth);
             }
             self.open_aliases.pop();
         }
         if self.values.functions.contains(&name) {
-            floor(simple, ALIAS);
+            block_allow(simple, ALIAS);
         }
         if first.text.starts_with(UNKNOWN) && first.text.len() == UNKNOWN.len_utf8() && !first.quoted && argv.len() > 1 {
             // The word may expand to nothing.
-            self.see(argv[1..].to_vec(), simple, depth + 1, wrapped);
+            self.resolve_command(argv[1..].to_vec(), simple, depth + 1, wrapped);
         }
         if first.text.contains('/') {
             self.run_files.push(first.text.trim_start_matches("./").to_owned());
         }
-        self.through(&name, &argv, simple, depth);
+        self.resolve_wrapper(&name, &argv, simple, depth);
         simple.invocations.push(Invocation { argv, wrapped });
     }
 
-    fn through(&mut self, name: &str, argv: &[Arg], simple: &mut Simple, depth: usize) {
+    fn resolve_wrapper(&mut self, name: &str, argv: &[Arg], simple: &mut SimpleCommand, depth: usize) {
         match name {
             _ if SHELLS.contains(&name) => self.shell(argv, simple, depth),
-            "eval" => self.evaluated(&argv[1..], simple, depth),
+            "eval" => self.resolve_eval(&argv[1..], simple, depth),
             "trap" => {
                 let action = argv[1..].iter().find(|arg| !matches!(arg.text.as_str(), "--" | "-" | "-l" | "-p")).cloned();
-                self.evaluated(action.as_slice(), simple, depth);
+                self.resolve_eval(action.as_slice(), simple, depth);
             }
             "." | "source" => {
-                floor(simple, RUNS_FILE);
+                block_allow(simple, RUNS_FILE);
                 self.takes_input = true;
                 simple.unknown_code |= argv.get(1).is_none_or(|arg| !arg.is_known());
             }
@@ -133,30 +133,30 @@ impl Engine {
             "su" | "runuser" | "script" | "sg" | "expect" => {
                 self.text_option(argv, &["-c", "--command", "--session-command"], simple, depth);
                 if name == "runuser" {
-                    self.wrapped(name, argv, simple, depth);
+                    self.resolve_wrapped(name, argv, simple, depth);
                 } else if name == "sg" && argv.len() > 2 {
-                    self.evaluated(&argv[2..], simple, depth);
+                    self.resolve_eval(&argv[2..], simple, depth);
                 }
             }
             "at" | "batch" => {
                 simple.reads_code = true;
                 self.takes_input = true;
-                floor(simple, RUNS_INPUT);
+                block_allow(simple, RUNS_INPUT);
             }
             "tmux" => {
                 if let Some(at) = argv.iter().position(|arg| PANES.contains(&arg.text.as_str())) {
-                    self.wrapped(name, &argv[at..], simple, depth);
+                    self.resolve_wrapped(name, &argv[at..], simple, depth);
                 }
             }
             "hash" => {
                 if let Some(at) = argv.iter().position(|arg| arg.text == "-p") {
-                    self.see(argv.get(at + 1..=at + 1).unwrap_or_default().to_vec(), simple, depth + 1, true);
+                    self.resolve_command(argv.get(at + 1..=at + 1).unwrap_or_default().to_vec(), simple, depth + 1, true);
                 }
             }
             "bind" => {
                 for arg in &argv[1..] {
                     if let Some((_, text)) = arg.text.split_once(':') {
-                        self.evaluated(&[Arg::plain(text)], simple, depth);
+                        self.resolve_eval(&[Arg::plain(text)], simple, depth);
                     }
                 }
             }
@@ -166,26 +166,26 @@ impl Engine {
                 let files = argv[1..].iter().filter(|arg| !arg.text.starts_with('-'));
                 self.written.extend(files.map(|arg| arg.text.trim_start_matches("./").to_owned()));
             }
-            "echo" | "printf" => self.printed.extend(printed(name, &argv[1..]).into_iter().map(|text| (text, depth + 1))),
+            "echo" | "printf" => self.printed.extend(printed_text(name, &argv[1..]).into_iter().map(|text| (text, depth + 1))),
             "test" | "[" | "let" | "unset" | "read" | "declare" | "typeset" | "local" | "export" | "readonly" | "wait"
             | "getopts" => {
                 self.subscripts(&argv[1..], simple, depth);
             }
             "command" if lookup(argv) => {}
-            _ => self.wrapped(name, argv, simple, depth),
+            _ => self.resolve_wrapped(name, argv, simple, depth),
         }
         if name == "printf" {
             self.subscripts(&argv[1..], simple, depth);
         }
     }
 
-    fn wrapped(&mut self, name: &str, argv: &[Arg], simple: &mut Simple, depth: usize) {
+    fn resolve_wrapped(&mut self, name: &str, argv: &[Arg], simple: &mut SimpleCommand, depth: usize) {
         for (_, options) in TEXT_OPTIONS.iter().filter(|(program, _)| *program == name) {
             self.text_option(argv, options, simple, depth);
         }
-        let starts = starts(name, argv);
+        let starts = inner_starts(name, argv);
         if !starts.is_empty() {
-            floor(simple, WRAPPED);
+            block_allow(simple, WRAPPED);
         }
         let adds = matches!(name, "xargs" | "gxargs" | "parallel" | "sem");
         let placed = if adds { placeholder(argv) } else { None };
@@ -202,11 +202,11 @@ impl Engine {
                 // The program that this one starts comes from its input.
                 inner.push(Arg::plain(UNKNOWN.to_string()));
             }
-            self.see(inner, simple, depth + 1, true);
+            self.resolve_command(inner, simple, depth + 1, true);
             if TEXT_OPERANDS.contains(&name) {
-                self.evaluated(&argv[start..], simple, depth);
+                self.resolve_eval(&argv[start..], simple, depth);
                 if argv.len() - start > 1 {
-                    self.evaluated(&argv[start..=start], simple, depth);
+                    self.resolve_eval(&argv[start..=start], simple, depth);
                 }
             }
         }
@@ -230,7 +230,7 @@ impl Engine {
     }
 
     /// Handles the text of `env -S 'sudo id'`.
-    fn split_string(&mut self, argv: &[Arg], simple: &mut Simple, depth: usize) {
+    fn split_string(&mut self, argv: &[Arg], simple: &mut SimpleCommand, depth: usize) {
         for (index, arg) in argv.iter().enumerate().skip(1) {
             let short = arg.text.starts_with('-') && !arg.text.starts_with("--");
             let glued = if let Some(value) = arg.text.strip_prefix("--split-string") {
@@ -250,12 +250,12 @@ impl Engine {
             };
             let rest = argv.get(rest..).unwrap_or_default();
             let line = format!("env {text} {}", quote(rest));
-            self.nested(&line, simple, depth);
+            self.resolve_nested(&line, simple, depth);
             return;
         }
     }
 
-    fn shell(&mut self, argv: &[Arg], simple: &mut Simple, depth: usize) {
+    fn shell(&mut self, argv: &[Arg], simple: &mut SimpleCommand, depth: usize) {
         let (mut at, mut text_next, mut from_input) = (1, false, false);
         while let Some(arg) = argv.get(at) {
             let text = arg.text.as_str();
@@ -278,7 +278,7 @@ impl Engine {
         let Some(operand) = argv.get(at).cloned() else {
             simple.reads_code = true;
             self.takes_input = true;
-            floor(simple, RUNS_INPUT);
+            block_allow(simple, RUNS_INPUT);
             return;
         };
         self.run_files.push(operand.text.trim_start_matches("./").to_owned());
@@ -290,9 +290,9 @@ impl Engine {
             if let Some(zero) = argv.get(at + 1) {
                 self.values.assign_text("0", &zero.text);
             }
-            self.evaluated(&[operand], simple, depth);
+            self.resolve_eval(&[operand], simple, depth);
         } else {
-            floor(simple, if from_input { RUNS_INPUT } else { RUNS_FILE });
+            block_allow(simple, if from_input { RUNS_INPUT } else { RUNS_FILE });
             let input =
                 from_input || operand.text.starts_with("/dev/") || operand.text.starts_with("/proc/") || !operand.is_known();
             simple.reads_code |= input;
@@ -302,23 +302,23 @@ impl Engine {
     }
 
     /// Handles words that a shell joins and runs as code.
-    fn evaluated(&mut self, args: &[Arg], simple: &mut Simple, depth: usize) {
-        floor(simple, WRAPPED);
+    fn resolve_eval(&mut self, args: &[Arg], simple: &mut SimpleCommand, depth: usize) {
+        block_allow(simple, WRAPPED);
         let args = if args.first().is_some_and(|arg| arg.text == "--") { &args[1..] } else { args };
         let text = join(args);
         if args.iter().any(|arg| !arg.is_known()) || text.trim() == "{}" {
-            floor(simple, UNKNOWN_TEXT);
+            block_allow(simple, UNKNOWN_TEXT);
             simple.unknown_code = true;
             self.takes_input = true;
         }
-        self.nested(&text, simple, depth);
+        self.resolve_nested(&text, simple, depth);
     }
 
     /// Judges code as part of the command that would run it.
-    pub(super) fn nested(&mut self, text: &str, simple: &mut Simple, depth: usize) {
+    pub(super) fn resolve_nested(&mut self, text: &str, simple: &mut SimpleCommand, depth: usize) {
         for inner in self.text(text, depth + 1) {
             simple.invocations.extend(inner.invocations.into_iter().map(|invocation| Invocation { wrapped: true, ..invocation }));
-            inner.floors.iter().for_each(|reason| floor(simple, reason));
+            inner.floors.iter().for_each(|reason| block_allow(simple, reason));
             simple.redirects.extend(inner.redirects);
             simple.unknown_code |= inner.unknown_code;
             simple.reads_code |= inner.reads_code;
@@ -328,10 +328,10 @@ impl Engine {
             simple.assigned.extend(inner.assigned);
             simple.input.extend(inner.input);
         }
-        floor(simple, WRAPPED);
+        block_allow(simple, WRAPPED);
     }
 
-    fn find(&mut self, argv: &[Arg], simple: &mut Simple, depth: usize) {
+    fn find(&mut self, argv: &[Arg], simple: &mut SimpleCommand, depth: usize) {
         let mut at = 1;
         while at < argv.len() {
             let runs = matches!(
@@ -344,48 +344,48 @@ impl Engine {
             }
             let end =
                 argv[at..].iter().position(|arg| matches!(arg.text.as_str(), ";" | "+")).map_or(argv.len(), |offset| at + offset);
-            floor(simple, WRAPPED);
-            self.see(argv[at..end].to_vec(), simple, depth + 1, true);
+            block_allow(simple, WRAPPED);
+            self.resolve_command(argv[at..end].to_vec(), simple, depth + 1, true);
             at = end;
         }
     }
 
     /// Handles programs that take shell code as the value of an option.
-    fn text_option(&mut self, argv: &[Arg], names: &[&str], simple: &mut Simple, depth: usize) {
+    fn text_option(&mut self, argv: &[Arg], names: &[&str], simple: &mut SimpleCommand, depth: usize) {
         for (index, arg) in argv.iter().enumerate().skip(1) {
             let cluster =
                 names.contains(&"-c") && arg.text.starts_with('-') && !arg.text.starts_with("--") && arg.text.ends_with('c');
             if names.contains(&arg.text.as_str()) || cluster {
-                self.evaluated(argv.get(index + 1..=index + 1).unwrap_or_default(), simple, depth);
+                self.resolve_eval(argv.get(index + 1..=index + 1).unwrap_or_default(), simple, depth);
             } else if let Some((name, value)) = arg.text.split_once('=')
                 && names.contains(&name)
             {
-                self.evaluated(&[Arg::plain(value)], simple, depth);
+                self.resolve_eval(&[Arg::plain(value)], simple, depth);
             } else if let Some(value) = names.iter().filter(|name| name.len() == 2).find_map(|name| arg.text.strip_prefix(name)) {
-                self.evaluated(&[Arg::plain(value)], simple, depth);
+                self.resolve_eval(&[Arg::plain(value)], simple, depth);
             }
         }
     }
 
     /// Handles `git bisect run …`, `git rebase --exec …`, `git submodule foreach …`, and aliases given with `-c`.
-    fn git(&mut self, argv: &[Arg], simple: &mut Simple, depth: usize) {
+    fn git(&mut self, argv: &[Arg], simple: &mut SimpleCommand, depth: usize) {
         let words: Vec<&str> = argv.iter().map(|arg| arg.text.as_str()).collect();
         for (index, word) in words.iter().enumerate() {
             match *word {
                 "run" if words[..index].contains(&"bisect") => {
-                    floor(simple, WRAPPED);
-                    self.see(argv[index + 1..].to_vec(), simple, depth + 1, true);
+                    block_allow(simple, WRAPPED);
+                    self.resolve_command(argv[index + 1..].to_vec(), simple, depth + 1, true);
                 }
                 "foreach" if words[..index].contains(&"submodule") => {
                     let from = (index + 1..argv.len()).find(|at| !words[*at].starts_with('-')).unwrap_or(argv.len());
-                    self.evaluated(&argv[from..], simple, depth);
+                    self.resolve_eval(&argv[from..], simple, depth);
                 }
                 "-x" | "--exec" if words[..index].contains(&"rebase") => {
-                    self.evaluated(argv.get(index + 1..=index + 1).unwrap_or_default(), simple, depth);
+                    self.resolve_eval(argv.get(index + 1..=index + 1).unwrap_or_default(), simple, depth);
                 }
                 _ => {
                     if let Some((_, text)) = word.split_once("=!") {
-                        self.evaluated(&[Arg::plain(text)], simple, depth);
+                        self.resolve_eval(&[Arg::plain(text)], simple, depth);
                     }
                 }
             }
@@ -393,16 +393,16 @@ impl Engine {
     }
 
     /// Handles builtins that evaluate the subscripts in their arguments: `test -v 'a[$(…)]'`.
-    fn subscripts(&mut self, args: &[Arg], simple: &mut Simple, depth: usize) {
+    fn subscripts(&mut self, args: &[Arg], simple: &mut SimpleCommand, depth: usize) {
         for arg in args.iter().filter(|arg| evaluates(&arg.text)) {
-            for inner in substitutions_in(&arg.text) {
-                self.nested(&inner, simple, depth);
+            for inner in find_substitutions(&arg.text) {
+                self.resolve_nested(&inner, simple, depth);
             }
         }
     }
 
     /// Handles assignments whose value some program would run.
-    pub(super) fn run_by_variables(&mut self, command: &Command, simple: &mut Simple, depth: usize) {
+    pub(super) fn run_by_variables(&mut self, command: &Command, simple: &mut SimpleCommand, depth: usize) {
         for assignment in &command.assignments {
             let name = assignment.name.as_str();
             let texts: Vec<Arg> = assignment.values.iter().filter_map(Word::literal).map(Arg::plain).collect();
@@ -412,20 +412,20 @@ impl Engine {
                 continue;
             }
             for argv in self.values.readings(&assignment.values) {
-                self.nested(&join(&argv), simple, depth);
+                self.resolve_nested(&join(&argv), simple, depth);
             }
         }
     }
 }
 
 /// Returns the substitutions in text that is expanded as if in double quotes.
-pub(super) fn substitutions_in(text: &str) -> Vec<String> {
+pub(super) fn find_substitutions(text: &str) -> Vec<String> {
     let mut reader = Reader::new(text);
     reader.inside(text);
     reader.substitutions
 }
 
-fn floor(simple: &mut Simple, reason: &'static str) {
+fn block_allow(simple: &mut SimpleCommand, reason: &'static str) {
     if !simple.floors.contains(&reason) {
         simple.floors.push(reason);
     }

@@ -121,7 +121,7 @@ const WRAPPERS: &[Wrapper] = &[
 /// A runner of the table in `runners.rs`, with unknown options.
 const RUNNER: Wrapper = wrapper("", "", "", &[], 0);
 
-fn wrapper_named(name: &str) -> Option<&'static Wrapper> {
+fn find_wrapper(name: &str) -> Option<&'static Wrapper> {
     let loader = name.starts_with("ld-linux") || name.starts_with("ld-musl");
     let name = if loader { "ld.so" } else { name };
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
@@ -129,17 +129,17 @@ fn wrapper_named(name: &str) -> Option<&'static Wrapper> {
 
 /// Returns whether a program with this name starts the program in its arguments.
 pub(crate) fn wraps(name: &str) -> bool {
-    wrapper_named(name).is_some()
+    find_wrapper(name).is_some()
         || RUNNERS.iter().any(|runner| runner.program == name)
         || COMMAND_OPTIONS.iter().any(|(program, _)| *program == name)
         || ANYWHERE.contains(&name)
 }
 
 /// Returns where the inner command of a program can start; several positions if it is unknown whether an option takes a value.
-pub(crate) fn starts(name: &str, argv: &[Arg]) -> Vec<usize> {
-    let mut found = wrapper_named(name).map_or_else(Vec::new, |wrapper| wrapper.starts(argv, "", wrapper.operands));
+pub(crate) fn inner_starts(name: &str, argv: &[Arg]) -> Vec<usize> {
+    let mut found = find_wrapper(name).map_or_else(Vec::new, |wrapper| wrapper.inner_starts(argv, "", wrapper.operands));
     for runner in RUNNERS.iter().filter(|runner| runner.program == name) {
-        found.extend(RUNNER.starts(argv, runner.verbs, runner.operands));
+        found.extend(RUNNER.inner_starts(argv, runner.verbs, runner.operands));
     }
     for (_, options) in COMMAND_OPTIONS.iter().filter(|(program, _)| *program == name) {
         let behind = |(at, arg): (usize, &Arg)| options.contains(&arg.text.as_str()).then_some(at + 1);
@@ -154,7 +154,7 @@ pub(crate) fn starts(name: &str, argv: &[Arg]) -> Vec<usize> {
 }
 
 impl Wrapper {
-    fn starts(&self, argv: &[Arg], verbs: &str, operands: usize) -> Vec<usize> {
+    fn inner_starts(&self, argv: &[Arg], verbs: &str, operands: usize) -> Vec<usize> {
         let verbs: Vec<&str> = verbs.split_whitespace().collect();
         let mut starts = Vec::new();
         // State: the current word, the number of verbs and operands still expected, and whether options have ended.
@@ -181,7 +181,7 @@ impl Wrapper {
                     open.push((at + 1, verb + 1, operands, closed));
                 }
             } else if text.starts_with('+') && self.name == "xargs"
-                || self.takes_assignments() && is_assignment(text)
+                || self.accepts_assignments() && is_assignment(text)
                 || text == "-"
             {
                 open.push((at + 1, verb, operands, closed));
@@ -201,7 +201,7 @@ impl Wrapper {
         starts
     }
 
-    fn takes_assignments(&self) -> bool {
+    fn accepts_assignments(&self) -> bool {
         matches!(self.name, "" | "env" | "sudo" | "doas" | "exec")
     }
 
@@ -231,5 +231,5 @@ impl Wrapper {
 }
 
 fn is_assignment(text: &str) -> bool {
-    super::names::assigned(text).is_some()
+    super::names::assigned_name(text).is_some()
 }

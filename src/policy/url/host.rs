@@ -59,7 +59,7 @@ pub(crate) fn local(name: &str) -> Option<String> {
 }
 
 /// Checks that the name as written is the name that is looked up; characters that are converted to others are refused.
-pub(crate) fn spelled(raw: &str, name: &str) -> Result<Option<String>, String> {
+pub(crate) fn check_spelling(raw: &str, name: &str) -> Result<Option<String>, String> {
     let (shown, valid) = idna::domain_to_unicode(name);
     if raw.is_ascii() {
         let mixed = valid.is_ok() && shown.split('.').any(mixes_scripts);

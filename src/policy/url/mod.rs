@@ -11,7 +11,7 @@ pub use parse::{Destination, Host, parse};
 pub use pattern::{HostPattern, PrivateHost};
 
 /// Returns whether a method only reads and changes nothing on the server.
-pub fn only_asks(method: &str) -> bool {
+pub fn is_read_method(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS")
 }
 

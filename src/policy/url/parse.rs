@@ -1,7 +1,7 @@
 //! Parser from the text of a URL to a destination; refuses text that two programs could interpret differently.
 
 use super::host;
-use crate::policy::shell::hides;
+use crate::policy::shell::is_deceptive_name;
 use ::url::Url;
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -69,12 +69,12 @@ impl Destination {
     }
 
     /// Returns path and query as they are sent.
-    pub fn sent(&self) -> (&str, Option<&str>) {
+    pub fn path_and_query(&self) -> (&str, Option<&str>) {
         (self.url.path(), self.url.query())
     }
 
     /// Returns the destination of a server's `Location` header.
-    pub fn follow(&self, location: &str) -> Result<Self, String> {
+    pub fn redirect_target(&self, location: &str) -> Result<Self, String> {
         let joined = self.url.join(location).map_err(|error| format!("`{location}` is not a URL: {error}"))?;
         parse(joined.as_str())
     }
@@ -88,7 +88,7 @@ pub fn parse(text: &str) -> Result<Destination, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("the URL is {} bytes; at most {MAX_BYTES} are allowed", text.len()));
     }
-    if hides(text) {
+    if is_deceptive_name(text) {
         return Err("the URL contains control or invisible characters; escape them with `%`".to_owned());
     }
     if text.contains(char::is_whitespace) {
@@ -113,12 +113,12 @@ pub fn parse(text: &str) -> Result<Destination, String> {
     let port = url.port_or_known_default().ok_or("the URL has no port")?;
     let raw = raw_host(authority);
     let (host, doubt) = match url.host() {
-        Some(::url::Host::Ipv4(address)) => (Host::Address(address.into()), spelled(raw, address)?),
+        Some(::url::Host::Ipv4(address)) => (Host::Address(address.into()), check_spelling(raw, address)?),
         Some(::url::Host::Ipv6(address)) => (Host::Address(address.into()), None),
         Some(::url::Host::Domain(name)) => {
             let name = name.strip_suffix('.').unwrap_or(name).to_owned();
             host::check_name(&name)?;
-            let doubt = host::spelled(raw, &name)?;
+            let doubt = host::check_spelling(raw, &name)?;
             (Host::Name(name), doubt)
         }
         None => return Err("the URL has no host".to_owned()),
@@ -155,7 +155,7 @@ fn raw_host(authority: &str) -> &str {
 }
 
 /// Checks that an IPv4 address is written in the usual form; other forms hide their target.
-fn spelled(raw: &str, address: Ipv4Addr) -> Result<Option<String>, String> {
+fn check_spelling(raw: &str, address: Ipv4Addr) -> Result<Option<String>, String> {
     if raw == address.to_string() {
         return Ok(None);
     }

@@ -54,7 +54,7 @@ impl HostPattern {
     }
 
     /// Returns whether the pattern names this host specifically, and not all hosts.
-    pub fn singles_out(&self, host: &Host) -> bool {
+    pub fn is_specific_to(&self, host: &Host) -> bool {
         self.reach != Reach::Any && self.names(host)
     }
 

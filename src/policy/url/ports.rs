@@ -87,18 +87,18 @@ pub(crate) struct UnusualPort {
     pub is_service: bool,
 }
 
-pub(crate) fn odd(port: u16) -> Option<UnusualPort> {
+pub(crate) fn unusual_port(port: u16) -> Option<UnusualPort> {
     if WEB.contains(&port) {
         return None;
     }
     let service = SERVICES.iter().find(|(known, _)| *known == port);
     let reason = match service {
         Some((_, name)) => format!("port {port} is for {name}, not for the web"),
-        None => format!("port {port} is not a web port ({})", listed()),
+        None => format!("port {port} is not a web port ({})", list_ports()),
     };
     Some(UnusualPort { reason, is_service: service.is_some() })
 }
 
-fn listed() -> String {
+fn list_ports() -> String {
     WEB.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

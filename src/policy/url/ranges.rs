@@ -116,7 +116,7 @@ const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0], 3);
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0], 96);
 
 /// Returns the purpose of an address; `None` means the public Internet.
-pub(crate) fn special(address: IpAddr) -> Option<Kind> {
+pub(crate) fn special_purpose(address: IpAddr) -> Option<Kind> {
     match address {
         IpAddr::V4(address) => V4.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind),
         IpAddr::V6(address) => special_v6(address),
@@ -127,17 +127,17 @@ fn special_v6(address: Ipv6Addr) -> Option<Kind> {
     let named = V6.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind);
     if named.is_some() {
         // For a tunnel to a private address, that address is more informative.
-        return tunnelled(address).and_then(|inner| special(inner.into())).or(named);
+        return tunnel_endpoint(address).and_then(|inner| special_purpose(inner.into())).or(named);
     }
     if address.to_ipv4_mapped().is_some() || NAT64.contains(&address) {
-        return special(last_32(address).into());
+        return special_purpose(last_32(address).into());
     }
     if !GLOBAL_UNICAST.contains(&address) {
         // `::/96` once contained IPv4 addresses (RFC 4291).
         let compatible = address.segments()[..6].iter().all(|segment| *segment == 0);
-        return compatible.then(|| special(last_32(address).into())).flatten().or(Some(Kind::Reserved));
+        return compatible.then(|| special_purpose(last_32(address).into())).flatten().or(Some(Kind::Reserved));
     }
-    isatap(address).and_then(|inner| special(inner.into()))
+    isatap(address).and_then(|inner| special_purpose(inner.into()))
 }
 
 fn last_32(address: Ipv6Addr) -> Ipv4Addr {
@@ -146,7 +146,7 @@ fn last_32(address: Ipv6Addr) -> Ipv4Addr {
 }
 
 /// Returns the IPv4 address in a 6to4 or Teredo address, which is the far end of the tunnel.
-fn tunnelled(address: Ipv6Addr) -> Option<Ipv4Addr> {
+fn tunnel_endpoint(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let bytes = address.octets();
     match address.segments() {
         [0x2002, ..] => Some(Ipv4Addr::new(bytes[2], bytes[3], bytes[4], bytes[5])),

@@ -48,13 +48,13 @@ const SECRET_NAMES: &[&str] = &[
 ];
 
 /// Returns why a URL could leak data.
-pub(crate) fn carries(destination: &Destination) -> Option<String> {
+pub(crate) fn leak_reason(destination: &Destination) -> Option<String> {
     if let Host::Name(name) = destination.host()
         && (name.len() > LONG_NAME || name.split('.').any(|label| label.len() > LONG_LABEL))
     {
         return Some("the host name is long enough to leak data".to_owned());
     }
-    let (path, query) = destination.sent();
+    let (path, query) = destination.path_and_query();
     let query = query.unwrap_or_default();
     if query.len() > LONG_QUERY || path.len() > LONG_PATH {
         return Some("the URL is long enough to leak data".to_owned());
@@ -64,11 +64,11 @@ pub(crate) fn carries(destination: &Destination) -> Option<String> {
     if query.split(['&', ';']).any(named) {
         return Some("the URL contains a parameter named like a secret".to_owned());
     }
-    (holds_key(path) || holds_key(query)).then(|| "the URL contains text that looks like a key".to_owned())
+    (contains_key(path) || contains_key(query)).then(|| "the URL contains text that looks like a key".to_owned())
 }
 
 /// Returns whether a string contains an unbroken run of characters that looks like a key.
-pub(crate) fn holds_key(text: &str) -> bool {
+pub(crate) fn contains_key(text: &str) -> bool {
     let run = |run: &str| run.len() >= LONG_RUN || (run.len() >= KEY_LENGTH && KEYS.iter().any(|key| run.starts_with(key)));
     let between = |letter: char| !letter.is_ascii_alphanumeric() && !"_-%+".contains(letter);
     text.split(between).any(|part| run(part) && !is_words(part))

@@ -1,4 +1,4 @@
-use super::ranges::special;
+use super::ranges::special_purpose;
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
 use crate::protocol::{Action, Mode, Risk, VerdictKind};

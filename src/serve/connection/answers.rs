@@ -23,7 +23,7 @@ pub(super) struct Batch {
 
 /// The condition that a response waits for.
 #[derive(Debug)]
-pub(super) enum Wait {
+pub(super) enum WaitCondition {
     /// The start of the next task.
     Begin,
     /// The decision is recorded in the journal.

@@ -1,8 +1,8 @@
 //! Reactions of the host to events of the session.
 
-use super::answers::Wait;
-use super::live::Live;
-use super::{Act, ClientConnection, Stage, unknown_approval, value};
+use super::answers::WaitCondition;
+use super::live::LiveSession;
+use super::{ClientConnection, ConnectionAction, Stage, unknown_approval, value};
 use crate::protocol::{
     ApprovalId, Command, Decision, ElicitationAnswer, Event, EventKind, HostCommand, Resolution, SessionStatus,
 };
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 impl ClientConnection {
     /// Handles an event of the session.
-    pub(crate) fn event(&mut self, mut event: Event) -> Vec<Act> {
+    pub(crate) fn event(&mut self, mut event: Event) -> Vec<ConnectionAction> {
         event.kind = match event.kind {
             EventKind::ApprovalRequested(approval) => EventKind::ApprovalRequested(approval.into_question()),
             kind => kind,
@@ -27,11 +27,11 @@ impl ClientConnection {
         }
         if let (EventKind::TaskStarted { .. }, Some(task_id)) = (&event.kind, &event.task_id) {
             let begun = TaskBegun { task_id: task_id.to_string() };
-            self.settle_first(|wait| matches!(wait, Wait::Begin), Ok(value(&begun)));
+            self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Ok(value(&begun)));
         }
         if let (EventKind::SessionPaused { failure }, true, Stage::Live(live)) = (&event.kind, told, &self.stage) {
-            let fault = live.paused_before_start(failure);
-            self.settle_first(|wait| matches!(wait, Wait::Begin), Err(fault));
+            let fault = live.pause_before_start_fault(failure);
+            self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Err(fault));
         }
         let named = match (&event.kind, &self.stage) {
             (EventKind::SessionCompleted { .. }, Stage::Live(live)) if live.status == SessionStatus::Failed => {
@@ -43,19 +43,19 @@ impl ClientConnection {
         };
         let mut after = std::mem::take(&mut self.acts);
         if told {
-            let event = Box::new(self.as_it_ends(event));
+            let event = Box::new(self.mark_cancelled_end(event));
             let message = match named {
                 Some((name, reason)) => Outgoing::Named { name, reason, event },
                 None => Outgoing::Event(event),
             };
-            self.acts.push(Act::Send(message));
+            self.acts.push(ConnectionAction::Send(message));
         }
         self.acts.append(&mut after);
         std::mem::take(&mut self.acts)
     }
 
     /// Marks a session as cancelled instead of completed if its end cancelled a task.
-    fn as_it_ends(&self, mut event: Event) -> Event {
+    fn mark_cancelled_end(&self, mut event: Event) -> Event {
         if let (EventKind::StateChanged { session_status, .. }, Stage::Live(live)) = (&mut event.kind, &self.stage)
             && *session_status == SessionStatus::Completed
             && live.cancelled
@@ -71,14 +71,14 @@ impl ClientConnection {
         live.learn(kind);
         match kind {
             EventKind::StateChanged { .. }
-                if self.leaving.is_some() && (!live.works() || live.status == SessionStatus::Paused) =>
+                if self.leaving.is_some() && (!live.is_running() || live.status == SessionStatus::Paused) =>
             {
                 live.quit(&mut self.acts);
             }
             // No method of this protocol answers a form, so it is declined and the server does not wait.
             EventKind::ElicitationRequested(asked) if !asked.is_question() => {
                 let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
-                self.acts.push(Act::DoInHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
+                self.acts.push(ConnectionAction::DoInHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
             }
             EventKind::ApprovalTimeout { approval_id, .. } => {
                 self.settle_approval(approval_id, || Err(unknown_approval(approval_id.as_str())));
@@ -93,18 +93,18 @@ impl ClientConnection {
             }
             EventKind::ToolInterrupted { tool_call_id, .. } => {
                 let resolution = Resolution::TellModel;
-                self.acts.push(Act::Do(Command::Resolve { tool_call_id: tool_call_id.clone(), resolution }));
+                self.acts.push(ConnectionAction::Do(Command::Resolve { tool_call_id: tool_call_id.clone(), resolution }));
             }
             EventKind::ChangedFiles(changed) => {
                 let found = patches::preview(live.approvals.iter(), changed.clone(), &live.opened.workspace);
-                return !self.settle_first(|wait| matches!(wait, Wait::Changes), Ok(value(&found)));
+                return !self.settle_first(|wait| matches!(wait, WaitCondition::Changes), Ok(value(&found)));
             }
-            EventKind::BudgetShown { .. } => return !self.marked(),
+            EventKind::BudgetShown { .. } => return !self.consume_mark(),
             // The client has nothing to answer: the task continues before the session is ready.
             EventKind::SessionPaused { .. } => return !live.continues_soon(),
             // If nothing can be saved, there is no mark; the text of the notice is kept.
             EventKind::Notice { .. } if live.status == SessionStatus::Paused => {
-                self.marked();
+                self.consume_mark();
             }
             _ => {}
         }
@@ -113,11 +113,14 @@ impl ClientConnection {
 
     /// Sends the responses that wait for the decision of an approval.
     fn settle_approval(&mut self, id: &ApprovalId, outcome: impl Fn() -> Result<Value, Fault>) {
-        self.settle(|wait| matches!(wait, Wait::Decided { approval_id } if approval_id == id.as_str()), |_| outcome());
+        self.respond_waiting(
+            |wait| matches!(wait, WaitCondition::Decided { approval_id } if approval_id == id.as_str()),
+            |_| outcome(),
+        );
     }
 
     /// Consumes one of the host's own marks. Returns true if the event was one.
-    fn marked(&mut self) -> bool {
+    fn consume_mark(&mut self) -> bool {
         let Stage::Live(live) = &mut self.stage else { return false };
         if live.marks == 0 {
             return false;
@@ -126,9 +129,9 @@ impl ClientConnection {
         if live.ready.is_none() || live.marks > 0 {
             return true;
         }
-        let open = live.status == SessionStatus::Paused && live.works();
+        let open = live.status == SessionStatus::Paused && live.is_running();
         if open && live.opened.resumed && !std::mem::replace(&mut live.went_on, true) {
-            self.acts.push(Act::Do(Command::Continue));
+            self.acts.push(ConnectionAction::Do(Command::Continue));
             live.mark(&mut self.acts);
             return true;
         }
@@ -144,9 +147,9 @@ impl ClientConnection {
     }
 
     /// Handles the end of the session, after all its events.
-    pub(crate) fn session_over(&mut self) -> Vec<Act> {
+    pub(crate) fn on_session_end(&mut self) -> Vec<ConnectionAction> {
         let Stage::Live(live) = std::mem::take(&mut self.stage) else { return Vec::new() };
-        let Live { status, cancelled, ready, .. } = *live;
+        let LiveSession { status, cancelled, ready, .. } = *live;
         for (slot, _) in std::mem::take(&mut self.waiting) {
             self.answer(slot, Err(Fault::new(FaultCode::NoSession, "the session has ended")));
         }
@@ -160,7 +163,7 @@ impl ClientConnection {
             };
             self.answer(slot, Ok(value(&Ended { status })));
         }
-        self.acts.push(Act::End);
+        self.acts.push(ConnectionAction::End);
         std::mem::take(&mut self.acts)
     }
 }

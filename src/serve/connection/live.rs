@@ -1,7 +1,7 @@
 //! The session of this process, as described by its events.
 
 use super::answers::Slot;
-use super::{Act, OpenedSession, value};
+use super::{ConnectionAction, OpenedSession, value};
 use crate::protocol::{
     Approval, Command, Elicitation, EventKind, Failure, FailureKind, HostCommand, PlannedStep, PolicyLayer, SessionStatus,
     TaskState, TaskStatus,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// The session of this process.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(super) struct LiveSession {
     pub opened: OpenedSession,
     pub status: SessionStatus,
     pub task: Option<TaskState>,
@@ -41,8 +41,8 @@ pub(super) struct Live {
     pub quits: bool,
 }
 
-impl Live {
-    pub(super) fn works(&self) -> bool {
+impl LiveSession {
+    pub(super) fn is_running(&self) -> bool {
         let over = [TaskStatus::Idle, TaskStatus::TaskCompleted, TaskStatus::TaskFailed, TaskStatus::TaskCancelled];
         self.task.as_ref().is_some_and(|task| !over.contains(&task.status))
     }
@@ -56,7 +56,7 @@ impl Live {
                     self.task.clone_from(task);
                 }
                 // Once the status of the task is final, its cancellation is over.
-                self.cancels_task &= self.works();
+                self.cancels_task &= self.is_running();
             }
             EventKind::ApprovalRequested(approval) => {
                 self.approvals.push(approval.clone());
@@ -68,7 +68,7 @@ impl Live {
             }
             // aye tells a client that resumes the session the policy in effect.
             EventKind::PolicyInForce { layers, name, tools, .. } => {
-                self.opened.policy_bundle_version = PolicyLayer::version_of(layers).unwrap_or_else(|| name.clone());
+                self.opened.policy_bundle_version = PolicyLayer::combined_version(layers).unwrap_or_else(|| name.clone());
                 self.opened.available_tools.clone_from(tools);
             }
             EventKind::StepCompleted { step_count } => {
@@ -131,7 +131,7 @@ impl Live {
             }
             _ => "the session is paused; call",
         };
-        self.pause_fault(match self.task.as_ref().filter(|_| self.works()) {
+        self.pause_fault(match self.task.as_ref().filter(|_| self.is_running()) {
             Some(task) => format!(
                 "{why} `ResumeSession` to continue the task `{}`, or `CancelTask` to end it before you start another one",
                 task.task_id
@@ -141,7 +141,7 @@ impl Live {
     }
 
     /// Returns the error for a task that could not start, because the session was paused. Its prompt is kept.
-    pub(super) fn paused_before_start(&self, failure: &Failure) -> Fault {
+    pub(super) fn pause_before_start_fault(&self, failure: &Failure) -> Fault {
         let reason = &failure.message;
         self.pause_fault(format!("the session was paused before the task started: {reason} Call `ResumeSession` to start it."))
     }
@@ -151,25 +151,25 @@ impl Live {
             Some(FailureKind::PolicyExpired) => (FaultCode::PolicyInvalid, "expired"),
             _ => (FaultCode::TaskRunning, "paused"),
         };
-        Fault::new(code, message).with(json!({"reason": reason}))
+        Fault::new(code, message).with_data(json!({"reason": reason}))
     }
 
     /// Sends a query whose response arrives after all events so far.
-    pub(super) fn mark(&mut self, acts: &mut Vec<Act>) {
+    pub(super) fn mark(&mut self, acts: &mut Vec<ConnectionAction>) {
         self.marks += 1;
-        acts.push(Act::Do(Command::ShowBudget));
+        acts.push(ConnectionAction::Do(Command::ShowBudget));
     }
 
     /// Asks the session to end. A second call does nothing, because it would not wait for running tools.
-    pub(super) fn quit(&mut self, acts: &mut Vec<Act>) {
+    pub(super) fn quit(&mut self, acts: &mut Vec<ConnectionAction>) {
         if !std::mem::replace(&mut self.quits, true) {
-            acts.push(Act::Do(Command::Quit));
+            acts.push(ConnectionAction::Do(Command::Quit));
         }
     }
 
     /// Resumes a paused session under the current policy.
-    pub(super) fn go_on(&mut self, slot: Slot, acts: &mut Vec<Act>) {
-        acts.push(Act::DoInHost(HostCommand::Resume));
+    pub(super) fn resume(&mut self, slot: Slot, acts: &mut Vec<ConnectionAction>) {
+        acts.push(ConnectionAction::DoInHost(HostCommand::Resume));
         (self.ready, self.opened.resumed, self.went_on) = (Some(slot), true, true);
         self.mark(acts);
     }

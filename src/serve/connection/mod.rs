@@ -8,11 +8,11 @@ mod requests;
 use super::PROTOCOL_VERSION;
 use super::fault::{Fault, FaultCode};
 use super::lines::{LINE_BYTES, Line};
-use super::message::{Answer, Id, Incoming, Outgoing, Refused, Request};
+use super::message::{Answer, Id, Incoming, Outgoing, Request, RequestError};
 use super::methods::{CreateSession, Ended, ResumeSession, params};
 use crate::protocol::{Command, Event, HostCommand, SessionId, SessionQuery, SessionStatus, StepId, TaskState, WorkspaceId};
-use answers::{Batch, Slot, Wait};
-use live::Live;
+use answers::{Batch, Slot, WaitCondition};
+use live::LiveSession;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -23,9 +23,9 @@ const MAX_WAITING: usize = 64;
 
 /// Actions for the owner of the session and the connection, in order.
 #[derive(Debug)]
-pub(crate) enum Act {
+pub(crate) enum ConnectionAction {
     Send(Outgoing),
-    /// Opens a session; its outcome is passed to `ClientConnection::opened`.
+    /// Opens a session; its outcome is passed to `ClientConnection::on_opened`.
     Open(Box<OpeningRequest>),
     Do(Command),
     DoInHost(HostCommand),
@@ -67,42 +67,42 @@ enum Stage {
     Opening {
         slot: Slot,
     },
-    Live(Box<Live>),
+    Live(Box<LiveSession>),
 }
 
 /// The state of the host with respect to the client.
 #[derive(Debug, Default)]
 pub(crate) struct ClientConnection {
     stage: Stage,
-    waiting: Vec<(Slot, Wait)>,
+    waiting: Vec<(Slot, WaitCondition)>,
     batches: HashMap<u64, Batch>,
     count: u64,
     /// The pending response to `Shutdown`.
     leaving: Option<Slot>,
-    acts: Vec<Act>,
+    acts: Vec<ConnectionAction>,
 }
 
 impl ClientConnection {
     /// Returns true if the next line may be handled; the number of pending responses is limited.
-    pub(crate) fn takes_lines(&self) -> bool {
+    pub(crate) fn can_take_line(&self) -> bool {
         !matches!(self.stage, Stage::Opening { .. }) && self.waiting.len() < MAX_WAITING && !self.is_getting_ready()
     }
 
     /// Returns true if a response is due soon: the next request of the client is meant for the state after it.
-    pub(crate) fn answers_soon(&self) -> bool {
+    pub(crate) fn is_answer_due(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Returns true if a task is running.
-    pub(crate) fn works(&self) -> bool {
-        matches!(&self.stage, Stage::Live(live) if live.works())
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(&self.stage, Stage::Live(live) if live.is_running())
     }
 
     fn is_getting_ready(&self) -> bool {
         matches!(&self.stage, Stage::Live(live) if live.ready.is_some())
     }
 
-    pub(crate) fn line(&mut self, line: Line) -> Vec<Act> {
+    pub(crate) fn line(&mut self, line: Line) -> Vec<ConnectionAction> {
         match line {
             Line::TooLong => {
                 let message = format!("ignored a line longer than {} MiB; send shorter lines", LINE_BYTES >> 20);
@@ -114,7 +114,7 @@ impl ClientConnection {
                     self.count += 1;
                     let batch = self.count;
                     let answered =
-                        |request: &Result<Request, Refused>| request.as_ref().map_or(true, |request| request.id.is_some());
+                        |request: &Result<Request, RequestError>| request.as_ref().map_or(true, |request| request.id.is_some());
                     let left = requests.iter().filter(|request| answered(request)).count();
                     self.batches.insert(batch, Batch { left, answers: Vec::new() });
                     for request in requests {
@@ -129,14 +129,14 @@ impl ClientConnection {
         std::mem::take(&mut self.acts)
     }
 
-    fn incoming(&mut self, request: Result<Request, Refused>, batch: Option<u64>) {
+    fn incoming(&mut self, request: Result<Request, RequestError>, batch: Option<u64>) {
         let slot = |id: Option<Id>| match (id, batch) {
             (None, _) => Slot::Nobody,
             (Some(id), None) => Slot::One(id),
             (Some(id), Some(batch)) => Slot::Part { batch, id },
         };
         match request {
-            Err(Refused { id, fault }) => self.answer(slot(Some(id)), Err(fault)),
+            Err(RequestError { id, fault }) => self.answer(slot(Some(id)), Err(fault)),
             Ok(Request { id, method, params }) => {
                 let slot = slot(id);
                 self.request(slot, &method, params);
@@ -177,7 +177,7 @@ impl ClientConnection {
         match &mut self.stage {
             Stage::Empty => {
                 self.stage = Stage::Opening { slot };
-                self.acts.push(Act::Open(Box::new(asked)));
+                self.acts.push(ConnectionAction::Open(Box::new(asked)));
             }
             Stage::Opening { .. } => {
                 self.answer(slot, exists("a session is already being opened; a process serves only one".to_owned()));
@@ -193,7 +193,7 @@ impl ClientConnection {
                     OpeningRequest::Resume(asked)
                         if same(&asked) && live.status == SessionStatus::Paused && live.ready.is_none() =>
                     {
-                        live.go_on(slot, &mut self.acts);
+                        live.resume(slot, &mut self.acts);
                     }
                     _ => {
                         let id = &live.opened.session_id;
@@ -209,11 +209,11 @@ impl ClientConnection {
     }
 
     /// Handles the outcome of `Act::Open`.
-    pub(crate) fn opened(&mut self, outcome: Result<OpenedSession, Fault>) -> Vec<Act> {
+    pub(crate) fn on_opened(&mut self, outcome: Result<OpenedSession, Fault>) -> Vec<ConnectionAction> {
         if let Stage::Opening { slot } = std::mem::take(&mut self.stage) {
             match outcome {
                 Ok(opened) => {
-                    let mut live = Live {
+                    let mut live = LiveSession {
                         // The journal may have set another limit.
                         steps: if opened.resumed { 0 } else { opened.max_steps },
                         task: opened.last_task.clone(),
@@ -241,20 +241,20 @@ impl ClientConnection {
                 Err(fault) => {
                     self.answer(slot, Err(fault));
                     if self.leaving.is_some() {
-                        self.leave();
+                        self.exit_if_idle();
                     }
                 }
             }
         }
         std::mem::take(&mut self.acts)
     }
-    fn live(&mut self) -> Result<&mut Live, Fault> {
+    fn live_session(&mut self) -> Result<&mut LiveSession, Fault> {
         let leaves = self.leaving.is_some();
-        self.live_to_the_end()
+        self.live_session_until_end()
             .and_then(|live| if leaves { Err(Fault::new(FaultCode::NoSession, "the session is ending")) } else { Ok(live) })
     }
 
-    fn live_to_the_end(&mut self) -> Result<&mut Live, Fault> {
+    fn live_session_until_end(&mut self) -> Result<&mut LiveSession, Fault> {
         match &mut self.stage {
             Stage::Live(live) => Ok(live),
             Stage::Empty | Stage::Opening { .. } => {
@@ -263,17 +263,17 @@ impl ClientConnection {
         }
     }
     /// Sends all responses that wait for this condition.
-    fn settle(&mut self, is: impl Fn(&Wait) -> bool, outcome: impl Fn(&Wait) -> Result<Value, Fault>) {
+    fn respond_waiting(&mut self, is: impl Fn(&WaitCondition) -> bool, outcome: impl Fn(&WaitCondition) -> Result<Value, Fault>) {
         let (settled, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|(_, wait)| is(wait));
         self.waiting = waiting;
-        let settled: Vec<(Slot, Wait)> = settled;
+        let settled: Vec<(Slot, WaitCondition)> = settled;
         for (slot, wait) in settled {
             self.answer(slot, outcome(&wait));
         }
     }
 
     /// Sends the response that has waited longest for this condition. Returns false if none waits for it.
-    fn settle_first(&mut self, is: impl Fn(&Wait) -> bool, outcome: Result<Value, Fault>) -> bool {
+    fn settle_first(&mut self, is: impl Fn(&WaitCondition) -> bool, outcome: Result<Value, Fault>) -> bool {
         let first = self.waiting.iter().position(|(_, wait)| is(wait));
         if let Some(at) = first {
             let (slot, _) = self.waiting.remove(at);
@@ -300,15 +300,15 @@ impl ClientConnection {
     }
 
     fn send(&mut self, outgoing: Outgoing) {
-        self.acts.push(Act::Send(outgoing));
+        self.acts.push(ConnectionAction::Send(outgoing));
     }
 
     /// Ends the process if no session is open and `Shutdown` was called.
-    fn leave(&mut self) {
+    fn exit_if_idle(&mut self) {
         if let Some(slot) = self.leaving.take() {
             self.answer(slot, Ok(value(&Ended { status: SessionStatus::Completed })));
         }
-        self.acts.push(Act::End);
+        self.acts.push(ConnectionAction::End);
     }
 }
 
@@ -327,7 +327,7 @@ fn compatible(version: Option<&Value>) -> Result<(), Fault> {
         "unsupported protocol version {}: this host supports version {PROTOCOL_VERSION}",
         version.unwrap_or(&Value::Null)
     );
-    Err(Fault::new(FaultCode::IncompatibleClient, message).with(json!({"supported": [PROTOCOL_VERSION]})))
+    Err(Fault::new(FaultCode::IncompatibleClient, message).with_data(json!({"supported": [PROTOCOL_VERSION]})))
 }
 
 fn unknown_approval(id: &str) -> Fault {

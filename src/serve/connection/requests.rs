@@ -1,7 +1,7 @@
 //! Handlers of the requests to an open session.
 
-use super::answers::{Slot, Wait};
-use super::{Act, ClientConnection, Stage, unknown_approval, value};
+use super::answers::{Slot, WaitCondition};
+use super::{ClientConnection, ConnectionAction, Stage, unknown_approval, value};
 use crate::protocol::{
     Amendment, Approval, BudgetLimit, BudgetScope, BudgetUnit, Command, Decision, DiscardedEffect, Effects, ElicitationAnswer,
     HostCommand, SessionQuery, SessionStatus, TaskId,
@@ -15,9 +15,9 @@ use serde_json::{Map, Value};
 
 impl ClientConnection {
     pub(super) fn start(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
-        let begins = self.waiting.iter().any(|(_, wait)| matches!(wait, Wait::Begin));
+        let begins = self.waiting.iter().any(|(_, wait)| matches!(wait, WaitCondition::Begin));
         let outcome = params::<StartTask>(method, given).and_then(|asked| {
-            let live = self.live()?;
+            let live = self.live_session()?;
             if asked.prompt.trim().is_empty() {
                 return Err(Fault::new(FaultCode::InvalidParams, "`prompt` is empty"));
             }
@@ -27,7 +27,7 @@ impl ClientConnection {
             if live.status == SessionStatus::Paused {
                 return Err(live.is_paused());
             }
-            if begins || live.works() {
+            if begins || live.is_running() {
                 let message = "a task is already running; wait for it to end, or stop it with `CancelTask`";
                 return Err(Fault::new(FaultCode::TaskRunning, message));
             }
@@ -39,9 +39,9 @@ impl ClientConnection {
         match outcome {
             Ok((text, steps)) => {
                 let limit = |steps| BudgetLimit { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: f64::from(steps) };
-                self.acts.extend(steps.map(|steps| Act::Do(Command::SetBudget { limit: limit(steps) })));
-                self.acts.push(Act::Do(Command::Prompt { text }));
-                self.waiting.push((slot, Wait::Begin));
+                self.acts.extend(steps.map(|steps| ConnectionAction::Do(Command::SetBudget { limit: limit(steps) })));
+                self.acts.push(ConnectionAction::Do(Command::Prompt { text }));
+                self.waiting.push((slot, WaitCondition::Begin));
             }
             Err(fault) => self.answer(slot, Err(fault)),
         }
@@ -49,8 +49,8 @@ impl ClientConnection {
 
     pub(super) fn cancel(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
         let outcome = params::<CancelTask>(method, given).and_then(|asked| {
-            let live = self.live_to_the_end()?;
-            let runs = live.works() && live.task.as_ref().is_some_and(|task| task.task_id.as_str() == asked.task_id);
+            let live = self.live_session_until_end()?;
+            let runs = live.is_running() && live.task.as_ref().is_some_and(|task| task.task_id.as_str() == asked.task_id);
             if !runs {
                 return Err(Fault::new(FaultCode::NoTask, format!("task `{}` is not running", asked.task_id)));
             }
@@ -58,14 +58,14 @@ impl ClientConnection {
             Ok(asked.force)
         });
         let outcome = outcome.map(|force| {
-            self.acts.push(Act::Do(if force { Command::Kill } else { Command::Cancel }));
+            self.acts.push(ConnectionAction::Do(if force { Command::Kill } else { Command::Cancel }));
             value(&Cancelling { status: "cancelling" })
         });
         self.answer(slot, outcome);
     }
 
     pub(super) fn state(&mut self, slot: Slot) {
-        let outcome = self.live_to_the_end().map(|live| {
+        let outcome = self.live_session_until_end().map(|live| {
             value(&SessionStateTold {
                 session_id: live.opened.session_id.clone(),
                 session_status: live.status,
@@ -80,7 +80,7 @@ impl ClientConnection {
 
     pub(super) fn preview(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
         let outcome = params::<GetPatchPreview>(method, given).and_then(|asked| {
-            let live = self.live()?;
+            let live = self.live_session()?;
             match asked.task_id {
                 None => Ok(None),
                 Some(id) if live.knows_task(&id) => Ok(Some(TaskId::new(id))),
@@ -89,8 +89,8 @@ impl ClientConnection {
         });
         match outcome {
             Ok(task_id) => {
-                self.acts.push(Act::Ask(SessionQuery::ListChanges { task_id }));
-                self.waiting.push((slot, Wait::Changes));
+                self.acts.push(ConnectionAction::Ask(SessionQuery::ListChanges { task_id }));
+                self.waiting.push((slot, WaitCondition::Changes));
             }
             Err(fault) => self.answer(slot, Err(fault)),
         }
@@ -98,9 +98,9 @@ impl ClientConnection {
 
     pub(super) fn approve(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
         let known = params::<ApproveAction>(method, given).and_then(|asked| {
-            let same = |wait: &Wait| matches!(wait, Wait::Decided { approval_id } if *approval_id == asked.approval_id);
+            let same = |wait: &WaitCondition| matches!(wait, WaitCondition::Decided { approval_id } if *approval_id == asked.approval_id);
             let is_decided = self.waiting.iter().any(|(_, wait)| same(wait));
-            let live = self.live_to_the_end()?;
+            let live = self.live_session_until_end()?;
             let approval = live.approvals.iter().find(|approval| approval.approval_id.as_str() == asked.approval_id);
             let approval = approval.filter(|_| !is_decided).ok_or_else(|| unknown_approval(&asked.approval_id))?;
             let decision = decision(approval, &asked).map_err(|message| Fault::new(FaultCode::InvalidParams, message))?;
@@ -108,8 +108,8 @@ impl ClientConnection {
         });
         match known {
             Ok((approval_id, decision, asked_id)) => {
-                self.acts.push(Act::Do(Command::Decide { approval_id, decision }));
-                self.waiting.push((slot, Wait::Decided { approval_id: asked_id }));
+                self.acts.push(ConnectionAction::Do(Command::Decide { approval_id, decision }));
+                self.waiting.push((slot, WaitCondition::Decided { approval_id: asked_id }));
             }
             Err(fault) => self.answer(slot, Err(fault)),
         }
@@ -117,7 +117,7 @@ impl ClientConnection {
 
     pub(super) fn answer_question(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
         let outcome = params::<AnswerQuestion>(method, given).and_then(|asked| {
-            let live = self.live_to_the_end()?;
+            let live = self.live_session_until_end()?;
             let place = live.questions.iter().position(|question| question.elicitation_id == asked.elicitation_id);
             let unknown = || Fault::new(FaultCode::InvalidParams, format!("no open question `{}`", asked.elicitation_id));
             let place = place.ok_or_else(unknown)?;
@@ -130,7 +130,7 @@ impl ClientConnection {
             Ok((HostCommand::AnswerElicitation { elicitation_id, answer }, status))
         });
         let outcome = outcome.map(|(command, status)| {
-            self.acts.push(Act::DoInHost(command));
+            self.acts.push(ConnectionAction::DoInHost(command));
             value(&QuestionAnswered { status })
         });
         self.answer(slot, outcome);
@@ -148,16 +148,16 @@ impl ClientConnection {
         self.leaving = Some(slot);
         match &mut self.stage {
             Stage::Live(live) => {
-                live.cancelled |= live.works();
-                if live.works() {
-                    self.acts.push(Act::Do(if asked.force { Command::Kill } else { Command::Finish }));
+                live.cancelled |= live.is_running();
+                if live.is_running() {
+                    self.acts.push(ConnectionAction::Do(if asked.force { Command::Kill } else { Command::Finish }));
                 }
                 // In a paused session, nothing is running that would have to end first.
-                if !live.works() || live.status == SessionStatus::Paused {
+                if !live.is_running() || live.status == SessionStatus::Paused {
                     live.quit(&mut self.acts);
                 }
             }
-            Stage::Empty => self.leave(),
+            Stage::Empty => self.exit_if_idle(),
             // The session ends as soon as it is open.
             Stage::Opening { .. } => {}
         }
@@ -174,10 +174,10 @@ fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, Stri
     }
     match asked.decision {
         Verdict::Approved => {
-            if let Some(obstacle) = effects.and_then(Effects::obstacle) {
+            if let Some(obstacle) = effects.and_then(Effects::approval_obstacle) {
                 return Err(format!("these effects cannot be approved: {obstacle}"));
             }
-            asked.paths.as_ref().map_or(Ok(Decision::Approved), |paths| selected(effects, paths, asked.digest.as_deref()))
+            asked.paths.as_ref().map_or(Ok(Decision::Approved), |paths| select_effects(effects, paths, asked.digest.as_deref()))
         }
         Verdict::RunAgain if effects.is_none_or(|effects| effects.conflict.is_none()) => {
             Err("`run_again` is only possible after a conflict (`effects.conflict`)".to_owned())
@@ -188,16 +188,16 @@ fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, Stri
 }
 
 /// Returns the decision to apply only these paths of the effects of a command.
-fn selected(effects: Option<&Effects>, paths: &[String], digest: Option<&str>) -> Result<Decision, String> {
+fn select_effects(effects: Option<&Effects>, paths: &[String], digest: Option<&str>) -> Result<Decision, String> {
     let effects = effects.ok_or("`paths` is only possible for the effects of a command")?;
     let digest = digest.ok_or("`paths` requires `digest`, the digest of the effects")?;
-    if let Some(unknown) = paths.iter().find(|path| effects.listed().all(|listed| listed != *path)) {
+    if let Some(unknown) = paths.iter().find(|path| effects.listed_paths().all(|listed| listed != *path)) {
         return Err(format!("the effects do not list `{unknown}`"));
     }
     if paths.is_empty() {
         return Err("`paths` is empty: deny the call instead".to_owned());
     }
-    let left = effects.listed().filter(|listed| !paths.iter().any(|path| path == listed));
+    let left = effects.listed_paths().filter(|listed| !paths.iter().any(|path| path == listed));
     let discarded: Vec<DiscardedEffect> = left.map(|path| DiscardedEffect { path: path.to_owned(), hunks: Vec::new() }).collect();
     if discarded.is_empty() {
         return Ok(Decision::Approved);

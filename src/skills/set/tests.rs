@@ -34,7 +34,7 @@ fn read(workspace: &Path, home: &Path) -> SkillSet {
     let of_project = |path: &&str| folder(workspace, path, Origin::Project).contents(&mut seen);
     let project = super::super::PROJECT_FOLDERS.iter().map(of_project).collect();
     let own = ["config/skills", ".agents/skills", ".claude/skills"].map(|path| folder(home, path, Origin::User)).to_vec();
-    Reach { project, workspace: workspace.to_owned(), own }.read()
+    SkillFolders { project, workspace: workspace.to_owned(), own }.read()
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_skill_is_a_command_that_says_where_it_is_from() {
     let prompt = command.expand("a.pdf");
     assert!(prompt.starts_with("[Skill pdf, from .claude/skills/pdf/SKILL.md]\nIts files are in /"), "{prompt}");
     assert!(prompt.ends_with("Do .claude/skills.\n\na.pdf"), "{prompt}");
-    let named: Vec<(&str, &str)> = Skill::named_in(&prompt).collect();
+    let named: Vec<(&str, &str)> = Skill::names_in_text(&prompt).collect();
     assert_eq!(named, [("pdf", "[Skill pdf, from .claude/skills/pdf/SKILL.md]")]);
     assert!(set.find("inner").unwrap().command().is_none());
 }

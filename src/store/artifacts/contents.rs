@@ -89,14 +89,14 @@ impl Contents {
                     }
                 }
             } else if name.starts_with(UNFINISHED) {
-                remove_if_left(&entry.path())?;
+                remove_if_abandoned(&entry.path())?;
             }
         }
         Ok(found)
     }
 }
 
-fn remove_if_left(path: &Path) -> io::Result<()> {
+fn remove_if_abandoned(path: &Path) -> io::Result<()> {
     let gone = |error: io::Error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) };
     let file = match File::open(path) {
         Ok(file) => file,

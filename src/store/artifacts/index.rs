@@ -82,10 +82,10 @@ impl Index {
         transaction.execute(
             "INSERT INTO artifacts (hash, session, kind, name, content_type, created) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (hash, session) DO UPDATE SET kind = ?3, name = ?4, content_type = ?5, created = ?6",
-            params![hash, session, word(new.kind), new.name, new.content_type, now()],
+            params![hash, session, kind_name(new.kind), new.name, new.content_type, now()],
         )?;
         transaction.execute("DELETE FROM given_up WHERE hash = ?1", [hash])?;
-        give_up(&transaction, &self.contents, self.limits, hash)?;
+        evict(&transaction, &self.contents, self.limits, hash)?;
         transaction.commit()?;
         let NewArtifact { kind, name, content_type } = new;
         Ok(Artifact { uri: uri(hash), kind, name, content_type, bytes })
@@ -101,7 +101,7 @@ impl Index {
         let range = params![digits, format!("{digits}g")];
         let hash = "SELECT hash FROM contents WHERE hash >= ?1 AND hash < ?2 ORDER BY hash LIMIT 1";
         let Some(hash) = self.connection.query_row(hash, range, |row| row.get::<_, String>(0)).optional()? else {
-            return Err(self.missing(given, &digits)?);
+            return Err(self.missing_error(given, &digits)?);
         };
         match self.contents.is_sound(&hash) {
             Ok(true) => {}
@@ -109,7 +109,7 @@ impl Index {
                 let message = format!("the content of {given} is damaged; run the tool call that produced it again");
                 return Err(IndexError::Other(message));
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(gone(given)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(evicted_error(given)),
             Err(error) => return Err(error.into()),
         }
         // The last use only determines the eviction order, so a failed update does not prevent reading.
@@ -131,12 +131,12 @@ impl Index {
         Ok(found)
     }
 
-    fn missing(&self, given: &str, digits: &str) -> Result<IndexError, IndexError> {
+    fn missing_error(&self, given: &str, digits: &str) -> Result<IndexError, IndexError> {
         let range = params![digits, format!("{digits}g")];
         let was = "SELECT count(*) FROM given_up WHERE hash >= ?1 AND hash < ?2";
         let was: i64 = self.connection.query_row(was, range, |row| row.get(0))?;
         Ok(if was > 0 {
-            gone(given)
+            evicted_error(given)
         } else {
             IndexError::Other(format!(
                 "unknown artifact {given}; copy the URI exactly from the tool result, or run that tool call again"
@@ -145,12 +145,12 @@ impl Index {
     }
 }
 
-fn gone(given: &str) -> IndexError {
+fn evicted_error(given: &str) -> IndexError {
     IndexError::Other(format!("{given} was evicted for newer artifacts; run the tool call that produced it again"))
 }
 
 /// Evicts the least recently used contents until the rest fits; never the one just stored.
-pub(super) fn give_up(transaction: &Transaction<'_>, contents: &Contents, limits: Limits, keep: &str) -> Result<(), IndexError> {
+pub(super) fn evict(transaction: &Transaction<'_>, contents: &Contents, limits: Limits, keep: &str) -> Result<(), IndexError> {
     loop {
         let all = "SELECT coalesce(sum(bytes), 0), count(*) FROM contents";
         let (bytes, count): (i64, i64) = transaction.query_row(all, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -176,7 +176,7 @@ fn artifact(row: &Row<'_>) -> rusqlite::Result<Artifact> {
     let (name, content_type): (Option<String>, Option<String>) = (row.get(2)?, row.get(3)?);
     Ok(Artifact {
         uri: uri(&hash),
-        kind: kind.as_deref().map_or(ArtifactKind::ToolOutput, kind_of),
+        kind: kind.as_deref().map_or(ArtifactKind::ToolOutput, parse_kind),
         name: name.unwrap_or_else(|| "saved before a crash".to_owned()),
         content_type: content_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
         bytes: row.get::<_, i64>(4)?.unsigned_abs(),
@@ -187,7 +187,7 @@ pub(super) fn uri(hash: &str) -> String {
     format!("{ARTIFACT_SCHEME}{}", &hash[..URI_DIGITS.min(hash.len())])
 }
 
-fn word(kind: ArtifactKind) -> &'static str {
+fn kind_name(kind: ArtifactKind) -> &'static str {
     match kind {
         ArtifactKind::ToolOutput => "tool_output",
         ArtifactKind::FileDiff => "file_diff",
@@ -196,7 +196,7 @@ fn word(kind: ArtifactKind) -> &'static str {
     }
 }
 
-fn kind_of(word: &str) -> ArtifactKind {
+fn parse_kind(word: &str) -> ArtifactKind {
     match word {
         "file_diff" => ArtifactKind::FileDiff,
         "image" => ArtifactKind::Image,

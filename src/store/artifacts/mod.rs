@@ -7,7 +7,7 @@ mod retention;
 mod tests;
 
 use super::index_file::IndexError;
-use super::locked;
+use super::lock_ignoring_poison;
 use crate::ports::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact};
 use crate::protocol::{Artifact, SessionId};
 use index::Index;
@@ -47,7 +47,7 @@ struct Inner {
 
 impl ArtifactStore {
     pub(crate) fn new(data_dir: &Path, session: Option<&SessionId>) -> Self {
-        Self::within(data_dir, session, LIMITS)
+        Self::with_limits(data_dir, session, LIMITS)
     }
 
     /// Returns the artifact store with another limit for the total size.
@@ -57,7 +57,7 @@ impl ArtifactStore {
         Self { inner: Arc::new(Inner { directory, limits, session, index: Mutex::new(None) }) }
     }
 
-    fn within(data_dir: &Path, session: Option<&SessionId>, limits: Limits) -> Self {
+    fn with_limits(data_dir: &Path, session: Option<&SessionId>, limits: Limits) -> Self {
         let session = session.map(|id| id.as_str().to_owned()).unwrap_or_default();
         let inner = Inner { directory: data_dir.join(DIRECTORY), limits, session, index: Mutex::new(None) };
         Self { inner: Arc::new(inner) }
@@ -65,8 +65,8 @@ impl ArtifactStore {
 }
 
 impl Inner {
-    fn work<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, IndexError>) -> Result<T, ArtifactError> {
-        let mut slot = locked(&self.index);
+    fn run<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, IndexError>) -> Result<T, ArtifactError> {
+        let mut slot = lock_ignoring_poison(&self.index);
         let index = match slot.take() {
             Some(index) => index,
             None => Index::open(&self.directory, self.limits).map_err(|trouble| self.to_error(&trouble))?,
@@ -85,13 +85,13 @@ impl Inner {
 
 impl Artifacts for ArtifactStore {
     fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError> {
-        let contents = self.inner.work(|index| Ok(index.contents().clone()))?;
+        let contents = self.inner.run(|index| Ok(index.contents().clone()))?;
         let file = contents.begin().map_err(|error| self.inner.to_error(&error.into()))?;
         Ok(Box::new(Writer { inner: Arc::clone(&self.inner), file, hasher: blake3::Hasher::new(), bytes: 0, new }))
     }
 
     fn find(&self, uri: &str) -> Result<StoredArtifact, ArtifactError> {
-        self.inner.work(|index| index.find(uri))
+        self.inner.run(|index| index.find(uri))
     }
 
     fn uri_of(&self, path: &Path) -> Option<String> {
@@ -115,7 +115,7 @@ impl Artifacts for ArtifactStore {
     }
 
     fn list(&self) -> Result<Vec<Artifact>, ArtifactError> {
-        self.inner.work(|index| index.list(&self.inner.session))
+        self.inner.run(|index| index.list(&self.inner.session))
     }
 }
 
@@ -144,6 +144,6 @@ impl ArtifactWriter for Writer {
         let hash = hasher.finalize().to_hex();
         // Most of the waiting happens here, outside the lock.
         file.as_file().sync_all().map_err(|error| inner.to_error(&error.into()))?;
-        inner.work(|index| index.add(&hash, bytes, new, &inner.session, file))
+        inner.run(|index| index.add(&hash, bytes, new, &inner.session, file))
     }
 }

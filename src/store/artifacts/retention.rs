@@ -1,6 +1,6 @@
 //! Retention of artifacts: those removed with a session, and their total size.
 
-use super::index::{Index, give_up, now};
+use super::index::{Index, evict, now};
 use super::{ArtifactStore, Inner};
 use crate::ports::ArtifactError;
 use crate::protocol::SessionId;
@@ -17,7 +17,7 @@ impl ArtifactStore {
     }
 
     pub(crate) fn usage(&self) -> Result<ExternalContents, ArtifactError> {
-        self.inner.if_there(|index| {
+        self.inner.with_existing(|index| {
             let sql = "SELECT count(*), coalesce(sum(bytes), 0) FROM contents";
             Ok(index.connection.query_row(sql, [], |row| {
                 let number = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
@@ -29,7 +29,7 @@ impl ArtifactStore {
     /// Deletes the artifacts of this session that no other session owns.
     pub(crate) fn forget(&self) -> Result<ExternalContents, ArtifactError> {
         let session = self.inner.session.clone();
-        self.inner.if_there(|index| {
+        self.inner.with_existing(|index| {
             index.remove(|transaction| {
                 transaction.execute("DELETE FROM artifacts WHERE session = ?1", [session])?;
                 Ok(())
@@ -45,17 +45,17 @@ impl ArtifactStore {
         unused: Duration,
         dry_run: bool,
     ) -> Result<ExternalContents, ArtifactError> {
-        self.inner.if_there(|index| index.prune(living, unused, dry_run))
+        self.inner.with_existing(|index| index.prune(living, unused, dry_run))
     }
 }
 
 impl Inner {
     /// Runs `work` only if the index exists, so that nothing is created just to be found empty.
-    fn if_there(
+    fn with_existing(
         &self,
         work: impl FnOnce(&mut Index) -> Result<ExternalContents, IndexError>,
     ) -> Result<ExternalContents, ArtifactError> {
-        if self.directory.join("index.db").exists() { self.work(work) } else { Ok(ExternalContents::default()) }
+        if self.directory.join("index.db").exists() { self.run(work) } else { Ok(ExternalContents::default()) }
     }
 }
 
@@ -82,7 +82,7 @@ impl Index {
                 rusqlite::params![session, old],
             )?;
         }
-        let mut unowned = unowned(&transaction, old)?;
+        let mut unowned = unowned_contents(&transaction, old)?;
         if dry_run {
             // The size over the limit after these are deleted.
             let gone: u64 = unowned.iter().map(|(_, bytes)| bytes).sum();
@@ -96,7 +96,7 @@ impl Index {
             self.contents.remove(hash)?;
             transaction.execute("DELETE FROM contents WHERE hash = ?1", [hash])?;
         }
-        give_up(&transaction, &self.contents, limits, "")?;
+        evict(&transaction, &self.contents, limits, "")?;
         transaction.commit()?;
         Ok(before.less(self.total()?))
     }
@@ -106,9 +106,9 @@ impl Index {
         let before = self.total()?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Contents that had no owner before are left to their age limit.
-        let left: HashSet<String> = unowned(&transaction, i64::MAX)?.into_iter().map(|(hash, _)| hash).collect();
+        let left: HashSet<String> = unowned_contents(&transaction, i64::MAX)?.into_iter().map(|(hash, _)| hash).collect();
         rows(&transaction)?;
-        for (hash, _) in unowned(&transaction, i64::MAX)?.into_iter().filter(|(hash, _)| !left.contains(hash)) {
+        for (hash, _) in unowned_contents(&transaction, i64::MAX)?.into_iter().filter(|(hash, _)| !left.contains(hash)) {
             self.contents.remove(&hash)?;
             transaction.execute("DELETE FROM contents WHERE hash = ?1", [&hash])?;
         }
@@ -125,7 +125,7 @@ impl Index {
 }
 
 /// Returns contents without an owner that were last used before `old`.
-fn unowned(transaction: &Transaction<'_>, old: i64) -> rusqlite::Result<Vec<(String, u64)>> {
+fn unowned_contents(transaction: &Transaction<'_>, old: i64) -> rusqlite::Result<Vec<(String, u64)>> {
     let mut rows =
         transaction.prepare("SELECT hash, bytes FROM contents WHERE used < ?1 AND hash NOT IN (SELECT hash FROM artifacts)")?;
     let found = rows.query_map([old], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?;

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 const SMALL: Limits = Limits { one_bytes: 100, all_bytes: 250, count: 10 };
 
 fn store(data: &TempDir, session: &str) -> ArtifactStore {
-    ArtifactStore::within(data.path(), Some(&SessionId::new(session)), SMALL)
+    ArtifactStore::with_limits(data.path(), Some(&SessionId::new(session)), SMALL)
 }
 
 fn new(name: &str) -> NewArtifact {
@@ -189,7 +189,7 @@ fn concurrent_writers_lose_no_artifacts() {
         for thread in 0..4 {
             let data = &data;
             scope.spawn(move || {
-                let store = ArtifactStore::within(data.path(), Some(&SessionId::new(format!("s{thread}"))), wide);
+                let store = ArtifactStore::with_limits(data.path(), Some(&SessionId::new(format!("s{thread}"))), wide);
                 for number in 0..20 {
                     let kept = keep(&store, "n", format!("content {}", number % 10 + thread).as_bytes());
                     assert!(store.find(&kept.uri).is_ok());

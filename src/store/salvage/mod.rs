@@ -118,7 +118,7 @@ struct SalvagedSession {
 
 impl SalvagedSession {
     /// Returns the number of entries known to be lost.
-    fn missing(&self) -> i64 {
+    fn missing_count(&self) -> i64 {
         if self.has_row { self.last.saturating_sub(self.records).max(0) } else { self.orphans }
     }
 
@@ -160,7 +160,7 @@ impl Source {
         let mut known: BTreeMap<i64, SalvagedSession> = BTreeMap::new();
         self.each(&[Table::Sessions], |row| session(transaction, &row, &mut known))?;
         let may_miss_sessions = !self.has_all_sessions || self.unread > 0;
-        self.each(&[Table::Packed], |row| packed_row(transaction, &row, &mut known))?;
+        self.each(&[Table::Packed], |row| salvage_packed_row(transaction, &row, &mut known))?;
         self.each(&[Table::Records], |row| record(transaction, &row, &mut known))?;
         self.each(&[Table::Decisions], |row| decision(transaction, &row, &known))?;
         // If the trees are intact, an unreadable row may have been the last of its session.
@@ -168,7 +168,7 @@ impl Source {
         let mut saved = Salvage { may_miss_more, may_miss_sessions, ..Salvage::default() };
         for (key, session) in known {
             saved.sessions += 1;
-            saved.lost_entries = saved.lost_entries.saturating_add(session.missing());
+            saved.lost_entries = saved.lost_entries.saturating_add(session.missing_count());
             if !session.has_row {
                 continue;
             }
@@ -194,7 +194,7 @@ fn roots(pages: &mut Pages) -> Vec<(String, u32)> {
     for number in leaves {
         let Some(page) = pages.read(number) else { return Vec::new() };
         for at in pages::rows(&page, number) {
-            let Some((name, root)) = rows::in_schema(&page, at) else { return Vec::new() };
+            let Some((name, root)) = rows::parse_schema_row(&page, at) else { return Vec::new() };
             if [SESSIONS, "records", "packed", "decisions"].contains(&name.as_str()) {
                 roots.push((name, root));
             }
@@ -228,7 +228,11 @@ fn session(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, S
     Ok(())
 }
 
-fn packed_row(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, SalvagedSession>) -> rusqlite::Result<()> {
+fn salvage_packed_row(
+    transaction: &Transaction<'_>,
+    row: &Row,
+    known: &mut BTreeMap<i64, SalvagedSession>,
+) -> rusqlite::Result<()> {
     let [_, Value::Int(key), Value::Int(first), Value::Int(last), Value::Blob(data)] = &row.values[..] else { return Ok(()) };
     let (records, whole) = packed::unpack(data);
     let count = last.checked_sub(*first).and_then(|more| more.checked_add(1));

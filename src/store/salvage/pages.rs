@@ -42,7 +42,7 @@ impl Pages {
         });
         let size = size.or(told).filter(|size| size.is_power_of_two() && (512..=1 << 16).contains(size)).unwrap_or(USUAL_SIZE);
         let bytes = main.as_ref().and_then(|main| main.metadata().ok()).map_or(0, |metadata| metadata.len());
-        let in_log = log.as_mut().and_then(|log| committed(log, size)).unwrap_or_default();
+        let in_log = log.as_mut().and_then(|log| committed_pages(log, size)).unwrap_or_default();
         let count = (bytes / size as u64).max(in_log.keys().copied().max().unwrap_or(0).into());
         (main.is_some() || log.is_some()).then(|| Self {
             main,
@@ -87,7 +87,7 @@ impl Pages {
                 return false;
             }
             let Some(page) = self.read(number) else { return false };
-            let start = start_of(number);
+            let start = page_offset(number);
             match page[start] {
                 LEAF => {
                     if !leaves.insert(number) {
@@ -95,10 +95,10 @@ impl Pages {
                     }
                 }
                 INTERIOR => {
-                    let Some(right) = word(&page, start + 8) else { return false };
+                    let Some(right) = read_u32(&page, start + 8) else { return false };
                     open.push(right);
                     for at in cells(&page, start, start + 12) {
-                        let Some(child) = word(&page, at) else { return false };
+                        let Some(child) = read_u32(&page, at) else { return false };
                         open.push(child);
                     }
                 }
@@ -111,16 +111,16 @@ impl Pages {
     /// Returns the free pages in the readable part of their list.
     fn free(&mut self) -> HashSet<u32> {
         let mut free = HashSet::new();
-        let mut trunk = self.read(1).and_then(|page| word(&page, 32)).unwrap_or(0);
+        let mut trunk = self.read(1).and_then(|page| read_u32(&page, 32)).unwrap_or(0);
         while trunk > 1 && trunk <= self.count && free.insert(trunk) {
             let Some(page) = self.read(trunk) else { break };
-            let count = word(&page, 4).unwrap_or(0) as usize;
+            let count = read_u32(&page, 4).unwrap_or(0) as usize;
             let most = self.size / 4 - 2;
             if count > most {
                 break;
             }
-            free.extend((0..count).filter_map(|index| word(&page, 8 + 4 * index)));
-            trunk = word(&page, 0).unwrap_or(0);
+            free.extend((0..count).filter_map(|index| read_u32(&page, 8 + 4 * index)));
+            trunk = read_u32(&page, 0).unwrap_or(0);
         }
         free
     }
@@ -128,11 +128,11 @@ impl Pages {
 
 /// Returns the row offsets of a leaf; empty for any other page.
 pub(super) fn rows(page: &[u8], number: u32) -> Vec<usize> {
-    let start = start_of(number);
+    let start = page_offset(number);
     if page.get(start) == Some(&LEAF) { cells(page, start, start + 8) } else { Vec::new() }
 }
 
-fn start_of(number: u32) -> usize {
+fn page_offset(number: u32) -> usize {
     if number == 1 { FILE_HEADER } else { 0 }
 }
 
@@ -144,22 +144,22 @@ fn cells(page: &[u8], start: usize, list: usize) -> Vec<usize> {
     places.filter(|at| (list..page.len()).contains(at)).collect()
 }
 
-pub(super) fn word(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
     Some(u32::from_be_bytes(bytes))
 }
 
 /// Returns the log offsets of committed pages; stops at the first frame with a wrong checksum.
-fn committed(log: &mut File, size: usize) -> Option<HashMap<u32, u64>> {
+fn committed_pages(log: &mut File, size: usize) -> Option<HashMap<u32, u64>> {
     let mut header = [0; LOG_HEADER];
     log.read_exact(&mut header).ok()?;
-    let magic = word(&header, 0)?;
-    if magic & !1 != LOG_MAGIC || word(&header, 8)? as usize != size {
+    let magic = read_u32(&header, 0)?;
+    if magic & !1 != LOG_MAGIC || read_u32(&header, 8)? as usize != size {
         return None;
     }
     let big = magic & 1 == 1;
     let mut sum = checksum((0, 0), &header[..24], big);
-    if (word(&header, 24)?, word(&header, 28)?) != sum {
+    if (read_u32(&header, 24)?, read_u32(&header, 28)?) != sum {
         return None;
     }
     let mut reader = std::io::BufReader::with_capacity(1 << 20, log);
@@ -168,11 +168,11 @@ fn committed(log: &mut File, size: usize) -> Option<HashMap<u32, u64>> {
     let mut at = LOG_HEADER as u64;
     while reader.read_exact(&mut frame).is_ok() {
         sum = checksum(checksum(sum, &frame[..8], big), &frame[FRAME_HEADER..], big);
-        if frame[8..16] != header[16..24] || (word(&frame, 16)?, word(&frame, 20)?) != sum {
+        if frame[8..16] != header[16..24] || (read_u32(&frame, 16)?, read_u32(&frame, 20)?) != sum {
             break;
         }
-        open.push((word(&frame, 0)?, at + FRAME_HEADER as u64));
-        if word(&frame, 4)? != 0 {
+        open.push((read_u32(&frame, 0)?, at + FRAME_HEADER as u64));
+        if read_u32(&frame, 4)? != 0 {
             pages.extend(open.drain(..));
         }
         at += frame.len() as u64;

@@ -1,6 +1,6 @@
 //! Parsing of table rows from page bytes, and detection of their table.
 
-use super::pages::{Pages, word};
+use super::pages::{Pages, read_u32};
 
 /// Maximum size of a row, in bytes.
 const MAX_BYTES: u64 = 1 << 30;
@@ -45,8 +45,8 @@ impl Head {
     /// Parses the head of a row, if it may be from one of our tables.
     pub(crate) fn read(page: &[u8], at: usize) -> Option<Self> {
         let mut rest = page.get(at..)?;
-        let bytes = take(&mut rest)?;
-        let key = take(&mut rest)?.cast_signed();
+        let bytes = read_varint(&mut rest)?;
+        let key = read_varint(&mut rest)?.cast_signed();
         if bytes > MAX_BYTES {
             return None;
         }
@@ -55,13 +55,13 @@ impl Head {
         let length = local_bytes(bytes, page.len());
         let local = page.get(start..start + length)?;
         let mut header = local;
-        let body = usize::try_from(take(&mut header)?).ok()?;
+        let body = usize::try_from(read_varint(&mut header)?).ok()?;
         let mut header = local.get(local.len() - header.len()..body)?;
         let mut types = Vec::new();
         while !header.is_empty() && types.len() <= MAX_COLUMNS {
-            types.push(take(&mut header)?);
+            types.push(read_varint(&mut header)?);
         }
-        let table = table_of(&types)?;
+        let table = table_for_types(&types)?;
         Some(Self { key, table, types, body, bytes, local: (start, length) })
     }
 
@@ -69,11 +69,11 @@ impl Head {
     pub(crate) fn row(self, page: &[u8], pages: &mut Pages) -> Option<Row> {
         let (start, length) = self.local;
         let mut bytes = page[start..start + length].to_vec();
-        let mut next = if bytes.len() < self.bytes { word(page, start + length)? } else { 0 };
+        let mut next = if bytes.len() < self.bytes { read_u32(page, start + length)? } else { 0 };
         // Each page adds bytes, so the loop ends however the pages are chained.
         while bytes.len() < self.bytes && (2..=pages.count).contains(&next) {
             let Some(more) = pages.read(next) else { break };
-            next = word(&more, 0)?;
+            next = read_u32(&more, 0)?;
             bytes.extend_from_slice(&more[4..more.len().min(4 + self.bytes - bytes.len())]);
         }
         let is_cut = bytes.len() < self.bytes;
@@ -84,16 +84,16 @@ impl Head {
 }
 
 /// Returns name and root page from a schema row; the root is 0 for anything but a table.
-pub(super) fn in_schema(page: &[u8], at: usize) -> Option<(String, u32)> {
+pub(super) fn parse_schema_row(page: &[u8], at: usize) -> Option<(String, u32)> {
     let mut rest = page.get(at..)?;
-    let bytes = usize::try_from(take(&mut rest)?).ok()?;
-    take(&mut rest)?;
+    let bytes = usize::try_from(read_varint(&mut rest)?).ok()?;
+    read_varint(&mut rest)?;
     let local = rest.get(..local_bytes(bytes, page.len()))?;
     let mut header = local;
-    let body = usize::try_from(take(&mut header)?).ok()?;
+    let body = usize::try_from(read_varint(&mut header)?).ok()?;
     let mut header = local.get(local.len() - header.len()..body)?;
     let mut values = local.get(body..)?;
-    let mut next = || take(&mut header).and_then(|kind| value(kind, &mut values));
+    let mut next = || read_varint(&mut header).and_then(|kind| value(kind, &mut values));
     let (kind, name, _, root) = (next()?, next()?, next()?, next()?);
     match (kind, name, root) {
         (Value::Text(kind), Value::Text(name), Value::Int(root)) if kind == b"table" => {
@@ -105,7 +105,7 @@ pub(super) fn in_schema(page: &[u8], at: usize) -> Option<(String, u32)> {
 }
 
 /// Returns the table with rows of this shape. The first column of each table is the key, which is not part of the row.
-fn table_of(types: &[u64]) -> Option<Table> {
+fn table_for_types(types: &[u64]) -> Option<Table> {
     let shape: String = types.iter().map(|kind| shape(*kind)).collect();
     let fits = |pattern: &str| {
         pattern.len() == shape.len()
@@ -171,7 +171,7 @@ fn local_bytes(bytes: usize, page: usize) -> usize {
 }
 
 /// Parses a variable-length integer of the file format, most significant bits first.
-fn take(rest: &mut &[u8]) -> Option<u64> {
+fn read_varint(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for index in 0..9 {
         let (&byte, after) = rest.split_first()?;

@@ -1,12 +1,12 @@
 //! Baselines: the content of each path before the session changed it, and the authors of the changes.
 
 use super::IndexError;
-use super::eviction::{forget, forget_contents, give_up_oldest};
+use super::eviction::{evict_oldest, forget, forget_contents};
 use super::file_stat::{EntryStat, stat};
 use super::index::{Index, keep, root_key};
 use super::objects::Objects;
-use super::path_state::{ScannedState, below, is_directory, mark, marked};
-use crate::ports::{Changed, Checkpoint, ContentId, Difference, Differences, KnownPath, Owner, Span, StoredState};
+use super::path_state::{ScannedState, is_directory, mark, parse_mark, walk_below};
+use crate::ports::{Checkpoint, ContentId, Difference, Differences, KnownPath, Owner, PathDifference, Span, StoredState};
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,7 +20,7 @@ pub(super) const MIXED: i64 = 8;
 /// Number of rows in which files of other sessions are searched for, more than any two sessions write at the same time.
 const RECENT_ROWS: i64 = 50_000;
 
-fn bit(by: ChangedBy) -> i64 {
+fn change_bit(by: ChangedBy) -> i64 {
     match by {
         ChangedBy::Tool => 1,
         ChangedBy::Command => 2,
@@ -29,11 +29,11 @@ fn bit(by: ChangedBy) -> i64 {
 }
 
 pub(super) fn authors(bits: i64) -> Vec<ChangedBy> {
-    [ChangedBy::Tool, ChangedBy::Command, ChangedBy::Outside].into_iter().filter(|by| bits & bit(*by) != 0).collect()
+    [ChangedBy::Tool, ChangedBy::Command, ChangedBy::Outside].into_iter().filter(|by| bits & change_bit(*by) != 0).collect()
 }
 
 /// Counters of a session while data is added.
-struct Tracked<'a> {
+struct TrackedSession<'a> {
     transaction: &'a Transaction<'a>,
     session: &'a str,
     task: &'a str,
@@ -45,7 +45,7 @@ struct Tracked<'a> {
     left_out: u64,
 }
 
-impl<'a> Tracked<'a> {
+impl<'a> TrackedSession<'a> {
     fn open(transaction: &'a Transaction<'a>, owner: &'a Owner) -> rusqlite::Result<Self> {
         let session = owner.session.as_str();
         let new = transaction.execute(
@@ -53,7 +53,7 @@ impl<'a> Tracked<'a> {
             [session],
         )?;
         if new > 0 {
-            give_up_oldest(transaction)?;
+            evict_oldest(transaction)?;
         }
         let (bytes, files, left_out) =
             transaction.query_row("SELECT bytes, files, left_out FROM tracked WHERE session = ?1", [session], |row| {
@@ -82,14 +82,14 @@ impl<'a> Tracked<'a> {
     }
 
     /// Returns the last known state of a path after a change.
-    fn left(&self, path: &Path) -> rusqlite::Result<Option<Vec<u8>>> {
+    fn last_state(&self, path: &Path) -> rusqlite::Result<Option<Vec<u8>>> {
         let sql = "SELECT after FROM baselines WHERE session = ?1 AND path = ?2 ORDER BY number DESC LIMIT 1";
         let key = params![self.session, path.as_os_str().as_bytes()];
         self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional().map(Option::flatten)
     }
 
     /// Returns the last known state of a path if it was recorded while a command ran that is not over yet.
-    fn state_left_by_running(&self, path: &Path, span: i64) -> rusqlite::Result<Option<Vec<u8>>> {
+    fn state_during_command(&self, path: &Path, span: i64) -> rusqlite::Result<Option<Vec<u8>>> {
         let sql = "SELECT after FROM (SELECT after, newest_span FROM baselines WHERE session = ?1 AND path = ?2
                    ORDER BY number DESC LIMIT 1) WHERE newest_span >= ?3";
         let key = params![self.session, path.as_os_str().as_bytes(), span];
@@ -136,7 +136,7 @@ impl<'a> Tracked<'a> {
         Ok(())
     }
 
-    fn nobodys(&self, path: &Path, after: &[u8]) -> rusqlite::Result<()> {
+    fn record_unattributed(&self, path: &Path, after: &[u8]) -> rusqlite::Result<()> {
         let sql = "UPDATE baselines SET after = ?4, authors = 0, newest_span = ?6
                    WHERE session = ?1 AND path = ?2 AND task = ?3 AND step = ?5";
         let path = path.as_os_str().as_bytes();
@@ -146,7 +146,7 @@ impl<'a> Tracked<'a> {
     }
 
     /// Reports whether a path is known in any task, or is in a directory that a tool was about to create.
-    fn knows(&self, path: &Path) -> rusqlite::Result<bool> {
+    fn is_known(&self, path: &Path) -> rusqlite::Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM baselines WHERE session = ?1 AND path = ?2 AND (?3 OR after IS NULL))";
         let mut statement = self.transaction.prepare_cached(sql)?;
         for (at, place) in path.ancestors().enumerate() {
@@ -165,7 +165,7 @@ impl<'a> Tracked<'a> {
     }
 
     /// Returns paths of this step at or below a path whose final state is not recorded yet.
-    fn unsettled(&self, path: &Path) -> rusqlite::Result<Vec<(PathBuf, Vec<u8>)>> {
+    fn unsettled_paths(&self, path: &Path) -> rusqlite::Result<Vec<(PathBuf, Vec<u8>)>> {
         let sql = "SELECT path, stood FROM baselines
                    WHERE session = ?1 AND task = ?2 AND step = ?6 AND (path = ?3 OR (path > ?4 AND path < ?5))";
         let at = path.as_os_str().as_bytes();
@@ -185,15 +185,15 @@ pub(super) fn writing(connection: &mut Connection) -> rusqlite::Result<Transacti
 impl Index {
     pub(super) fn keep_baselines(&mut self, owner: &Owner, paths: &[PathBuf]) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
-        let mut tracked = Tracked::open(&transaction, owner)?;
+        let mut tracked = TrackedSession::open(&transaction, owner)?;
         let limits = super::Limits { snapshot_bytes: self.limits.session_bytes, ..self.limits };
         let goes_on = any_open(&transaction, owner.session.as_str())?;
         for path in paths {
             let room = limits.session_files.saturating_sub(tracked.files);
-            let (found, more) = below(path, usize::try_from(room).unwrap_or(usize::MAX).max(1));
+            let (found, more) = walk_below(path, usize::try_from(room).unwrap_or(usize::MAX).max(1));
             tracked.left_out += more;
             for path in found {
-                let left = tracked.left(&path)?;
+                let left = tracked.last_state(&path)?;
                 let known = tracked.baseline(&path)?.is_some();
                 if known && left.is_none() {
                     continue;
@@ -201,10 +201,10 @@ impl Index {
                 let before = if known {
                     ScannedState::now(&path, limits.file_bytes)
                 } else {
-                    kept(&path, &self.objects, limits, &mut tracked)
+                    store_state(&path, &self.objects, limits, &mut tracked)
                 };
                 let outside = left.is_some_and(|left| left != before.mark) && !goes_on;
-                let bits = bit(ChangedBy::Tool) | if outside { bit(ChangedBy::Outside) } else { 0 };
+                let bits = change_bit(ChangedBy::Tool) | if outside { change_bit(ChangedBy::Outside) } else { 0 };
                 if known {
                     tracked.update(&path, None, bits | if outside { MIXED } else { 0 })?;
                 } else {
@@ -218,25 +218,31 @@ impl Index {
 
     pub(super) fn settle_baselines(&mut self, owner: &Owner, paths: &[PathBuf]) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
-        let mut tracked = Tracked::open(&transaction, owner)?;
+        let mut tracked = TrackedSession::open(&transaction, owner)?;
         let (most, limit) = (self.limits.session_files, self.limits.file_bytes);
         for path in paths {
             // Paths in a new directory are tracked individually from now on.
-            if is_directory(path) && tracked.baseline(path)?.is_some_and(|mark| marked(&mark) == StoredState::Missing) {
+            if is_directory(path) && tracked.baseline(path)?.is_some_and(|mark| parse_mark(&mark) == StoredState::Missing) {
                 tracked.forget(path)?;
-                let (found, more) = below(path, usize::try_from(most.saturating_sub(tracked.files)).unwrap_or(usize::MAX));
+                let (found, more) = walk_below(path, usize::try_from(most.saturating_sub(tracked.files)).unwrap_or(usize::MAX));
                 tracked.left_out += more;
                 for path in found {
                     if tracked.baseline(&path)?.is_none() {
-                        tracked.add(&path, &ScannedState::from_stored(StoredState::Missing), None, bit(ChangedBy::Tool), most)?;
+                        tracked.add(
+                            &path,
+                            &ScannedState::from_stored(StoredState::Missing),
+                            None,
+                            change_bit(ChangedBy::Tool),
+                            most,
+                        )?;
                     }
                 }
             }
-            for (path, before) in tracked.unsettled(path)? {
+            for (path, before) in tracked.unsettled_paths(path)? {
                 let now = ScannedState::now(&path, limit);
-                if now.mark == before && tracked.left(&path)?.is_none() {
+                if now.mark == before && tracked.last_state(&path)?.is_none() {
                     // It was not changed after all, but its state is still recorded.
-                    tracked.nobodys(&path, &now.mark)?;
+                    tracked.record_unattributed(&path, &now.mark)?;
                 } else {
                     tracked.update(&path, Some(&now.mark), 0)?;
                 }
@@ -250,10 +256,10 @@ impl Index {
         let transaction = writing(&mut self.connection)?;
         // Changes by others belong to no step.
         let owner = Owner { step: if by == ChangedBy::Outside { 0 } else { owner.step }, ..owner.clone() };
-        let mut tracked = Tracked::open(&transaction, &owner)?;
+        let mut tracked = TrackedSession::open(&transaction, &owner)?;
         for one in noted {
-            if !tracked.knows(&one.path)? {
-                note(&mut tracked, by, one, None, self.limits.session_files)?;
+            if !tracked.is_known(&one.path)? {
+                record_change(&mut tracked, by, one, None, self.limits.session_files)?;
             }
         }
         tracked.save()?;
@@ -262,7 +268,7 @@ impl Index {
 
     pub(super) fn begin_span(&mut self, owner: Owner, since: Checkpoint) -> Result<Span, IndexError> {
         let transaction = writing(&mut self.connection)?;
-        let tracked = Tracked::open(&transaction, &owner)?;
+        let tracked = TrackedSession::open(&transaction, &owner)?;
         transaction.execute(
             "INSERT INTO spans (session, task, root, snapshot, open, step) VALUES (?1, ?2, ?3, ?4, 1, ?5)",
             params![tracked.session, tracked.task, since.root.as_os_str().as_bytes(), since.number, tracked.step],
@@ -272,14 +278,14 @@ impl Index {
         Ok(Span { number, owner, since })
     }
 
-    pub(super) fn end_span(&mut self, span: &Span, changed: Vec<Changed>, goes_on: bool) -> Result<(), IndexError> {
+    pub(super) fn end_span(&mut self, span: &Span, changed: Vec<PathDifference>, goes_on: bool) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
-        let mut tracked = Tracked::open(&transaction, &span.owner)?;
-        for Changed { path, before, after } in changed {
+        let mut tracked = TrackedSession::open(&transaction, &span.owner)?;
+        for PathDifference { path, before, after } in changed {
             let path = span.since.root.join(path);
             let why = (before == StoredState::Unkept).then(|| "it was not saved".to_owned());
             let noted = KnownPath { path, before, why, after: Some(after) };
-            note(&mut tracked, ChangedBy::Command, noted, Some(span.number), self.limits.session_files)?;
+            record_change(&mut tracked, ChangedBy::Command, noted, Some(span.number), self.limits.session_files)?;
         }
         tracked.save()?;
         if !goes_on {
@@ -288,14 +294,14 @@ impl Index {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn written_by_others(&mut self, span: &Span, changed: &[Changed]) -> Result<HashSet<PathBuf>, IndexError> {
+    pub(super) fn written_by_others(&mut self, span: &Span, changed: &[PathDifference]) -> Result<HashSet<PathBuf>, IndexError> {
         let left: HashMap<PathBuf, Vec<u8>> =
             changed.iter().map(|one| (span.since.root.join(&one.path), mark(&one.after))).collect();
         // Rows of files that are written while the command runs are among the newest.
         let sql = "SELECT path, after FROM baselines
                    WHERE number > (SELECT coalesce(max(number), 0) FROM baselines) - ?1
                    AND session != ?2 AND newest_span >= ?3 AND authors & ?4 != 0 AND after IS NOT NULL";
-        let key = params![RECENT_ROWS, span.owner.session.as_str(), span.number, bit(ChangedBy::Tool)];
+        let key = params![RECENT_ROWS, span.owner.session.as_str(), span.number, change_bit(ChangedBy::Tool)];
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(key)?;
         let mut written = HashSet::new();
@@ -368,7 +374,7 @@ impl Index {
         for (path, BaselineRow { before, why, after, bits }) in &known {
             // The creator of a directory here was stopped before it recorded its contents.
             if is_directory(path) {
-                let (found, _) = below(path, usize::try_from(self.limits.session_files).unwrap_or(usize::MAX));
+                let (found, _) = walk_below(path, usize::try_from(self.limits.session_files).unwrap_or(usize::MAX));
                 for inner in found.into_iter().filter(|inner| after.is_none() && !known.contains_key(inner)) {
                     let now = ScannedState::now(&inner, limit).stood;
                     let by = authors(*bits);
@@ -380,9 +386,9 @@ impl Index {
                 continue;
             }
             let outside = after.as_ref().is_some_and(|after| *after != now.mark) && !goes_on;
-            let by = authors(bits | if outside { bit(ChangedBy::Outside) } else { 0 });
+            let by = authors(bits | if outside { change_bit(ChangedBy::Outside) } else { 0 });
             let why = why.clone().or(now.why);
-            files.insert(path.clone(), Difference { path: path.clone(), before: marked(before), why, now: now.stood, by });
+            files.insert(path.clone(), Difference { path: path.clone(), before: parse_mark(before), why, now: now.stood, by });
         }
         Ok(Differences { files: files.into_values().collect(), left_out: left_out.unsigned_abs() })
     }
@@ -446,14 +452,20 @@ fn stored_state(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredState> {
 }
 
 /// Records a change: of a command, with its span, or of another program.
-fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: KnownPath, span: Option<i64>, most: u64) -> rusqlite::Result<()> {
+fn record_change(
+    tracked: &mut TrackedSession<'_>,
+    by: ChangedBy,
+    noted: KnownPath,
+    span: Option<i64>,
+    most: u64,
+) -> rusqlite::Result<()> {
     let KnownPath { path, before, why, after } = noted;
     let after = after.as_ref().map(mark);
-    let left = tracked.left(&path)?;
+    let left = tracked.last_state(&path)?;
     // The unchanged result of a call that ran beside the command was not made by it. An equal result from before the command
     // began says nothing: something else may have changed the path in between.
     let beside = match (&after, span) {
-        (Some(_), Some(span)) => tracked.state_left_by_running(&path, span)? == after,
+        (Some(_), Some(span)) => tracked.state_during_command(&path, span)? == after,
         (Some(_), None) => left == after,
         (None, _) => false,
     };
@@ -463,17 +475,17 @@ fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: KnownPath, span: Option
         }
         let found = mark(&before);
         let mixed = left.is_some_and(|left| left != found) && first != found;
-        return tracked.update(&path, after.as_deref(), bit(by) | if mixed { MIXED } else { 0 });
+        return tracked.update(&path, after.as_deref(), change_bit(by) | if mixed { MIXED } else { 0 });
     }
     if beside && tracked.step > 0 {
         return Ok(());
     }
-    tracked.add(&path, &ScannedState { why, ..ScannedState::from_stored(before) }, after.as_deref(), bit(by), most)?;
+    tracked.add(&path, &ScannedState { why, ..ScannedState::from_stored(before) }, after.as_deref(), change_bit(by), most)?;
     Ok(())
 }
 
 /// Returns the state of a path, with its content stored if it fits.
-fn kept(path: &Path, objects: &Objects, limits: super::Limits, tracked: &mut Tracked<'_>) -> ScannedState {
+fn store_state(path: &Path, objects: &Objects, limits: super::Limits, tracked: &mut TrackedSession<'_>) -> ScannedState {
     match stat(path) {
         Ok(EntryStat::File(stamp)) => match keep(path, stamp, objects, limits, &mut tracked.bytes) {
             Ok(kept) => ScannedState::from_stored(StoredState::File {
@@ -481,7 +493,7 @@ fn kept(path: &Path, objects: &Objects, limits: super::Limits, tracked: &mut Tra
                 bytes: kept.bytes,
                 mode: kept.stamp.permissions(),
             }),
-            Err(why) => ScannedState::unkept(stamp, why),
+            Err(why) => ScannedState::not_stored(stamp, why),
         },
         _ => ScannedState::now(path, limits.file_bytes),
     }

@@ -3,7 +3,7 @@
 use super::IndexError;
 use super::baselines::{MIXED, authors, writing};
 use super::index::Index;
-use super::path_state::{ScannedState, marked};
+use super::path_state::{ScannedState, parse_mark};
 use crate::ports::{MarkedState as Told, Owner, Touch, TouchedDirectory, Trail};
 use crate::protocol::{SessionId, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -56,7 +56,7 @@ impl<'a> ChangeLog<'a> {
                 Ok(Touch {
                     path: path(row.get(0)?),
                     task: task(row.get(1)?),
-                    before: Told { stood: marked(&mark), mark, why: row.get(3)? },
+                    before: Told { stood: parse_mark(&mark), mark, why: row.get(3)? },
                     after: row.get(4)?,
                     by: authors(row.get(5)?),
                     mixed: row.get::<_, i64>(5)? & MIXED != 0,
@@ -85,7 +85,7 @@ impl<'a> ChangeLog<'a> {
         Ok(Trail { files, directories, gaps, left_out: left_out.unwrap_or(0).unsigned_abs() })
     }
 
-    pub(super) fn standing(&self, paths: &[PathBuf]) -> Vec<Told> {
+    pub(super) fn current_states(&self, paths: &[PathBuf]) -> Vec<Told> {
         let now = |path: &PathBuf| {
             let ScannedState { stood, mark, why, .. } = ScannedState::now(path, self.file_bytes);
             Told { stood, mark, why }

@@ -23,7 +23,7 @@ pub(super) fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i6
             .optional()?;
         any = true;
         let Some((number, root)) = oldest else {
-            if !give_up_one(transaction)? {
+            if !evict_one(transaction)? {
                 break;
             }
             forget_contents(transaction)?;
@@ -51,7 +51,7 @@ pub(super) fn forget_contents(transaction: &Transaction<'_>) -> rusqlite::Result
 }
 
 /// Evicts the data of the sessions beyond the limit, those first that began to change files earliest.
-pub(super) fn give_up_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+pub(super) fn evict_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let old = "SELECT session FROM tracked ORDER BY number DESC LIMIT -1 OFFSET ?1";
     // The list of old sessions is deleted last.
     for table in SESSION_TABLES {
@@ -61,7 +61,7 @@ pub(super) fn give_up_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<
 }
 
 /// Evicts the data of the session that began to change files earliest, unless it is one of the latest.
-fn give_up_one(transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
+fn evict_one(transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
     let sql = "SELECT session FROM (SELECT session, number FROM tracked ORDER BY number DESC LIMIT -1 OFFSET ?1)
                ORDER BY number LIMIT 1";
     let oldest: Option<String> = transaction.query_row(sql, [NEWEST_SESSIONS], |row| row.get(0)).optional()?;

@@ -1,7 +1,7 @@
 //! File stat: the kind and the stamp of a path, read without opening it.
 
 use crate::sys::file::FileStamp;
-use crate::sys::path::{met_a_link, open_file, open_parent, read_link};
+use crate::sys::path::{is_symlink_error, open_file, open_parent, read_link};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,26 +15,26 @@ pub(super) enum EntryStat {
 
 /// Examines a path. What is reached only through a symlink in the directory part is missing: it belongs to another path.
 pub(super) fn stat(path: &Path) -> io::Result<EntryStat> {
-    let found = look_listed(path);
+    let found = stat_listed(path);
     match found {
         Ok(EntryStat::Missing) => return found,
-        Err(error) => return if leads_nowhere(&error) { Ok(EntryStat::Missing) } else { Err(error) },
+        Err(error) => return if is_not_found(&error) { Ok(EntryStat::Missing) } else { Err(error) },
         Ok(_) => {}
     }
     match open_parent(path) {
         Ok(_) => found,
-        Err(error) if leads_nowhere(&error) => Ok(EntryStat::Missing),
+        Err(error) if is_not_found(&error) => Ok(EntryStat::Missing),
         Err(error) => Err(error),
     }
 }
 
 /// Returns whether a path does not exist, or only through a symlink.
-fn leads_nowhere(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || met_a_link(error)
+fn is_not_found(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || is_symlink_error(error)
 }
 
 /// Examines a path from a list that was made without following symlinks.
-pub(super) fn look_listed(path: &Path) -> io::Result<EntryStat> {
+pub(super) fn stat_listed(path: &Path) -> io::Result<EntryStat> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {

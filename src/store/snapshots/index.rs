@@ -1,10 +1,10 @@
 //! Index of snapshots: the content of each path. The latest snapshot of each root is in memory.
 
 use super::eviction::over_quota;
-use super::file_stat::{EntryStat, look_listed, now_ns, stat};
+use super::file_stat::{EntryStat, now_ns, stat, stat_listed};
 use super::objects::{Objects, StoredContent};
 use super::{Limits, schema};
-use crate::ports::{Changed, Checkpoint, ContentId, StoredState};
+use crate::ports::{Checkpoint, ContentId, PathDifference, StoredState};
 use crate::store::index_file::{self, IndexError};
 use crate::sys::file::FileStamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -21,11 +21,11 @@ pub(super) struct Index {
     pub(super) connection: Connection,
     pub(super) objects: Objects,
     pub(super) limits: Limits,
-    pub(super) roots: HashMap<PathBuf, Newest>,
+    pub(super) roots: HashMap<PathBuf, LatestFiles>,
 }
 
 /// Files of a root in its latest snapshot.
-pub(super) struct Newest {
+pub(super) struct LatestFiles {
     key: i64,
     number: i64,
     files: HashMap<PathBuf, IndexedFile>,
@@ -40,7 +40,7 @@ struct IndexedFile {
 
 impl IndexedFile {
     /// Reports whether a stamp proves that the file is unchanged.
-    fn still(&self, stamp: FileStamp) -> bool {
+    fn is_unchanged(&self, stamp: FileStamp) -> bool {
         self.stamp == stamp && self.stood != StoredState::Unkept && stamp.is_telling(self.looked_at)
     }
 }
@@ -65,10 +65,10 @@ impl IndexDiff {
         if self.left_out.len() < MAX_NAMED {
             self.left_out.push((path.to_owned(), why.into()));
         }
-        self.settle(path, before, IndexedFile { stood: StoredState::Unkept, stamp, looked_at: now_ns() });
+        self.record_change(path, before, IndexedFile { stood: StoredState::Unkept, stamp, looked_at: now_ns() });
     }
 
-    fn settle(&mut self, path: &Path, before: Option<&IndexedFile>, now: IndexedFile) {
+    fn record_change(&mut self, path: &Path, before: Option<&IndexedFile>, now: IndexedFile) {
         match before {
             Some(known) if known.stood == now.stood => {
                 if known.stamp != now.stamp || !known.stamp.is_telling(known.looked_at) {
@@ -94,7 +94,7 @@ impl Index {
         let number = newest_number(&transaction, key)?;
         let mut newest = match self.roots.remove(&root) {
             Some(newest) if newest.number == number => newest,
-            Some(_) | None => Newest { key, number, files: files_at(&transaction, key, None)? },
+            Some(_) | None => LatestFiles { key, number, files: files_at(&transaction, key, None)? },
         };
         let found = survey(&root, files, &newest.files, &self.objects, self.limits);
         if !(found.differs.is_empty() && found.gone.is_empty()) || number == 0 {
@@ -134,7 +134,7 @@ impl Index {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn changes(&mut self, since: &Checkpoint, files: Vec<PathBuf>) -> Result<Vec<Changed>, IndexError> {
+    pub(super) fn changes(&mut self, since: &Checkpoint, files: Vec<PathBuf>) -> Result<Vec<PathDifference>, IndexError> {
         let transaction = self.connection.transaction()?;
         let key = root_key(&transaction, &since.root)?;
         let there = transaction.query_row("SELECT count(*) FROM snapshots WHERE number = ?1", [since.number], |row| row.get(0));
@@ -156,15 +156,15 @@ impl Index {
         let mut seen = HashSet::new();
         for path in files {
             let (place, before) = (since.root.join(&path), then.get(&path));
-            if let Some(after) = now(&place, look_listed(&place), before, limit) {
-                changed.insert(path.clone(), Changed { path: path.clone(), before: stored_state(before), after });
+            if let Some(after) = now(&place, stat_listed(&place), before, limit) {
+                changed.insert(path.clone(), PathDifference { path: path.clone(), before: stored_state(before), after });
             }
             seen.insert(path);
         }
         for (path, known) in then.iter().filter(|(path, _)| !seen.contains(*path)) {
             let place = since.root.join(path);
             if let Some(after) = now(&place, stat(&place), Some(known), limit) {
-                changed.insert(path.clone(), Changed { path: path.clone(), before: known.stood.clone(), after });
+                changed.insert(path.clone(), PathDifference { path: path.clone(), before: known.stood.clone(), after });
             }
         }
         Ok(changed.into_values().collect())
@@ -189,7 +189,7 @@ fn now(path: &Path, looked: io::Result<EntryStat>, before: Option<&IndexedFile>,
         Ok(EntryStat::Missing | EntryStat::Special(_)) => StoredState::Missing,
         Ok(EntryStat::Link(_, to)) => StoredState::Link { to },
         Ok(EntryStat::File(stamp)) => {
-            if before.is_some_and(|known| known.still(stamp)) {
+            if before.is_some_and(|known| known.is_unchanged(stamp)) {
                 return None;
             }
             match Objects::hash(path, limit) {
@@ -219,21 +219,21 @@ fn survey(
     for path in files {
         let (place, before, looked_at) = (root.join(&path), known.get(&path), now_ns());
         let limit = (seen.len() >= limits.files).then(|| format!("more than {} files", limits.files));
-        match look_listed(&place) {
+        match stat_listed(&place) {
             Ok(EntryStat::Missing) => continue,
             Ok(EntryStat::File(stamp) | EntryStat::Link(stamp, _) | EntryStat::Special(stamp)) if limit.is_some() => {
                 found.leave_out(&path, before, stamp, limit.unwrap_or_default());
             }
             Ok(EntryStat::Special(stamp)) => found.leave_out(&path, before, stamp, "neither a file nor a symlink"),
             Ok(EntryStat::Link(stamp, to)) => {
-                found.settle(&path, before, IndexedFile { stood: StoredState::Link { to }, stamp, looked_at });
+                found.record_change(&path, before, IndexedFile { stood: StoredState::Link { to }, stamp, looked_at });
             }
-            Ok(EntryStat::File(stamp)) if before.is_some_and(|known| known.still(stamp)) => {}
+            Ok(EntryStat::File(stamp)) if before.is_some_and(|known| known.is_unchanged(stamp)) => {}
             Ok(EntryStat::File(stamp)) => match keep(&place, stamp, objects, limits, &mut new_bytes) {
                 Ok(kept) => {
                     found.contents.push((kept.id, kept.bytes));
                     let stood = StoredState::File { content: kept.id, bytes: kept.bytes, mode: kept.stamp.permissions() };
-                    found.settle(&path, before, IndexedFile { stood, stamp: kept.stamp, looked_at });
+                    found.record_change(&path, before, IndexedFile { stood, stamp: kept.stamp, looked_at });
                 }
                 Err(why) => found.leave_out(&path, before, stamp, why),
             },
@@ -306,7 +306,7 @@ fn files_at(transaction: &Transaction<'_>, root: i64, number: Option<i64>) -> ru
     rows.query_map(params![root, number.unwrap_or(i64::MAX)], read)?.collect()
 }
 
-fn write(transaction: &Transaction<'_>, newest: &Newest, found: &IndexDiff) -> rusqlite::Result<()> {
+fn write(transaction: &Transaction<'_>, newest: &LatestFiles, found: &IndexDiff) -> rusqlite::Result<()> {
     let mut end =
         transaction.prepare("UPDATE versions SET until = ?3 WHERE root = ?1 AND path = ?2 AND until IS NULL AND since < ?3")?;
     let mut begin = transaction.prepare(

@@ -13,10 +13,10 @@ mod schema;
 mod tests;
 
 use super::index_file::IndexError;
-use super::locked;
+use super::lock_ignoring_poison;
 use crate::ports::{
-    Baselines, BoxFuture, Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Differences, KnownPath, MarkedState,
-    Owner, Span, StoredState, TouchedDirectory, Trail,
+    Baselines, BoxFuture, Checkpoint, CheckpointError, Checkpoints, ContentId, Differences, KnownPath, MarkedState, Owner,
+    PathDifference, Span, StoredState, TouchedDirectory, Trail,
 };
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use change_log::ChangeLog;
@@ -66,7 +66,7 @@ struct Inner {
 
 impl Snapshots {
     pub(crate) fn new(data_dir: &Path) -> Self {
-        Self::within(data_dir, LIMITS)
+        Self::with_limits(data_dir, LIMITS)
     }
 
     /// Returns the snapshot store with another limit for the total size.
@@ -75,7 +75,7 @@ impl Snapshots {
         Self { inner: Arc::new(Inner { directory, limits, index: Mutex::new(None) }) }
     }
 
-    fn within(data_dir: &Path, limits: Limits) -> Self {
+    fn with_limits(data_dir: &Path, limits: Limits) -> Self {
         let inner = Inner { directory: data_dir.join(DIRECTORY), limits, index: Mutex::new(None) };
         Self { inner: Arc::new(inner) }
     }
@@ -87,7 +87,7 @@ impl Snapshots {
     ) -> BoxFuture<'_, Result<T, CheckpointError>> {
         let inner = self.inner.clone();
         Box::pin(async move {
-            let done = tokio::task::spawn_blocking(move || inner.work(work)).await;
+            let done = tokio::task::spawn_blocking(move || inner.run(work)).await;
             done.unwrap_or_else(|error| {
                 Err(CheckpointError { message: format!("the snapshot stopped before it finished: {error}") })
             })
@@ -96,8 +96,8 @@ impl Snapshots {
 }
 
 impl Inner {
-    fn work<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, IndexError>) -> Result<T, CheckpointError> {
-        let mut slot = locked(&self.index);
+    fn run<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, IndexError>) -> Result<T, CheckpointError> {
+        let mut slot = lock_ignoring_poison(&self.index);
         if slot.is_none() {
             *slot = Some(Index::open(&self.directory, self.limits).map_err(|trouble| self.to_error(&trouble))?);
         }
@@ -120,7 +120,7 @@ impl Checkpoints for Snapshots {
         self.with_index(move |index| index.take(root, files))
     }
 
-    fn changes(&self, since: Checkpoint, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Changed>, CheckpointError>> {
+    fn changes(&self, since: Checkpoint, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<PathDifference>, CheckpointError>> {
         self.with_index(move |index| index.changes(&since, files))
     }
 
@@ -135,7 +135,7 @@ impl Snapshots {
         if !self.inner.directory.exists() {
             return Ok(());
         }
-        self.inner.work(|index| index.forget_session(session))
+        self.inner.run(|index| index.forget_session(session))
     }
 }
 
@@ -144,7 +144,7 @@ impl Baselines for Snapshots {
         self.with_index(move |index| index.keep_baselines(&owner, &paths))
     }
 
-    fn settle(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>> {
+    fn record_tool_change(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>> {
         self.with_index(move |index| index.settle_baselines(&owner, &paths))
     }
 
@@ -152,15 +152,19 @@ impl Baselines for Snapshots {
         self.with_index(move |index| index.note_baselines(&owner, by, noted))
     }
 
-    fn begin(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>> {
+    fn begin_span(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>> {
         self.with_index(move |index| index.begin_span(owner, since))
     }
 
-    fn end(&self, span: Span, changed: Vec<Changed>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>> {
+    fn end_span(&self, span: Span, changed: Vec<PathDifference>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>> {
         self.with_index(move |index| index.end_span(&span, changed, goes_on))
     }
 
-    fn written_by_others(&self, span: Span, changed: Vec<Changed>) -> BoxFuture<'_, Result<HashSet<PathBuf>, CheckpointError>> {
+    fn written_by_others(
+        &self,
+        span: Span,
+        changed: Vec<PathDifference>,
+    ) -> BoxFuture<'_, Result<HashSet<PathBuf>, CheckpointError>> {
         self.with_index(move |index| index.written_by_others(&span, &changed))
     }
 
@@ -188,8 +192,8 @@ impl Baselines for Snapshots {
         self.with_index(move |index| ChangeLog::new(index).trail(&session, step))
     }
 
-    fn standing(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<MarkedState>, CheckpointError>> {
-        self.with_index(move |index| Ok(ChangeLog::new(index).standing(&paths)))
+    fn current_states(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<MarkedState>, CheckpointError>> {
+        self.with_index(move |index| Ok(ChangeLog::new(index).current_states(&paths)))
     }
 
     fn differences(&self, session: SessionId, task: Option<TaskId>) -> BoxFuture<'_, Result<Differences, CheckpointError>> {

@@ -55,7 +55,7 @@ impl Objects {
         Read::by_ref(file).take(WHOLE_BYTES + 1).read_to_end(&mut start)?;
         if start.len() as u64 <= WHOLE_BYTES {
             let id = ContentId(*blake3::hash(&start).as_bytes());
-            let is_new = self.place(id, |to| to.write_all(&start))?;
+            let is_new = self.write_object(id, |to| to.write_all(&start))?;
             return Ok((id, start.len() as u64, is_new));
         }
         let mut temporary = tempfile::Builder::new().permissions(private()).tempfile_in(&self.directory)?;
@@ -77,7 +77,7 @@ impl Objects {
     }
 
     /// Writes an object; returns whether it was new.
-    fn place(&self, id: ContentId, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<bool> {
+    fn write_object(&self, id: ContentId, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<bool> {
         if self.path(id).exists() {
             return Ok(false);
         }

@@ -27,7 +27,7 @@ impl ScannedState {
     }
 
     /// Creates the state of content that is not stored; its stamp is part of the mark.
-    pub(super) fn unkept(stamp: FileStamp, why: String) -> Self {
+    pub(super) fn not_stored(stamp: FileStamp, why: String) -> Self {
         let mut mark = mark(&StoredState::Unkept);
         for number in [stamp.inode, stamp.bytes, stamp.modified, stamp.mode] {
             mark.extend(number.to_le_bytes());
@@ -42,12 +42,12 @@ impl ScannedState {
             Ok(EntryStat::Link(_, to)) => Self::from_stored(StoredState::Link { to }),
             Ok(EntryStat::File(stamp)) => match Objects::hash(path, limit) {
                 Ok(Some((content, bytes))) => Self::from_stored(StoredState::File { content, bytes, mode: stamp.permissions() }),
-                Ok(None) => Self::unkept(stamp, format!("over the limit of {limit} bytes per file")),
-                Err(error) => Self::unkept(stamp, error.to_string()),
+                Ok(None) => Self::not_stored(stamp, format!("over the limit of {limit} bytes per file")),
+                Err(error) => Self::not_stored(stamp, error.to_string()),
             },
             Ok(EntryStat::Special(_)) if is_directory(path) => Self::from_stored(StoredState::Missing),
-            Ok(EntryStat::Special(stamp)) => Self::unkept(stamp, "neither a file nor a symlink".to_owned()),
-            Err(error) => Self::unkept(FileStamp::default(), error.to_string()),
+            Ok(EntryStat::Special(stamp)) => Self::not_stored(stamp, "neither a file nor a symlink".to_owned()),
+            Err(error) => Self::not_stored(FileStamp::default(), error.to_string()),
         }
     }
 }
@@ -62,7 +62,7 @@ pub(super) fn mark(stood: &StoredState) -> Vec<u8> {
 }
 
 /// Returns the state of a mark; an unreadable mark means not stored.
-pub(super) fn marked(mark: &[u8]) -> StoredState {
+pub(super) fn parse_mark(mark: &[u8]) -> StoredState {
     match mark {
         [0] => StoredState::Missing,
         [1, rest @ ..] if rest.len() == 44 => {
@@ -88,7 +88,7 @@ fn is_listed_directory(path: &Path) -> bool {
 
 /// Returns the path itself or, for a directory, everything below it except directories; at most `most`, and the number of the
 /// rest.
-pub(super) fn below(path: &Path, most: usize) -> (Vec<PathBuf>, u64) {
+pub(super) fn walk_below(path: &Path, most: usize) -> (Vec<PathBuf>, u64) {
     let (mut found, mut more) = (Vec::new(), 0);
     let mut waiting = vec![(path.to_owned(), 0)];
     while let Some((path, depth)) = waiting.pop() {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 impl Snapshots {
     pub(crate) fn usage(&self) -> Result<ExternalContents, CheckpointError> {
-        self.inner.if_there(|index| index.total())
+        self.inner.with_existing(|index| index.total())
     }
 
     /// Deletes snapshots older than `age`, the oldest over the limit, and data of sessions not among `living` (if known). With
@@ -25,17 +25,17 @@ impl Snapshots {
         age: Duration,
         dry_run: bool,
     ) -> Result<ExternalContents, CheckpointError> {
-        self.inner.if_there(|index| index.prune(living, age, dry_run))
+        self.inner.with_existing(|index| index.prune(living, age, dry_run))
     }
 }
 
 impl Inner {
     /// Runs `work` only if the index exists, so that nothing is created just to be found empty.
-    fn if_there(
+    fn with_existing(
         &self,
         work: impl FnOnce(&mut Index) -> Result<ExternalContents, IndexError>,
     ) -> Result<ExternalContents, CheckpointError> {
-        if self.directory.join("index.db").exists() { self.work(work) } else { Ok(ExternalContents::default()) }
+        if self.directory.join("index.db").exists() { self.run(work) } else { Ok(ExternalContents::default()) }
     }
 }
 

@@ -21,7 +21,7 @@ impl Bench {
 
     fn within(limits: Limits) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let snapshots = Snapshots::within(data.path(), limits);
+        let snapshots = Snapshots::with_limits(data.path(), limits);
         Self { data, tree: tempfile::tempdir().unwrap(), snapshots }
     }
 
@@ -54,7 +54,7 @@ impl Bench {
         block_on(self.snapshots.take(self.root(), self.files())).unwrap()
     }
 
-    fn changes(&self, since: &Checkpoint) -> Vec<Changed> {
+    fn changes(&self, since: &Checkpoint) -> Vec<PathDifference> {
         block_on(self.snapshots.changes(since.clone(), self.files())).unwrap()
     }
 
@@ -68,7 +68,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-fn paths(changed: &[Changed]) -> Vec<&str> {
+fn paths(changed: &[PathDifference]) -> Vec<&str> {
     changed.iter().map(|one| one.path.to_str().unwrap()).collect()
 }
 

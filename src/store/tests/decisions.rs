@@ -75,7 +75,7 @@ fn the_log_names_calls_that_an_earlier_process_requested_approval_for() {
     let store = Store::open(dir.path()).unwrap();
     let _claim = store.claim(&SessionId::new(ID)).unwrap();
     append(&store, ID, vec![started(None)], Durability::Power);
-    let edited = crate::ports::Edited { summary: "$ make check".to_owned(), actions: Vec::new() };
+    let edited = crate::ports::EditedCommand { summary: "$ make check".to_owned(), actions: Vec::new() };
     append(&store, ID, vec![started(Some(edited))], Durability::Power);
     assert_eq!(logged(&store), ["RunCommand $ make allow you ask", "RunCommand $ make check allow you ask"]);
 }

@@ -1,12 +1,12 @@
 //! Pruning, partial reads and imports.
 
 use super::*;
-use crate::store::prune::room;
+use crate::store::prune::free_space;
 use std::ops::ControlFlow;
 
-fn told(text: &str) -> Foreign {
+fn told(text: &str) -> ImportedSession {
     let written = |record| TimedRecord { time: jiff::Timestamp::UNIX_EPOCH, record };
-    Foreign {
+    ImportedSession {
         session: session(ID),
         created: jiff::Timestamp::UNIX_EPOCH,
         title: Some("from elsewhere".to_owned()),
@@ -100,13 +100,13 @@ fn space_of_deleted_sessions_is_returned_to_the_file_system() {
     let claim = store.create(session(ID));
     (0..20).for_each(|seed| append(&store, ID, vec![prompt(&noise(seed))], Durability::Process));
     drop(claim);
-    store.give_back(GiveBack::InSteps).unwrap();
+    store.release_pages(ReleaseMode::InSteps).unwrap();
     let before = length(&dir);
     assert!(before > 1_000_000, "{before}");
     assert!(store.forget_if_idle(&SessionId::new(ID), store.find(ID).unwrap().updated).unwrap());
-    store.give_back(GiveBack::InSteps).unwrap();
+    store.release_pages(ReleaseMode::InSteps).unwrap();
     assert!(length(&dir) < before / 4, "{} of {before}", length(&dir));
-    assert_eq!(room(&store.database).unwrap().free_bytes, 0);
+    assert_eq!(free_space(&store.database).unwrap().free_bytes, 0);
 }
 
 #[test]
@@ -127,16 +127,16 @@ fn an_older_store_can_return_space_after_it_was_rewritten() {
     .unwrap();
     drop(old);
     let store = Store::open(dir.path()).unwrap();
-    let before = room(&store.database).unwrap();
+    let before = free_space(&store.database).unwrap();
     assert!(before.free_bytes > 16 << 20, "{before:?}");
-    store.give_back(GiveBack::InSteps).unwrap();
-    assert_eq!(room(&store.database).unwrap().free_bytes, before.free_bytes, "page by page it cannot");
+    store.release_pages(ReleaseMode::InSteps).unwrap();
+    assert_eq!(free_space(&store.database).unwrap().free_bytes, before.free_bytes, "page by page it cannot");
     let claim = store.claim(&SessionId::new(ID)).unwrap();
-    store.give_back(GiveBack::Whole).unwrap();
-    assert_eq!(room(&store.database).unwrap().free_bytes, before.free_bytes, "somebody works");
+    store.release_pages(ReleaseMode::Whole).unwrap();
+    assert_eq!(free_space(&store.database).unwrap().free_bytes, before.free_bytes, "somebody works");
     drop(claim);
-    store.give_back(GiveBack::Whole).unwrap();
-    let after = room(&store.database).unwrap();
+    store.release_pages(ReleaseMode::Whole).unwrap();
+    let after = free_space(&store.database).unwrap();
     assert!(after.bytes < 1 << 20, "{after:?}");
     assert_eq!(store.load(&SessionId::new(ID)).unwrap().records, [prompt("kept")]);
 }

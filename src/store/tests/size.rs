@@ -102,7 +102,7 @@ fn pages_of_a_session_consist_of_whole_steps_and_cover_the_session() {
     for about in [1, 7, 100, 10_000] {
         let (mut pieces, mut before) = (Vec::new(), None);
         loop {
-            let piece = store.piece(&id, before, about).unwrap();
+            let piece = store.page(&id, before, about).unwrap();
             assert!(matches!(piece.records[0], Record::StepStarted { .. }), "{about}: {:?}", piece.records[0]);
             pieces.splice(0..0, piece.records);
             before = piece.before;
@@ -112,5 +112,5 @@ fn pages_of_a_session_consist_of_whole_steps_and_cover_the_session() {
         }
         assert_eq!(pieces, all, "{about}");
     }
-    assert!(matches!(store.piece(&SessionId::new(OTHER), None, 5), Err(StoreError::NoSession { .. })));
+    assert!(matches!(store.page(&SessionId::new(OTHER), None, 5), Err(StoreError::NoSession { .. })));
 }

@@ -67,7 +67,7 @@ fn a_wrong_file_says_what_is_wrong_and_where() {
         ("a.toml", "name = \"a\"\ndescription = \"x\"\ntools = \"all\"", "a.toml:3: `tools` has the wrong type"),
     ] {
         let report = check(&file(name, text));
-        let errors: Vec<String> = report.errors.iter().map(|fault| fault.located(&report.file)).collect();
+        let errors: Vec<String> = report.errors.iter().map(|fault| fault.with_file(&report.file)).collect();
         assert!(errors.iter().any(|error| error.starts_with(part)), "{text}: {errors:?}");
     }
     let large = format!("---\nname: a\ndescription: x\n---\n{}", "x".repeat(65 << 10));

@@ -39,8 +39,13 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(Clipboa
     }
     if wayland && !is_remote(&variable) {
         if let Some(program) = in_path("wl-paste") {
-            return of_types(&Offered { program, list: &["--list-types"], of: &["--no-newline", "--type"], after: &[] })
-                .map(|held| (held, "wl-paste"));
+            return read_by_type(&ClipboardReader {
+                program,
+                list: &["--list-types"],
+                of: &["--no-newline", "--type"],
+                after: &[],
+            })
+            .map(|held| (held, "wl-paste"));
         }
         if !x11 || in_path("xclip").is_none() {
             return Err("cannot read the clipboard: install wl-clipboard, which provides wl-paste".to_owned());
@@ -51,17 +56,17 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(Clipboa
             return Err("cannot read the clipboard: install xclip".to_owned());
         };
         let list = &["-selection", "clipboard", "-o", "-t", "TARGETS"];
-        return of_types(&Offered { program, list, of: &["-selection", "clipboard", "-t"], after: &["-o"] })
+        return read_by_type(&ClipboardReader { program, list, of: &["-selection", "clipboard", "-t"], after: &["-o"] })
             .map(|held| (held, "xclip"));
     }
-    if let Some(found) = of_macos(&in_path) {
+    if let Some(found) = read_macos(&in_path) {
         return found;
     }
     Err("no clipboard: neither WAYLAND_DISPLAY nor DISPLAY is set; attach the file with @".to_owned())
 }
 
 /// A program that lists the available types and prints the content as one of them.
-struct Offered {
+struct ClipboardReader {
     program: PathBuf,
     list: &'static [&'static str],
     /// Arguments before the type; `after` follows it.
@@ -69,14 +74,14 @@ struct Offered {
     after: &'static [&'static str],
 }
 
-fn of_types(offered: &Offered) -> Result<ClipboardContent, String> {
+fn read_by_type(offered: &ClipboardReader) -> Result<ClipboardContent, String> {
     // An empty clipboard is reported by an exit code, which differs between programs.
-    let Ok(types) = printed(&offered.program, offered.list) else { return Ok(ClipboardContent::Nothing) };
+    let Ok(types) = run_and_read(&offered.program, offered.list) else { return Ok(ClipboardContent::Nothing) };
     let types = String::from_utf8_lossy(&types).into_owned();
     let types: Vec<&str> = types.lines().map(str::trim).collect();
     let get = |kind: &str| {
         let arguments: Vec<&str> = offered.of.iter().copied().chain([kind]).chain(offered.after.iter().copied()).collect();
-        printed(&offered.program, &arguments)
+        run_and_read(&offered.program, &arguments)
     };
     if let Some(kind) = IMAGES.into_iter().find(|kind| types.contains(kind)) {
         return get(kind).map(ClipboardContent::Image);
@@ -93,19 +98,21 @@ fn of_types(offered: &Offered) -> Result<ClipboardContent, String> {
     }
 }
 
-fn of_macos(in_path: &impl Fn(&str) -> Option<PathBuf>) -> Option<Result<(ClipboardContent, &'static str), String>> {
+fn read_macos(in_path: &impl Fn(&str) -> Option<PathBuf>) -> Option<Result<(ClipboardContent, &'static str), String>> {
     let (pngpaste, script) = (in_path("pngpaste"), in_path("osascript"));
     if pngpaste.is_none() && script.is_none() {
         return None;
     }
     // Both fail if there is no image.
-    if let Some(bytes) = pngpaste.and_then(|program| printed(&program, &["-"]).ok()).filter(|bytes| !bytes.is_empty()) {
+    if let Some(bytes) = pngpaste.and_then(|program| run_and_read(&program, &["-"]).ok()).filter(|bytes| !bytes.is_empty()) {
         return Some(Ok((ClipboardContent::Image(bytes), "pngpaste")));
     }
-    if let Some(bytes) = script.and_then(|program| printed(&program, &["-e", SCRIPT]).ok()).and_then(|told| of_script(&told)) {
+    if let Some(bytes) =
+        script.and_then(|program| run_and_read(&program, &["-e", SCRIPT]).ok()).and_then(|told| decode_applescript(&told))
+    {
         return Some(Ok((ClipboardContent::Image(bytes), "osascript")));
     }
-    let text = in_path("pbpaste").and_then(|program| printed(&program, &[]).ok()).unwrap_or_default();
+    let text = in_path("pbpaste").and_then(|program| run_and_read(&program, &[]).ok()).unwrap_or_default();
     let held = if text.is_empty() {
         ClipboardContent::Nothing
     } else {
@@ -115,7 +122,7 @@ fn of_macos(in_path: &impl Fn(&str) -> Option<PathBuf>) -> Option<Result<(Clipbo
 }
 
 /// Decodes the output of AppleScript: `«data PNGf89504E47…»`.
-fn of_script(told: &[u8]) -> Option<Vec<u8>> {
+fn decode_applescript(told: &[u8]) -> Option<Vec<u8>> {
     let told = std::str::from_utf8(told).ok()?.trim();
     let digits = told.strip_prefix("«data PNGf")?.strip_suffix('»')?;
     let pairs = digits.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
@@ -123,7 +130,7 @@ fn of_script(told: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns the output of a program, limited in bytes and in time.
-fn printed(program: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
+fn run_and_read(program: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| format!("{name}: {error}");
     let mut child = Command::new(program)

@@ -2,8 +2,10 @@
 
 use super::PreImage;
 use super::attributes::keep_attributes;
-use super::replace::{Parents, Temporary, WriteError, current, is_same, parent_error, replace, sync_directory, unchanged};
-use super::tree::Stop;
+use super::replace::{
+    Parents, Temporary, WriteError, current, is_same, parent_error, replace, stat_if_unchanged, sync_directory,
+};
+use super::tree::StopCheck;
 use crate::sys::path::{open_file, open_parent};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
@@ -39,7 +41,7 @@ impl Content {
     }
 
     /// Returns the pre-image of the content with `more` at its end.
-    pub(crate) fn and(mut self, more: &[u8]) -> PreImage {
+    pub(crate) fn with_appended(mut self, more: &[u8]) -> PreImage {
         self.0.update(more);
         self.image()
     }
@@ -69,7 +71,13 @@ fn read_all(file: &mut File, visit: &mut dyn FnMut(&[u8])) -> io::Result<blake3:
 }
 
 /// Appends `more` to the file if it still matches `before`. On error, nothing has changed.
-pub(crate) fn append(real: &Path, more: &[u8], before: &PreImage, parents: Parents, stop: Stop<'_>) -> Result<(), WriteError> {
+pub(crate) fn append(
+    real: &Path,
+    more: &[u8],
+    before: &PreImage,
+    parents: Parents,
+    stop: StopCheck<'_>,
+) -> Result<(), WriteError> {
     let PreImage::Content(expected) = before else { return replace(real, more, before, parents) };
     let (directory, name) = open_parent(real).map_err(|error| parent_error(real, error))?;
     let old = current(&directory, name)?;
@@ -86,7 +94,7 @@ pub(crate) fn append(real: &Path, more: &[u8], before: &PreImage, parents: Paren
         Ok(())
     })?;
     open_same(&directory, name, &old)?;
-    temporary.publish_over(name, &old, &|aside| unchanged(&directory, aside, expected).map(drop))?;
+    temporary.publish_over(name, &old, &|aside| stat_if_unchanged(&directory, aside, expected).map(drop))?;
     sync_directory(&directory);
     Ok(())
 }
@@ -104,7 +112,7 @@ fn open_same(directory: &OwnedFd, name: &OsStr, old: &FileStat) -> Result<File, 
 }
 
 /// Shares blocks if the file system can, otherwise copies in the kernel if possible.
-fn copy_all(source: &File, copy: &mut File, stop: Stop<'_>) -> Result<(), WriteError> {
+fn copy_all(source: &File, copy: &mut File, stop: StopCheck<'_>) -> Result<(), WriteError> {
     #[cfg(target_os = "linux")]
     if rustix::fs::ioctl_ficlone(&*copy, source).is_ok() {
         return Ok(());

@@ -31,7 +31,7 @@ impl Fingerprint {
     }
 
     /// Returns the fingerprint of the file that is now at a resolved path.
-    pub(crate) fn of_file(real: &Path) -> io::Result<Self> {
+    pub(crate) fn from_file(real: &Path) -> io::Result<Self> {
         let mut file = open_file(real)?;
         let bytes = file.metadata()?.len();
         if bytes <= WHOLE_BYTES {

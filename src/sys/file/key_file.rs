@@ -9,7 +9,7 @@ const BYTES: usize = 32;
 
 /// Returns the secret in the file; writes `fresh` if there is none. If two processes create it at once, both get the same
 /// secret.
-pub(crate) fn own_secret(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8; BYTES]> {
+pub(crate) fn read_or_create(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8; BYTES]> {
     if let Some(parent) = path.parent() {
         let mut directory = DirBuilder::new();
         directory.recursive(true);

@@ -17,9 +17,9 @@ pub(crate) mod usage;
 
 pub(crate) use file_stamp::FileStamp;
 pub(crate) use fingerprint::Fingerprint;
-pub(crate) use key_file::own_secret;
+pub(crate) use key_file::read_or_create;
 pub(crate) use replace::{Parents, WriteError, create_directory, lock, replace, replace_with};
-pub(crate) use restore::{CurrentState, TargetState, put_back, remove_empty_directory, set_mode};
+pub(crate) use restore::{CurrentState, TargetState, remove_empty_directory, restore, set_mode};
 
 use super::path::open_file;
 use std::io::{self, Read};

@@ -83,8 +83,8 @@ pub(crate) fn replace_with(
     match before {
         PreImage::Absent => temporary.publish_new(name)?,
         PreImage::Content(hash) => {
-            let seen = unchanged(&directory, name, hash)?;
-            temporary.publish_over(name, &seen, &|aside| unchanged(&directory, aside, hash).map(drop))?;
+            let seen = stat_if_unchanged(&directory, name, hash)?;
+            temporary.publish_over(name, &seen, &|aside| stat_if_unchanged(&directory, aside, hash).map(drop))?;
         }
     }
     sync_directory(&directory);
@@ -168,7 +168,7 @@ pub(super) fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, Wri
 }
 
 /// Returns the file if it still has the content of `hash`, checked as late as possible.
-pub(super) fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<FileStat, WriteError> {
+pub(super) fn stat_if_unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<FileStat, WriteError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let mut file = match openat(directory, name, flags, Mode::empty()) {
         Ok(file) => File::from(file),
@@ -253,14 +253,14 @@ impl<'a> Temporary<'a> {
         #[cfg(target_os = "linux")]
         if let Some(mut file) = nameless(directory, mode) {
             fill(&mut file)?;
-            let new = settle(&file, old)?;
+            let new = finalize(&file, old)?;
             return Ok(Self { directory, name, standing: TemporaryState::Nameless(file), new });
         }
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(directory, name.as_os_str(), flags, mode)?);
         let mut temporary = Self { directory, name, standing: TemporaryState::Named, new: fstat(&file)? };
         fill(&mut file)?;
-        temporary.new = settle(&file, old)?;
+        temporary.new = finalize(&file, old)?;
         Ok(temporary)
     }
 
@@ -272,7 +272,7 @@ impl<'a> Temporary<'a> {
         seen: &FileStat,
         same: &dyn Fn(&OsStr) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        self.be_named()?;
+        self.link_name()?;
         match exchange(self.directory, &self.name, name) {
             Ok(true) => {}
             Ok(false) => {
@@ -304,7 +304,7 @@ impl<'a> Temporary<'a> {
     }
 
     /// Gives the unnamed file a temporary name, because no call renames an unnamed file over another.
-    fn be_named(&mut self) -> Result<(), WriteError> {
+    fn link_name(&mut self) -> Result<(), WriteError> {
         #[cfg(target_os = "linux")]
         if let TemporaryState::Nameless(file) = &self.standing {
             give_name(file, self.directory, &self.name)?;
@@ -335,7 +335,7 @@ impl<'a> Temporary<'a> {
     }
 
     /// Releases the name that was taken.
-    pub(super) fn give_back(&mut self, name: &OsStr) -> nix::Result<()> {
+    pub(super) fn release_name(&mut self, name: &OsStr) -> nix::Result<()> {
         // Only the file that was put there is removed.
         if !self.is_at(name) {
             return Err(Errno::EBUSY);
@@ -355,13 +355,13 @@ impl<'a> Temporary<'a> {
     }
 
     /// Leaves the file under the temporary name.
-    pub(super) fn leave(mut self) {
+    pub(super) fn persist(mut self) {
         self.standing = TemporaryState::Published;
     }
 
     /// Swaps the new and the old file; the old one is removed on drop.
     pub(super) fn swap(&mut self, name: &OsStr) -> Result<(), WriteError> {
-        self.be_named()?;
+        self.link_name()?;
         Ok(swap(self.directory, &self.name, name)?)
     }
 
@@ -432,7 +432,7 @@ impl Drop for Temporary<'_> {
 }
 
 /// Sets the final mode and owner, and writes the file to disk.
-fn settle(file: &File, old: Option<&FileStat>) -> Result<FileStat, WriteError> {
+fn finalize(file: &File, old: Option<&FileStat>) -> Result<FileStat, WriteError> {
     if let Some(old) = old {
         dress(file, old)?;
     }
@@ -444,11 +444,11 @@ fn settle(file: &File, old: Option<&FileStat>) -> Result<FileStat, WriteError> {
 #[cfg(target_os = "linux")]
 fn nameless(directory: &OwnedFd, mode: Mode) -> Option<File> {
     let file = File::from(openat(directory, ".", OFlag::O_RDWR | OFlag::O_TMPFILE | OFlag::O_CLOEXEC, mode).ok()?);
-    path_of(&file).exists().then_some(file)
+    proc_path(&file).exists().then_some(file)
 }
 
 #[cfg(target_os = "linux")]
-fn path_of(file: &File) -> PathBuf {
+fn proc_path(file: &File) -> PathBuf {
     use std::os::fd::AsRawFd;
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
@@ -456,7 +456,7 @@ fn path_of(file: &File) -> PathBuf {
 /// Names an unnamed file; fails if the name exists.
 #[cfg(target_os = "linux")]
 fn give_name(file: &File, directory: &OwnedFd, name: &OsStr) -> nix::Result<()> {
-    nix::unistd::linkat(nix::fcntl::AT_FDCWD, &path_of(file), directory, name, AtFlags::AT_SYMLINK_FOLLOW)
+    nix::unistd::linkat(nix::fcntl::AT_FDCWD, &proc_path(file), directory, name, AtFlags::AT_SYMLINK_FOLLOW)
 }
 
 #[cfg(target_os = "linux")]

@@ -1,6 +1,8 @@
 //! Restoration of one path to an earlier state (a file, a symlink or nothing), if it has not changed since it was inspected.
 
-use super::replace::{Parents, WriteError, create_parents, parent_error, replace_with, stat_entry, sync_directory, unchanged};
+use super::replace::{
+    Parents, WriteError, create_parents, parent_error, replace_with, stat_entry, stat_if_unchanged, sync_directory,
+};
 use super::temporary_name::temporary_name;
 use super::tree::rename_to_new;
 use super::{PreImage, tree::TreeError};
@@ -35,7 +37,7 @@ pub(crate) enum TargetState<'a> {
 }
 
 /// Restores the path. On error it is unchanged; if it differs from `found`, that is the error.
-pub(crate) fn put_back(real: &Path, found: &CurrentState, wanted: TargetState<'_>) -> Result<(), WriteError> {
+pub(crate) fn restore(real: &Path, found: &CurrentState, wanted: TargetState<'_>) -> Result<(), WriteError> {
     match (found, wanted) {
         (CurrentState::Nothing, TargetState::Nothing) => Ok(()),
         (_, TargetState::Nothing) => remove(real, found),
@@ -65,7 +67,7 @@ pub(crate) fn put_back(real: &Path, found: &CurrentState, wanted: TargetState<'_
             };
             replace_with(real, fill, &PreImage::Absent, Parents::Create)
         }
-        (CurrentState::Link { .. }, TargetState::File { content, mode }) => take_the_place(real, found, |directory, name| {
+        (CurrentState::Link { .. }, TargetState::File { content, mode }) => replace_entry(real, found, |directory, name| {
             let flags = nix::fcntl::OFlag::O_WRONLY
                 | nix::fcntl::OFlag::O_CREAT
                 | nix::fcntl::OFlag::O_EXCL
@@ -77,7 +79,7 @@ pub(crate) fn put_back(real: &Path, found: &CurrentState, wanted: TargetState<'_
             file.set_permissions(PermissionsExt::from_mode(mode & MODE))?;
             Ok(file.sync_all()?)
         }),
-        (_, TargetState::Link { to }) => take_the_place(real, found, |directory, name| Ok(symlinkat(to, directory, name)?)),
+        (_, TargetState::Link { to }) => replace_entry(real, found, |directory, name| Ok(symlinkat(to, directory, name)?)),
     }
 }
 
@@ -110,22 +112,22 @@ fn write(file: &mut File, content: &[u8]) -> Result<(), WriteError> {
     Ok(file.write_all(content)?)
 }
 
-fn opened(real: &Path) -> Result<(OwnedFd, &OsStr), WriteError> {
+fn open_containing(real: &Path) -> Result<(OwnedFd, &OsStr), WriteError> {
     open_parent(real).map_err(|error| parent_error(real, error))
 }
 
-fn is(directory: &OwnedFd, name: &OsStr, found: &CurrentState) -> Result<bool, WriteError> {
+fn matches_state(directory: &OwnedFd, name: &OsStr, found: &CurrentState) -> Result<bool, WriteError> {
     Ok(match found {
         CurrentState::Nothing => stat_entry(directory, name)?.is_none(),
-        CurrentState::File { hash, .. } => unchanged(directory, name, hash).is_ok(),
+        CurrentState::File { hash, .. } => stat_if_unchanged(directory, name, hash).is_ok(),
         CurrentState::Link { to } => readlinkat(directory, name).is_ok_and(|now| Path::new(&now) == to),
     })
 }
 
 /// Removes an entry after renaming it, so that it can be verified first.
 fn remove(real: &Path, found: &CurrentState) -> Result<(), WriteError> {
-    let (directory, name) = opened(real)?;
-    if !is(&directory, name, found)? {
+    let (directory, name) = open_containing(real)?;
+    if !matches_state(&directory, name, found)? {
         return Err(WriteError::Changed);
     }
     let aside = temporary_name();
@@ -133,7 +135,7 @@ fn remove(real: &Path, found: &CurrentState) -> Result<(), WriteError> {
         TreeError::Io(error) => WriteError::Io(error),
         _ => WriteError::Changed,
     })?;
-    if !is(&directory, &aside, found)? {
+    if !matches_state(&directory, &aside, found)? {
         rename_to_new((&directory, &aside), (&directory, name))?;
         return Err(WriteError::Changed);
     }
@@ -143,7 +145,7 @@ fn remove(real: &Path, found: &CurrentState) -> Result<(), WriteError> {
 }
 
 /// Creates the new state under a temporary name and renames it; the old entry is removed only if it matches `found`.
-fn take_the_place(
+fn replace_entry(
     real: &Path,
     found: &CurrentState,
     make: impl FnOnce(&OwnedFd, &OsStr) -> Result<(), WriteError>,
@@ -151,8 +153,8 @@ fn take_the_place(
     if *found == CurrentState::Nothing {
         create_parents(real)?;
     }
-    let (directory, name) = opened(real)?;
-    if !is(&directory, name, found)? {
+    let (directory, name) = open_containing(real)?;
+    if !matches_state(&directory, name, found)? {
         return Err(WriteError::Changed);
     }
     let beside = temporary_name();
@@ -181,7 +183,7 @@ fn swap_if(directory: &OwnedFd, (beside, name): (&OsStr, &OsStr), found: &Curren
         Err(Errno::ENOSYS | Errno::EINVAL) => return Ok(nix::fcntl::renameat(directory, beside, directory, name)?),
         Err(errno) => return Err(errno.into()),
     }
-    if !is(directory, beside, found)? {
+    if !matches_state(directory, beside, found)? {
         renameat2(directory, beside, directory, name, RenameFlags::RENAME_EXCHANGE)?;
         return Err(WriteError::Changed);
     }

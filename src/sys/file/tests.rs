@@ -106,7 +106,7 @@ fn concurrent_creators_of_a_secret_get_the_same_value() {
         let made: Vec<_> = std::thread::scope(|scope| {
             let make = |number: u8| {
                 let file = &file;
-                scope.spawn(move || own_secret(file, &[number; 32]).unwrap())
+                scope.spawn(move || read_or_create(file, &[number; 32]).unwrap())
             };
             let all: Vec<_> = (1..=12).map(make).collect();
             all.into_iter().map(|one| one.join().unwrap()).collect()
@@ -139,7 +139,7 @@ fn the_fingerprint_of_a_file_equals_that_of_its_content() {
         let mut content = vec![b'a'; bytes];
         fs::write(&file, &content).unwrap();
         let print = Fingerprint::hash(&content);
-        assert_eq!(Fingerprint::of_file(&file).unwrap(), print, "{bytes}");
+        assert_eq!(Fingerprint::from_file(&file).unwrap(), print, "{bytes}");
         for at in [0, bytes.saturating_sub(1)].into_iter().filter(|at| *at < bytes) {
             content[at] = b'b';
             assert_ne!(Fingerprint::hash(&content), print, "{bytes} {at}");
@@ -221,7 +221,7 @@ fn a_replaced_file_keeps_its_extended_attributes() {
 
 /// Returns a file ready to replace another, and the state of the old one.
 fn ready<'a>(directory: &'a std::os::fd::OwnedFd, old: &[u8]) -> (replace::Temporary<'a>, nix::sys::stat::FileStat) {
-    let seen = replace::unchanged(directory, "f".as_ref(), &blake3::hash(old)).unwrap();
+    let seen = replace::stat_if_unchanged(directory, "f".as_ref(), &blake3::hash(old)).unwrap();
     let write = |file: &mut std::fs::File| Ok(io::Write::write_all(file, b"new")?);
     (replace::Temporary::create(directory, Some(&seen), write).unwrap(), seen)
 }
@@ -256,7 +256,7 @@ fn changes_saved_between_the_last_check_and_the_rename_are_kept() {
         let directory = crate::sys::path::open_directory(&root).unwrap();
         let (temporary, seen) = ready(&directory, b"old");
         save(&file);
-        let again = |aside: &std::ffi::OsStr| replace::unchanged(&directory, aside, &blake3::hash(b"old")).map(drop);
+        let again = |aside: &std::ffi::OsStr| replace::stat_if_unchanged(&directory, aside, &blake3::hash(b"old")).map(drop);
         let published = temporary.publish_over("f".as_ref(), &seen, &again);
         assert_eq!(published.is_ok(), after == b"new", "{published:?}");
         assert_eq!(fs::read(&file).unwrap(), after);

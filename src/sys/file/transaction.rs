@@ -10,7 +10,7 @@ mod tests;
 use super::PreImage;
 use super::attributes::keep_attributes;
 use super::replace::{
-    Temporary, WriteError, create_parents, current, is_same, parent_error, stat_entry, sync_directory, unchanged,
+    Temporary, WriteError, create_parents, current, is_same, parent_error, stat_entry, stat_if_unchanged, sync_directory,
 };
 use super::temporary_name::temporary_name;
 use super::tree::{Survey, rename_to_new, survey};
@@ -62,19 +62,19 @@ pub(crate) struct Failure {
 }
 
 /// Called before each rename; tests inject failures there.
-type Pace<'a> = &'a mut dyn FnMut(usize) -> Result<(), WriteError>;
+type FaultHook<'a> = &'a mut dyn FnMut(usize) -> Result<(), WriteError>;
 
 /// Performs all steps or none. Missing directories are created.
 pub(crate) fn commit(steps: &[Step]) -> Result<(), Failure> {
-    at_pace(steps, &mut |_| Ok(()))
+    commit_with_hook(steps, &mut |_| Ok(()))
 }
 
-pub(super) fn at_pace(steps: &[Step], pace: Pace<'_>) -> Result<(), Failure> {
+pub(super) fn commit_with_hook(steps: &[Step], pace: FaultHook<'_>) -> Result<(), Failure> {
     let failed = |step| move |why| Failure { step, why, left: Vec::new() };
     let mut made = Vec::new();
     let mut places = Vec::new();
     for (index, step) in steps.iter().enumerate() {
-        match place(step, &mut made) {
+        match open_step_place(step, &mut made) {
             Ok(place) => places.push(place),
             Err(why) => {
                 remove_directories(&made);
@@ -82,7 +82,7 @@ pub(super) fn at_pace(steps: &[Step], pace: Pace<'_>) -> Result<(), Failure> {
             }
         }
     }
-    let done = carry_out(steps, &places, pace);
+    let done = run_steps(steps, &places, pace);
     if done.is_err() {
         remove_directories(&made);
     } else {
@@ -96,7 +96,7 @@ pub(super) fn at_pace(steps: &[Step], pace: Pace<'_>) -> Result<(), Failure> {
 type Place<'a> = (OwnedFd, &'a OsStr);
 
 /// Opens the directory of a step; directories created for it are added to `made`.
-fn place<'a>(step: &'a Step, made: &mut Vec<PathBuf>) -> Result<Place<'a>, WriteError> {
+fn open_step_place<'a>(step: &'a Step, made: &mut Vec<PathBuf>) -> Result<Place<'a>, WriteError> {
     if matches!(&step.what, PathOperation::Write { before: PreImage::Absent, .. }) {
         let above = step.real.ancestors().skip(1);
         let missing: Vec<PathBuf> = above.take_while(|path| path.symlink_metadata().is_err()).map(Path::to_owned).collect();
@@ -104,10 +104,10 @@ fn place<'a>(step: &'a Step, made: &mut Vec<PathBuf>) -> Result<Place<'a>, Write
         made.extend(missing.into_iter().rev());
         create_parents(&step.real)?;
     }
-    opened(&step.real)
+    open_place(&step.real)
 }
 
-fn opened(real: &Path) -> Result<Place<'_>, WriteError> {
+fn open_place(real: &Path) -> Result<Place<'_>, WriteError> {
     open_parent(real).map_err(|error| parent_error(real, error))
 }
 
@@ -120,29 +120,29 @@ fn remove_directories(made: &[PathBuf]) {
     }
 }
 
-fn carry_out(steps: &[Step], places: &[Place<'_>], pace: Pace<'_>) -> Result<(), Failure> {
+fn run_steps(steps: &[Step], places: &[Place<'_>], pace: FaultHook<'_>) -> Result<(), Failure> {
     let failed = |step| move |why| Failure { step, why, left: Vec::new() };
     let mut ready = Vec::new();
     for (index, (step, place)) in steps.iter().zip(places).enumerate() {
-        ready.push(Ready::make(step, place).map_err(failed(index))?);
+        ready.push(PreparedStep::make(step, place).map_err(failed(index))?);
     }
     // Writing the files took time, so they are checked again.
     for (index, ready) in ready.iter().enumerate() {
         ready.verify().map_err(failed(index))?;
     }
     for index in 0..ready.len() {
-        let taken = pace(index).and_then(|()| ready[index].take());
+        let taken = pace(index).and_then(|()| ready[index].rename());
         if let Err(why) = taken {
-            let left = ready[..=index].iter_mut().rev().filter_map(Ready::take_back).collect();
+            let left = ready[..=index].iter_mut().rev().filter_map(PreparedStep::roll_back).collect();
             return Err(Failure { step: index, why, left });
         }
     }
-    ready.into_iter().for_each(Ready::finish);
+    ready.into_iter().for_each(PreparedStep::finish);
     Ok(())
 }
 
 /// One step, prepared except for its rename.
-struct Ready<'a> {
+struct PreparedStep<'a> {
     step: &'a Step,
     place: &'a Place<'a>,
     /// State of the old entry when the step was prepared.
@@ -159,7 +159,7 @@ enum State<'a> {
     Aside(OsString),
 }
 
-impl<'a> Ready<'a> {
+impl<'a> PreparedStep<'a> {
     fn make(step: &'a Step, place: &'a Place<'a>) -> Result<Self, WriteError> {
         let (directory, name) = place;
         let (old, state) = match &step.what {
@@ -168,8 +168,8 @@ impl<'a> Ready<'a> {
                     PreImage::Absent => None,
                     PreImage::Content(_) => Some(current(directory, name)?),
                 };
-                let dress = Dress { like: like.as_deref(), old: old.as_ref(), executable: *executable };
-                let temporary = dressed(directory, content, (directory, name), &dress)?;
+                let dress = ContentAttributes { like: like.as_deref(), old: old.as_ref(), executable: *executable };
+                let temporary = create_with_attributes(directory, content, (directory, name), &dress)?;
                 (old, if old.is_some() { State::Over(temporary) } else { State::New(temporary) })
             }
             PathOperation::Remove { .. } => {
@@ -187,7 +187,7 @@ impl<'a> Ready<'a> {
         let same = match &self.step.what {
             PathOperation::Write { before: PreImage::Content(hash), .. }
             | PathOperation::Remove { before: ExpectedEntry::Content(PreImage::Content(hash)) } => {
-                return unchanged(directory, name, hash).map(drop);
+                return stat_if_unchanged(directory, name, hash).map(drop);
             }
             PathOperation::Write { before: PreImage::Absent, .. } => stat_entry(directory, name)?.is_none(),
             PathOperation::Remove { before: ExpectedEntry::Entry(planned) } => {
@@ -199,7 +199,7 @@ impl<'a> Ready<'a> {
     }
 
     /// Renames; the old entry stays under a temporary name until everything is done.
-    fn take(&mut self) -> Result<(), WriteError> {
+    fn rename(&mut self) -> Result<(), WriteError> {
         let (directory, name) = self.place;
         let aside = match &mut self.state {
             State::New(temporary) => {
@@ -231,13 +231,13 @@ impl<'a> Ready<'a> {
     }
 
     /// Rolls the step back; returns the path if that fails.
-    fn take_back(&mut self) -> Option<PathBuf> {
+    fn roll_back(&mut self) -> Option<PathBuf> {
         if !self.taken {
             return None;
         }
         let (directory, name) = self.place;
         let back = match &mut self.state {
-            State::New(temporary) => temporary.give_back(name),
+            State::New(temporary) => temporary.release_name(name),
             State::Over(temporary) => temporary.swap_back(name),
             State::Going => Ok(()),
             State::Aside(aside) => rename_to_new((directory, aside), (directory, name)),
@@ -253,7 +253,7 @@ impl<'a> Ready<'a> {
                 if !self.is_old(temporary.name()).unwrap_or(false)
                     && let State::Over(temporary) = self.state
                 {
-                    temporary.leave();
+                    temporary.persist();
                 }
             }
             State::Aside(aside) => {
@@ -267,14 +267,14 @@ impl<'a> Ready<'a> {
 }
 
 /// The owner, mode and attributes of new content.
-struct Dress<'a> {
+struct ContentAttributes<'a> {
     /// The file whose attributes are used, instead of those of the replaced file.
     like: Option<&'a Path>,
     old: Option<&'a FileStat>,
     executable: Option<bool>,
 }
 
-impl Dress<'_> {
+impl ContentAttributes<'_> {
     fn mode(&self, mode: u32) -> u32 {
         match self.executable {
             Some(true) => mode | (mode & 0o444) >> 2,
@@ -291,11 +291,11 @@ impl Dress<'_> {
 }
 
 /// Creates the content with its owner, mode and attributes.
-fn dressed<'a>(
+fn create_with_attributes<'a>(
     directory: &'a OwnedFd,
     content: &[u8],
     here: (&OwnedFd, &OsStr),
-    dress: &Dress<'_>,
+    dress: &ContentAttributes<'_>,
 ) -> Result<Temporary<'a>, WriteError> {
     let write = |file: &mut File| Ok::<_, WriteError>(file.write_all(content)?);
     if let Some(like) = dress.like {

@@ -18,17 +18,17 @@ const MAX_ENTRIES: u64 = 5_000_000;
 /// Returns the number of bytes that a user without special rights can still write to the disk of `place`.
 pub(crate) fn free_bytes(place: &Path) -> Option<u64> {
     let disk = nix::sys::statvfs::statvfs(place).ok()?;
-    Some(wide(disk.blocks_available()).saturating_mul(wide(disk.fragment_size())))
+    Some(widen(disk.blocks_available()).saturating_mul(widen(disk.fragment_size())))
 }
 
 /// Widens a number whose size depends on the system.
-fn wide(number: impl Into<u64>) -> u64 {
+fn widen(number: impl Into<u64>) -> u64 {
     number.into()
 }
 
 /// Totals of a path and everything below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Sum {
+pub(crate) struct TreeTotals {
     /// Total length of the files in bytes.
     pub bytes: u64,
     /// Allocated space on disk in bytes.
@@ -39,7 +39,7 @@ pub(crate) struct Sum {
     pub others: u64,
 }
 
-impl Sum {
+impl TreeTotals {
     pub(crate) fn entries(&self) -> u64 {
         self.files + self.directories + self.others
     }
@@ -55,15 +55,15 @@ impl Sum {
 
 /// An entry with the totals of everything below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct EntryTotals {
     pub path: PathBuf,
     pub is_directory: bool,
-    pub sum: Sum,
+    pub sum: TreeTotals,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
-    pub sum: Sum,
+    pub sum: TreeTotals,
     /// Number of additional hard links to files that were already counted.
     pub further_names: u64,
     /// Directories on other file systems, which are not counted.
@@ -75,36 +75,36 @@ pub(crate) struct Usage {
 }
 
 /// Callbacks and limits of a count.
-pub(crate) struct Watch<'a> {
+pub(crate) struct UsageOptions<'a> {
     /// Depth below the start down to which parts are reported.
     pub depth: usize,
     pub may_see: &'a dyn Fn(&Path) -> bool,
     pub stopped: &'a dyn Fn() -> bool,
-    pub on_part: &'a mut dyn FnMut(Part),
+    pub on_part: &'a mut dyn FnMut(EntryTotals),
 }
 
 /// Counts everything below the directory at `real`; `None` if stopped.
-pub(crate) fn usage(real: &Path, watch: &mut Watch<'_>) -> io::Result<Option<Usage>> {
+pub(crate) fn usage(real: &Path, watch: &mut UsageOptions<'_>) -> io::Result<Option<Usage>> {
     let directory = open_directory(real)?;
     let own = fstatat(&directory, ".", AtFlags::AT_SYMLINK_NOFOLLOW)?;
-    let mut count = Count { usage: Usage::default(), seen: HashSet::new(), entries: 0, device: own.st_dev, watch };
-    let mut sum = Sum { directories: 1, allocated: on_disk(&own), ..Sum::default() };
+    let mut count = UsageCounter { usage: Usage::default(), seen: HashSet::new(), entries: 0, device: own.st_dev, watch };
+    let mut sum = TreeTotals { directories: 1, allocated: on_disk(&own), ..TreeTotals::default() };
     let whole = count.directory(&directory, real, 0, &mut sum)?;
     Ok(whole.then_some(Usage { sum, ..count.usage }))
 }
 
-struct Count<'a, 'b> {
+struct UsageCounter<'a, 'b> {
     usage: Usage,
     /// Files with several hard links that were already counted.
     seen: HashSet<(libc::dev_t, libc::ino_t)>,
     entries: u64,
     device: libc::dev_t,
-    watch: &'a mut Watch<'b>,
+    watch: &'a mut UsageOptions<'b>,
 }
 
-impl Count<'_, '_> {
+impl UsageCounter<'_, '_> {
     /// Counts a directory; `false` if stopped.
-    fn directory(&mut self, directory: &OwnedFd, real: &Path, depth: usize, sum: &mut Sum) -> io::Result<bool> {
+    fn directory(&mut self, directory: &OwnedFd, real: &Path, depth: usize, sum: &mut TreeTotals) -> io::Result<bool> {
         for name in names(directory)? {
             if (self.watch.stopped)() {
                 return Ok(false);
@@ -125,22 +125,29 @@ impl Count<'_, '_> {
                 self.usage.other_file_systems.push(path);
                 continue;
             }
-            let mut part = if is_directory { Sum::default() } else { self.single(&stat) };
+            let mut part = if is_directory { TreeTotals::default() } else { self.count_single(&stat) };
             if is_directory {
-                part = Sum { directories: 1, allocated: on_disk(&stat), ..Sum::default() };
-                if !self.below(directory, &name, &path, depth, &mut part)? {
+                part = TreeTotals { directories: 1, allocated: on_disk(&stat), ..TreeTotals::default() };
+                if !self.count_below(directory, &name, &path, depth, &mut part)? {
                     return Ok(false);
                 }
             }
             sum.add(&part);
             if depth < self.watch.depth {
-                (self.watch.on_part)(Part { path, is_directory, sum: part });
+                (self.watch.on_part)(EntryTotals { path, is_directory, sum: part });
             }
         }
         Ok(true)
     }
 
-    fn below(&mut self, parent: &OwnedFd, name: &std::ffi::OsStr, path: &Path, depth: usize, part: &mut Sum) -> io::Result<bool> {
+    fn count_below(
+        &mut self,
+        parent: &OwnedFd,
+        name: &std::ffi::OsStr,
+        path: &Path,
+        depth: usize,
+        part: &mut TreeTotals,
+    ) -> io::Result<bool> {
         if depth + 1 >= MAX_DEPTH {
             self.usage.unread.push((path.to_owned(), format!("more than {MAX_DEPTH} nested directories")));
             return Ok(true);
@@ -160,16 +167,21 @@ impl Count<'_, '_> {
         }
     }
 
-    fn single(&mut self, stat: &FileStat) -> Sum {
+    fn count_single(&mut self, stat: &FileStat) -> TreeTotals {
         let is_file = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
         if !is_file {
-            return Sum { others: 1, allocated: on_disk(stat), ..Sum::default() };
+            return TreeTotals { others: 1, allocated: on_disk(stat), ..TreeTotals::default() };
         }
         if stat.st_nlink > 1 && !self.seen.insert((stat.st_dev, stat.st_ino)) {
             self.usage.further_names += 1;
-            return Sum { files: 1, ..Sum::default() };
+            return TreeTotals { files: 1, ..TreeTotals::default() };
         }
-        Sum { files: 1, bytes: u64::try_from(stat.st_size).unwrap_or(0), allocated: on_disk(stat), ..Sum::default() }
+        TreeTotals {
+            files: 1,
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            allocated: on_disk(stat),
+            ..TreeTotals::default()
+        }
     }
 }
 

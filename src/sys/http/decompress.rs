@@ -78,7 +78,7 @@ pub(crate) fn unpack_body(body: Vec<u8>, encoding: &str, max_bytes: usize) -> Re
     let unpacker = Unpacker::with_limit(encoding, max_bytes)
         .map_err(|unknown| UnpackError::Packed(format!("unsupported encoding {unknown}")))?;
     let Some(unpacker) = unpacker else { return Ok(body) };
-    unpacker.whole(body).map_err(|error| match error.kind() {
+    unpacker.unpack_all(body).map_err(|error| match error.kind() {
         ErrorKind::FileTooLarge => UnpackError::TooLarge,
         _ => UnpackError::Packed(format!("the data is corrupt: {error}")),
     })
@@ -120,7 +120,7 @@ impl Unpacker {
     }
 
     /// Decompresses a complete body. A truncated gzip or brotli body is an error.
-    fn whole(mut self, body: Vec<u8>) -> io::Result<Vec<u8>> {
+    fn unpack_all(mut self, body: Vec<u8>) -> io::Result<Vec<u8>> {
         let mut bytes = body;
         for decoder in &mut self.0 {
             decoder.write(&bytes)?;

@@ -192,7 +192,7 @@ impl Fetcher {
         let mut redirects = 0;
         loop {
             let response = self.send(&hop, guard).await?;
-            let Some((location, next)) = redirected(&response, &hop) else {
+            let Some((location, next)) = redirect_of(&response, &hop) else {
                 return read(response, &hop, redirects, request.most_bytes).await;
             };
             match guard.redirect(hop.url.as_str(), &location, next.as_str()) {
@@ -202,7 +202,7 @@ impl Fetcher {
                 Next::Follow(url) => {
                     redirects += 1;
                     let url = Url::parse(&url).map_err(|error| FetchError::Invalid(format!("`{url}`: {error}")))?;
-                    hop = onward(hop, url, next);
+                    hop = next_request(hop, url, next);
                 }
             }
         }
@@ -259,7 +259,7 @@ impl Fetcher {
         &self,
         host: &url::Host<String>,
         port: u16,
-        allowed: &Asked<'_>,
+        allowed: &AddressCheck<'_>,
     ) -> Result<TcpStream, FetchError> {
         let allowed = |address| allowed(address).map_err(FetchError::Refused);
         let unreachable = |reason: String| FetchError::Unreachable { server: format!("{host}:{port}"), reason };
@@ -267,18 +267,18 @@ impl Fetcher {
         let address = match host {
             url::Host::Domain(name) => {
                 let found = tokio::time::timeout(CONNECT_TIMEOUT, self.addresses(name, &allowed)).await.map_err(|_| slow())??;
-                return self.first_of(&found, port).await.ok_or_else(slow)?.map_err(|error| unreachable(error.to_string()));
+                return self.connect_first(&found, port).await.ok_or_else(slow)?.map_err(|error| unreachable(error.to_string()));
             }
             url::Host::Ipv4(address) => IpAddr::V4(*address),
             url::Host::Ipv6(address) => IpAddr::V6(*address),
         };
         allowed(address)?;
         let to = [(self.route)(address)];
-        self.first_of(&to, port).await.ok_or_else(slow)?.map_err(|error| unreachable(error.to_string()))
+        self.connect_first(&to, port).await.ok_or_else(slow)?.map_err(|error| unreachable(error.to_string()))
     }
 
     /// Tries the addresses in order; `None` if none responded in time.
-    async fn first_of(&self, addresses: &[SocketAddr], port: u16) -> Option<std::io::Result<TcpStream>> {
+    async fn connect_first(&self, addresses: &[SocketAddr], port: u16) -> Option<std::io::Result<TcpStream>> {
         let mut last = None;
         for address in addresses.iter().take(MAX_ADDRESSES) {
             let address = if address.port() == 0 { SocketAddr::new(address.ip(), port) } else { *address };
@@ -292,7 +292,7 @@ impl Fetcher {
     }
 
     /// Resolves a name. One forbidden address rules out all of them, because the others are then as likely a trap.
-    async fn addresses(&self, name: &str, allowed: &Allowed<'_>) -> Result<Vec<SocketAddr>, FetchError> {
+    async fn addresses(&self, name: &str, allowed: &ConnectCheck<'_>) -> Result<Vec<SocketAddr>, FetchError> {
         let no_address = |reason: String| FetchError::NoAddress { name: name.to_owned(), reason };
         let found = self.resolver.resolve(name).await.map_err(|error| no_address(error.to_string()))?;
         if found.is_empty() {
@@ -304,8 +304,8 @@ impl Fetcher {
 }
 
 /// Check of each address.
-type Asked<'a> = dyn Fn(IpAddr) -> Result<(), String> + Send + Sync + 'a;
-type Allowed<'a> = dyn Fn(IpAddr) -> Result<(), FetchError> + Send + Sync + 'a;
+type AddressCheck<'a> = dyn Fn(IpAddr) -> Result<(), String> + Send + Sync + 'a;
+type ConnectCheck<'a> = dyn Fn(IpAddr) -> Result<(), FetchError> + Send + Sync + 'a;
 
 /// Resolver without results: unchecked names are not resolved a second time.
 struct EmptyResolver;
@@ -318,7 +318,7 @@ impl reqwest::dns::Resolve for EmptyResolver {
 }
 
 /// Returns the target of a redirect and its method.
-fn redirected(response: &reqwest::Response, hop: &Hop) -> Option<(String, Method)> {
+fn redirect_of(response: &reqwest::Response, hop: &Hop) -> Option<(String, Method)> {
     let location = response.headers().get("location")?;
     let location = std::str::from_utf8(location.as_bytes()).ok()?.to_owned();
     let method = match response.status().as_u16() {
@@ -331,7 +331,7 @@ fn redirected(response: &reqwest::Response, hop: &Hop) -> Option<(String, Method
 }
 
 /// Returns the next request, without headers meant only for the first server.
-fn onward(hop: Hop, url: Url, method: Method) -> Hop {
+fn next_request(hop: Hop, url: Url, method: Method) -> Hop {
     let Hop { url: from, method: before, mut headers, mut body } = hop;
     if url.origin() != from.origin() {
         let personal: Vec<_> = headers.keys().filter(|name| !IMPERSONAL.contains(&name.as_str())).cloned().collect();

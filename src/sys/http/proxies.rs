@@ -3,7 +3,7 @@
 use hyper_util::client::proxy::matcher::Matcher;
 
 /// Returns the host and port of the proxy for an address, without its credentials.
-pub(super) fn proxy_of(address: &str) -> Option<String> {
+pub(super) fn proxy_for(address: &str) -> Option<String> {
     let proxy = Matcher::from_system().intercept(&address.parse().ok()?)?;
     let uri = proxy.uri();
     let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();

@@ -14,7 +14,7 @@ pub(crate) fn same_origin_client(url: &str) -> Result<reqwest::Client, HttpError
     let before_query = url.split(['?', '#']).next().unwrap_or(url);
     let server = Server::new(before_query, Timeouts::default())?;
     let builder = reqwest::Client::builder()
-        .redirect(Policy::custom(|attempt| if stays(&attempt) { attempt.follow() } else { attempt.stop() }))
+        .redirect(Policy::custom(|attempt| if allows_redirect(&attempt) { attempt.follow() } else { attempt.stop() }))
         .retry(reqwest::retry::never())
         .connect_timeout(Duration::from_secs(10))
         .user_agent(concat!("aye/", env!("CARGO_PKG_VERSION")));
@@ -28,7 +28,7 @@ pub(crate) fn same_origin_client(url: &str) -> Result<reqwest::Client, HttpError
     builder.build().map_err(|error| HttpError::Setup(root_cause(&error)))
 }
 
-fn stays(attempt: &Attempt<'_>) -> bool {
+fn allows_redirect(attempt: &Attempt<'_>) -> bool {
     let keeps_request = matches!(attempt.status().as_u16(), 307 | 308);
     let same_origin = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
     keeps_request && same_origin && attempt.previous().len() <= REDIRECTS

@@ -4,7 +4,7 @@ use super::journal::{Journal, Root};
 use super::node::{Kind, Node, Time};
 use super::outcome::{LeftoverPath, Outcome, is_full};
 use super::plan::{Source, Step, StepAction};
-use super::staging::{SYNCED_ALONE, name_of, sync_all, sync_names};
+use super::staging::{MAX_SINGLE_SYNCS, stage_name, sync_all, sync_names};
 use crate::sys::file::tree::rename_to_new;
 use crate::sys::path::{open_directory, pass_below};
 use nix::errno::Errno;
@@ -19,7 +19,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// Called before each change. A system error counts as an error of the change; any other error stops at once, like a crash.
-pub(super) type Pace<'a> = &'a mut dyn FnMut() -> io::Result<()>;
+pub(super) type FaultHook<'a> = &'a mut dyn FnMut() -> io::Result<()>;
 
 const CHANGED: &str = "it changed in the meantime and was left as it is";
 const TAKEN: &str = "something was created there in the meantime and was left as it is";
@@ -34,7 +34,7 @@ enum SkipReason {
 
 impl SkipReason {
     /// A system error may be temporary; a change by another program is permanent.
-    fn left(&self, path: PathBuf) -> LeftoverPath {
+    fn to_leftover(&self, path: PathBuf) -> LeftoverPath {
         match self {
             Self::Foreign(why) => LeftoverPath { path, why: (*why).to_owned(), later: false, is_full: false },
             Self::Failed(error) => LeftoverPath { path, why: error.to_string(), later: true, is_full: is_full(error) },
@@ -55,12 +55,12 @@ impl From<io::Error> for SkipReason {
 }
 
 /// Performs all steps. Returns an error only if it was stopped; steps that failed, temporarily or for good, are in the outcome.
-pub(super) fn apply(journal: &Journal, pace: Pace<'_>) -> io::Result<Outcome> {
+pub(super) fn apply(journal: &Journal, pace: FaultHook<'_>) -> io::Result<Outcome> {
     let mut outcome = Outcome::default();
     for root in &journal.roots {
         match Work::open(root) {
-            Ok(mut work) => work.all(&mut outcome, pace)?,
-            Err(not) => outcome.left.push(not.left(root.directory.clone())),
+            Ok(mut work) => work.apply_all(&mut outcome, pace)?,
+            Err(not) => outcome.left.push(not.to_leftover(root.directory.clone())),
         }
     }
     Ok(outcome)
@@ -85,7 +85,7 @@ impl<'a> Work<'a> {
         Ok(Self { root, directory, upper, stage, parent: None })
     }
 
-    fn all(&mut self, outcome: &mut Outcome, pace: Pace<'_>) -> io::Result<()> {
+    fn apply_all(&mut self, outcome: &mut Outcome, pace: FaultHook<'_>) -> io::Result<()> {
         self.reopen();
         // Whether each failed directory can be retried later; the steps below it then wait too.
         let mut failed: BTreeMap<PathBuf, bool> = BTreeMap::new();
@@ -104,18 +104,18 @@ impl<'a> Work<'a> {
                     outcome.done += 1;
                     changed.extend(step.path.parent());
                 }
-                Err(Stop::Now(error)) => return Err(error),
-                Err(Stop::Not(not)) => {
-                    let left = not.left(self.root.directory.join(&step.path));
+                Err(ApplyStop::Now(error)) => return Err(error),
+                Err(ApplyStop::Not(not)) => {
+                    let left = not.to_leftover(self.root.directory.join(&step.path));
                     failed.insert(step.path.clone(), left.later);
                     outcome.left.push(left);
                 }
             }
         }
-        match at_pace(pace).and_then(|()| Ok(self.settle(&changed).map_err(SkipReason::from)?)) {
+        match at_pace(pace).and_then(|()| Ok(self.sync_names(&changed).map_err(SkipReason::from)?)) {
             Ok(()) => {}
-            Err(Stop::Now(error)) => return Err(error),
-            Err(Stop::Not(not)) => outcome.left.push(not.left(self.root.directory.clone())),
+            Err(ApplyStop::Now(error)) => return Err(error),
+            Err(ApplyStop::Not(not)) => outcome.left.push(not.to_leftover(self.root.directory.clone())),
         }
         Ok(())
     }
@@ -129,7 +129,7 @@ impl<'a> Work<'a> {
         for step in self.root.steps.iter().rev() {
             let StepAction::Dress { before, number, mode, .. } = &step.what else { continue };
             let (Some(name), Some(above)) = (step.path.file_name(), step.path.parent()) else { continue };
-            if mode & 0o700 == 0o700 || self.enter(above).is_err() {
+            if mode & 0o700 == 0o700 || self.enter_directory(above).is_err() {
                 continue;
             }
             let Some((_, parent)) = &self.parent else { continue };
@@ -143,8 +143,8 @@ impl<'a> Work<'a> {
     }
 
     /// Writes the names to disk before they are reported as done.
-    fn settle(&self, changed: &BTreeSet<&Path>) -> io::Result<()> {
-        if changed.len() > SYNCED_ALONE {
+    fn sync_names(&self, changed: &BTreeSet<&Path>) -> io::Result<()> {
+        if changed.len() > MAX_SINGLE_SYNCS {
             return sync_all(&self.directory);
         }
         for path in changed {
@@ -155,12 +155,12 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn step(&mut self, step: &Step, pace: Pace<'_>) -> Result<(), Stop> {
+    fn step(&mut self, step: &Step, pace: FaultHook<'_>) -> Result<(), ApplyStop> {
         if let (StepAction::Open { .. } | StepAction::Dress { .. }, None) = (&step.what, step.path.file_name()) {
-            return Ok(self.whole(&step.what)?);
+            return Ok(self.apply_to_root(&step.what)?);
         }
         let Some(name) = step.path.file_name() else { return Ok(()) };
-        match self.enter(step.path.parent().unwrap_or(Path::new(""))) {
+        match self.enter_directory(step.path.parent().unwrap_or(Path::new(""))) {
             Ok(()) => {}
             // If its directory is gone, the entry is gone too.
             Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) if matches!(step.what, StepAction::Remove { .. }) => return Ok(()),
@@ -176,17 +176,17 @@ impl<'a> Work<'a> {
                 self.forget_below(&step.path);
                 Ok(())
             }
-            StepAction::Directory { number } => Ok(place((&self.stage, &name_of(*number)), (parent, name), None, now)?),
+            StepAction::Directory { number } => Ok(place_entry((&self.stage, &stage_name(*number)), (parent, name), None, now)?),
             StepAction::Place { source: Source::Staged(number), before } => {
-                Ok(place((&self.stage, &name_of(*number)), (parent, name), before.as_ref(), now)?)
+                Ok(place_entry((&self.stage, &stage_name(*number)), (parent, name), before.as_ref(), now)?)
             }
             StepAction::Place { source: Source::Upper, before } => {
                 let above = step.path.parent().unwrap_or(Path::new(""));
                 let upper = pass_below(&self.upper, above).map_err(SkipReason::from)?;
-                Ok(place((&upper, name), (parent, name), before.as_ref(), now)?)
+                Ok(place_entry((&upper, name), (parent, name), before.as_ref(), now)?)
             }
             StepAction::Link { to, number, before } => {
-                self.link(to, &name_of(*number), (parent, name), before.as_ref(), now, pace)
+                self.link(to, &stage_name(*number), (parent, name), before.as_ref(), now, pace)
             }
             StepAction::Dress { before, mode, owner, group, modified, .. } => {
                 let wanted = FinalAttributes { mode: *mode, owners: (*owner, *group), modified: *modified };
@@ -196,7 +196,7 @@ impl<'a> Work<'a> {
     }
 
     /// Performs a step on the root directory itself, which has no name inside it.
-    fn whole(&self, what: &StepAction) -> Result<(), SkipReason> {
+    fn apply_to_root(&self, what: &StepAction) -> Result<(), SkipReason> {
         let mode = match what {
             StepAction::Open { .. } => Node::from_stat(&fstat(&self.directory)?).mode | 0o700,
             StepAction::Dress { mode, .. } => *mode,
@@ -207,7 +207,7 @@ impl<'a> Work<'a> {
         Ok(nix::sys::stat::fchmod(&self.directory, Mode::from_bits_truncate(mode as libc::mode_t))?)
     }
 
-    fn enter(&mut self, directory: &Path) -> nix::Result<()> {
+    fn enter_directory(&mut self, directory: &Path) -> nix::Result<()> {
         if self.parent.as_ref().is_some_and(|(path, _)| path == directory) {
             return Ok(());
         }
@@ -246,7 +246,7 @@ impl<'a> Work<'a> {
     fn was_placed(&self, path: &Path) -> bool {
         self.root.steps.iter().filter(|step| step.path == path).any(|step| match &step.what {
             StepAction::Directory { number } | StepAction::Place { source: Source::Staged(number), .. } => {
-                Node::at(&self.stage, &name_of(*number)).is_ok_and(|node| node.is_none())
+                Node::at(&self.stage, &stage_name(*number)).is_ok_and(|node| node.is_none())
             }
             StepAction::Place { source: Source::Upper, .. } => {
                 let (above, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
@@ -273,8 +273,8 @@ impl<'a> Work<'a> {
         target: (&OwnedFd, &OsStr),
         before: Option<&Node>,
         now: Option<Node>,
-        pace: Pace<'_>,
-    ) -> Result<(), Stop> {
+        pace: FaultHook<'_>,
+    ) -> Result<(), ApplyStop> {
         let missing = || SkipReason::Foreign("the file it is a hard link to does not exist");
         let leader = pass_below(&self.directory, to.parent().unwrap_or(Path::new(""))).map_err(|_| missing())?;
         let name = to.file_name().unwrap_or_default();
@@ -302,7 +302,7 @@ impl<'a> Work<'a> {
     }
 }
 
-fn place(
+fn place_entry(
     source: (&OwnedFd, &OsStr),
     target: (&OwnedFd, &OsStr),
     before: Option<&Node>,
@@ -323,20 +323,20 @@ fn place(
     }
 }
 
-fn at_pace(pace: Pace<'_>) -> Result<(), Stop> {
+fn at_pace(pace: FaultHook<'_>) -> Result<(), ApplyStop> {
     match pace() {
         Err(error) if error.raw_os_error().is_some() => Err(SkipReason::Failed(error).into()),
-        paced => paced.map_err(Stop::Now),
+        paced => paced.map_err(ApplyStop::Now),
     }
 }
 
 /// Reason why a step ends early.
-enum Stop {
+enum ApplyStop {
     Not(SkipReason),
     Now(io::Error),
 }
 
-impl From<SkipReason> for Stop {
+impl From<SkipReason> for ApplyStop {
     fn from(not: SkipReason) -> Self {
         Self::Not(not)
     }

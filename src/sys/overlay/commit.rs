@@ -1,13 +1,13 @@
 //! Commit of changes to the real directories: checked, staged, journaled, then applied.
 
-use super::apply::Pace;
+use super::apply::FaultHook;
 use super::content::ContentDigest;
 use super::journal::{self, Journal, Root, VERSION};
 use super::node::{Kind, Node};
 use super::outcome::{Outcome, is_full};
 use super::plan::steps;
 use super::recovery;
-use super::staging::{is_one_mount, make, stage};
+use super::staging::{is_same_mount, make, stage};
 use super::{Change, Changes, VisitedDirectory};
 use crate::sys::file::tree::names;
 use crate::sys::path::{open_below, open_directory, pass_below};
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommitError {
     /// These paths changed since the command saw them.
-    #[error("{} changed in the meantime", listed(.0))]
+    #[error("{} changed in the meantime", join_paths(.0))]
     Conflict(Vec<PathBuf>),
     #[error("`{}`: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
@@ -38,7 +38,7 @@ impl CommitError {
     }
 }
 
-fn listed(paths: &[PathBuf]) -> String {
+fn join_paths(paths: &[PathBuf]) -> String {
     let named: Vec<_> = paths.iter().take(5).map(|path| format!("`{}`", path.display())).collect();
     let more = paths.len().saturating_sub(named.len());
     if more == 0 { named.join(", ") } else { format!("{} and {more} more", named.join(", ")) }
@@ -52,12 +52,12 @@ pub(crate) fn commit(preview: &Path, all: &[Changes]) -> Result<Outcome, CommitE
     commit_at_pace(preview, all, &mut || Ok(()))
 }
 
-pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: Pace<'_>) -> Result<Outcome, CommitError> {
+pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: FaultHook<'_>) -> Result<Outcome, CommitError> {
     let here = |path: &Path| {
         let path = path.to_owned();
         move |error: io::Error| CommitError::Io { path, error }
     };
-    let _held = journal::hold(preview).map_err(here(preview))?;
+    let _held = journal::lock_directory(preview).map_err(here(preview))?;
     let base = open_directory(preview).map_err(here(preview))?;
     let mut opened = Vec::new();
     let mut conflicts = Vec::new();
@@ -74,8 +74,8 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: Pace<'_>) ->
     }
     let mut roots = Vec::new();
     for (number, (changes, root)) in opened.iter().enumerate() {
-        closed(changes, root)?;
-        let one_mount = is_one_mount(&base, root);
+        refuse_unwritable(changes, root)?;
+        let one_mount = is_same_mount(&base, root);
         let (parent, name) = if one_mount {
             (preview, OsString::from(format!("stage-{number}")))
         } else {
@@ -104,10 +104,15 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: Pace<'_>) ->
         }
         return Err(error);
     }
-    recovery::carry_out(&base, &journal, pace).map_err(here(preview))
+    recovery::run_steps(&base, &journal, pace).map_err(here(preview))
 }
 
-fn make_ready(base: &OwnedFd, opened: &[(Changes, OwnedFd)], journal: &mut Journal, pace: Pace<'_>) -> Result<(), CommitError> {
+fn make_ready(
+    base: &OwnedFd,
+    opened: &[(Changes, OwnedFd)],
+    journal: &mut Journal,
+    pace: FaultHook<'_>,
+) -> Result<(), CommitError> {
     let here = |path: &Path| {
         let path = path.to_owned();
         move |error: io::Error| CommitError::Io { path, error }
@@ -189,7 +194,9 @@ impl Check<'_> {
                 let good = *parents.entry(directory.to_owned()).or_insert_with(|| {
                     let now = parent.as_ref().and_then(|parent| fstat(parent).ok()).map(|stat| Node::from_stat(&stat));
                     !passed.replaced
-                        && now.is_some_and(|now| passed.node.is_still(&now) && !(passed.emptied && self.is_late(&passed.node)))
+                        && now.is_some_and(|now| {
+                            passed.node.is_still(&now) && !(passed.emptied && self.changed_during_run(&passed.node))
+                        })
                 });
                 if !good {
                     if fresh {
@@ -214,7 +221,7 @@ impl Check<'_> {
     }
 
     /// Returns whether a path changed while the command ran, so that it is unknown which state the command saw.
-    fn is_late(&self, node: &Node) -> bool {
+    fn changed_during_run(&self, node: &Node) -> bool {
         self.is_first && node.changed > self.changes.began && node.changed <= self.changes.surveyed
     }
 
@@ -232,7 +239,7 @@ impl Check<'_> {
         // For a directory that stays, only the directory itself counts; for one that is removed, also entries that were
         // added to it.
         let goes = before.kind != Kind::Directory || change.clears();
-        if goes && self.is_late(&before) {
+        if goes && self.changed_during_run(&before) {
             return Ok(PathState::Changed);
         }
         let same_moment = before.kind != Kind::Directory || !goes || before.changed == now.changed;
@@ -283,7 +290,7 @@ fn is_file_below(root: &OwnedFd, path: &Path, changes: &Changes) -> bool {
 }
 
 /// Refuses a commit that would fail halfway: a directory in which the user may change nothing.
-fn closed(changes: &Changes, root: &OwnedFd) -> Result<(), CommitError> {
+fn refuse_unwritable(changes: &Changes, root: &OwnedFd) -> Result<(), CommitError> {
     let me = nix::unistd::Uid::effective();
     let touched = changes.entries.iter().filter(|change| !change.same_content).filter_map(|change| change.path.parent());
     let mut last: Option<&Path> = None;

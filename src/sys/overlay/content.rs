@@ -70,17 +70,17 @@ struct ContentChoice {
 /// Compares the content of each changed file with the old one, and notes both: what the change replaces or deletes, and what it
 /// writes.
 pub(super) fn compare(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd) -> io::Result<()> {
-    let noted = noted(entries);
+    let noted = contents_to_record(entries);
     let chunks = entries.chunks_mut(CHUNK_ITEMS).zip(noted.chunks(CHUNK_ITEMS));
     let compared = parallel::map(chunks, |(entries, noted)| {
-        let mut places = Places { upper, lower, parent: None };
+        let mut places = EntryParents { upper, lower, parent: None };
         entries.iter_mut().zip(noted).try_for_each(|(change, noted)| places.compare(change, *noted))
     });
     compared.into_iter().collect()
 }
 
 /// Chooses the contents to record. The choice depends only on the changes, so that it is the same if they are collected again.
-fn noted(entries: &[Change]) -> Vec<ContentChoice> {
+fn contents_to_record(entries: &[Change]) -> Vec<ContentChoice> {
     let (mut files, mut old_bytes, mut new_bytes) = (MAX_FILES, MAX_BYTES, MAX_BYTES);
     let fits = |bytes: u64, left: &mut u64| {
         let fits = bytes <= *left;
@@ -105,7 +105,7 @@ fn content_bytes(node: Option<Node>) -> Option<u64> {
 }
 
 /// The directories of an entry, before and after.
-struct Places<'a> {
+struct EntryParents<'a> {
     upper: &'a OwnedFd,
     lower: &'a OwnedFd,
     parent: Option<Parent>,
@@ -117,7 +117,7 @@ struct Parent {
     lower: Option<OwnedFd>,
 }
 
-impl Places<'_> {
+impl EntryParents<'_> {
     fn parent(&mut self, path: &Path) -> &Parent {
         match self.parent.take() {
             Some(known) if known.path == path => self.parent.insert(known),

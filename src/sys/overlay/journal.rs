@@ -57,7 +57,7 @@ pub(crate) fn has_begun(preview: &Path) -> bool {
 }
 
 /// Locks the directory: one commit at a time.
-pub(super) fn hold(preview: &Path) -> io::Result<File> {
+pub(super) fn lock_directory(preview: &Path) -> io::Result<File> {
     lock(&preview.join(LOCK))
 }
 

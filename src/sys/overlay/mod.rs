@@ -40,7 +40,7 @@ const MAX_ENTRIES: usize = 500_000;
 
 /// A directory under a layer that receives its writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Layered {
+pub(crate) struct LayeredDirectory {
     /// The directory, which is also where it is visible.
     pub directory: PathBuf,
     /// Existing private directories on one file system, outside every path that the command may see.
@@ -51,7 +51,7 @@ pub(crate) struct Layered {
 /// All changes of a command in one directory, as seen from outside the overlay.
 #[derive(Debug, Clone)]
 pub(crate) struct Changes {
-    layered: Layered,
+    layered: LayeredDirectory,
     /// Time when the view was created, by the clock of file times; `surveyed` is when the changes were collected.
     began: Time,
     surveyed: Time,
@@ -143,7 +143,7 @@ impl Changes {
     }
 
     /// Returns when the view was created, by the clock of file times.
-    pub(crate) fn began(&self) -> Time {
+    pub(crate) fn start_time(&self) -> Time {
         self.began
     }
 
@@ -156,7 +156,7 @@ impl Changes {
 
     /// Records that an earlier process found the changes final: what they replace may have been touched since, but not while the
     /// command ran.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn mark_settled(&mut self) {
         self.surveyed = self.began;
     }
 

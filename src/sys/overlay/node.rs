@@ -37,7 +37,7 @@ pub(crate) struct Node {
 }
 
 /// Widens a number whose size depends on the system.
-fn wide<T>(number: impl Into<T>) -> T {
+fn widen<T>(number: impl Into<T>) -> T {
     number.into()
 }
 
@@ -52,10 +52,10 @@ impl Node {
             },
             inode: stat.st_ino,
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
-            mode: wide(stat.st_mode & 0o7777),
+            mode: widen(stat.st_mode & 0o7777),
             owner: stat.st_uid,
             group: stat.st_gid,
-            links: wide(stat.st_nlink),
+            links: widen(stat.st_nlink),
             modified: Time(stat.st_mtime, stat.st_mtime_nsec),
             changed: Time(stat.st_ctime, stat.st_ctime_nsec),
         }

@@ -46,7 +46,7 @@ pub(super) enum StepAction {
 
 /// Returns all steps for the changes of one directory, in order.
 pub(super) fn steps(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> Vec<Step> {
-    let opened = opened(changes, may_write);
+    let opened = directories_to_open(changes, may_write);
     let mut steps: Vec<Step> =
         opened.iter().map(|(path, node)| Step { path: path.clone(), what: StepAction::Open { inode: node.inode } }).collect();
     let removed = changes.entries.iter().rev().filter(|change| change.clears());
@@ -57,13 +57,13 @@ pub(super) fn steps(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> Vec
     let mut numbers = BTreeMap::new();
     let mut number = 0..;
     for change in &changes.entries {
-        if let Some(what) = put(change, &mut || number.next().unwrap_or_default(), &mut numbers) {
+        if let Some(what) = place_action(change, &mut || number.next().unwrap_or_default(), &mut numbers) {
             steps.push(Step { path: change.path.clone(), what });
         }
     }
     let mut dressed: BTreeMap<PathBuf, StepAction> = opened
         .into_iter()
-        .filter(|(path, _)| !goes(changes, path))
+        .filter(|(path, _)| !is_removed(changes, path))
         .map(|(path, node)| {
             let dress = StepAction::Dress {
                 before: Some(node),
@@ -92,7 +92,11 @@ pub(super) fn steps(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> Vec
     steps
 }
 
-fn put(change: &Change, number: &mut dyn FnMut() -> usize, numbers: &mut BTreeMap<PathBuf, usize>) -> Option<StepAction> {
+fn place_action(
+    change: &Change,
+    number: &mut dyn FnMut() -> usize,
+    numbers: &mut BTreeMap<PathBuf, usize>,
+) -> Option<StepAction> {
     let after = change.after?;
     if after.kind == Kind::Directory {
         if change.before.is_some_and(|before| before.kind == Kind::Directory) {
@@ -113,7 +117,7 @@ fn put(change: &Change, number: &mut dyn FnMut() -> usize, numbers: &mut BTreeMa
 }
 
 /// Returns the directories that must be opened, because the owner may not write to them now.
-fn opened(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> BTreeMap<PathBuf, Node> {
+fn directories_to_open(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> BTreeMap<PathBuf, Node> {
     if Uid::effective().is_root() {
         return BTreeMap::new();
     }
@@ -127,7 +131,7 @@ fn opened(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> BTreeMap<Path
         .collect()
 }
 
-fn goes(changes: &Changes, path: &Path) -> bool {
+fn is_removed(changes: &Changes, path: &Path) -> bool {
     let found = changes.entries.binary_search_by(|change| change.path.as_path().cmp(path));
     found.is_ok_and(|at| changes.entries[at].clears())
 }

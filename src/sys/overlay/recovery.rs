@@ -1,8 +1,8 @@
 //! Recovery of a commit after an interruption: the remaining steps of its journal.
 
-use super::apply::{Pace, apply};
+use super::apply::{FaultHook, apply};
 use super::journal::{
-    BEGUN, DONE, Journal, OVER, STAGES, Stage, VERSION, clear_stages, finish, forget, hold, read, remove_stage,
+    BEGUN, DONE, Journal, OVER, STAGES, Stage, VERSION, clear_stages, finish, forget, lock_directory, read, remove_stage,
 };
 use super::outcome::Outcome;
 use crate::sys::path::open_directory;
@@ -13,11 +13,11 @@ use std::path::Path;
 /// Finishes a commit that was started in this directory and returns its outcome; `None` if none was started. To be called again
 /// after an interruption, or if something is left to retry.
 pub(crate) fn recover(preview: &Path) -> io::Result<Option<Outcome>> {
-    recover_at_pace(preview, &mut || Ok(()))
+    recover_with_hook(preview, &mut || Ok(()))
 }
 
-pub(super) fn recover_at_pace(preview: &Path, pace: Pace<'_>) -> io::Result<Option<Outcome>> {
-    let _held = hold(preview)?;
+pub(super) fn recover_with_hook(preview: &Path, pace: FaultHook<'_>) -> io::Result<Option<Outcome>> {
+    let _held = lock_directory(preview)?;
     let base = open_directory(preview)?;
     if let Some(journal) = read::<Journal>(&base, OVER)? {
         clear_stages(&journal);
@@ -40,11 +40,11 @@ pub(super) fn recover_at_pace(preview: &Path, pace: Pace<'_>) -> io::Result<Opti
         let message = format!("the commit in `{}` was started by another version of aye, which can finish it", preview.display());
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
-    carry_out(&base, &journal, pace).map(Some)
+    run_steps(&base, &journal, pace).map(Some)
 }
 
 /// Performs the steps. Steps that the system refuses are retried once immediately, and then at the next recovery.
-pub(super) fn carry_out(base: &OwnedFd, journal: &Journal, pace: Pace<'_>) -> io::Result<Outcome> {
+pub(super) fn run_steps(base: &OwnedFd, journal: &Journal, pace: FaultHook<'_>) -> io::Result<Outcome> {
     let mut outcome = apply(journal, pace)?;
     if !outcome.is_over() {
         outcome = apply(journal, pace)?;

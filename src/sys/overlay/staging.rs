@@ -16,19 +16,19 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// Number of files or directories above which the whole file system is synced, which may also write data of others.
-pub(super) const SYNCED_ALONE: usize = 64;
+pub(super) const MAX_SINGLE_SYNCS: usize = 64;
 /// Number of files that are synced at the same time, so that the file system writes them together.
-const SYNCED_AT_ONCE: usize = 8;
+const CONCURRENT_SYNCS: usize = 8;
 const CHUNK: usize = 1024 * 1024;
 
 /// Returns whether a rename between the directories can work: the kernel compares the mounts before it looks up a name.
-pub(super) fn is_one_mount(from: &OwnedFd, to: &OwnedFd) -> bool {
+pub(super) fn is_same_mount(from: &OwnedFd, to: &OwnedFd) -> bool {
     let nothing = format!(".aye-{}", uuid::Uuid::new_v4().simple());
     let same_device = fstat(from).ok().map(|stat| stat.st_dev) == fstat(to).ok().map(|stat| stat.st_dev);
     same_device && renameat(from, nothing.as_str(), to, nothing.as_str()) == Err(Errno::ENOENT)
 }
 
-pub(super) fn name_of(number: usize) -> OsString {
+pub(super) fn stage_name(number: usize) -> OsString {
     OsString::from(number.to_string())
 }
 
@@ -43,20 +43,20 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
     };
     let mut next = steps.iter().map(|step| number(&step.what)).max().unwrap_or(0) + 1;
     let places = steps.iter().filter(|step| matches!(step.what, StepAction::Place { .. })).count();
-    let alone = places <= SYNCED_ALONE;
+    let alone = places <= MAX_SINGLE_SYNCS;
     if !copies {
         open_parents(upper, steps)?;
     }
     let mut unsynced = Vec::new();
     for step in steps {
         match &mut step.what {
-            StepAction::Directory { number } => mkdirat(stage, name_of(*number).as_os_str(), Mode::S_IRWXU)?,
+            StepAction::Directory { number } => mkdirat(stage, stage_name(*number).as_os_str(), Mode::S_IRWXU)?,
             StepAction::Place { source, .. } => {
                 let Some((change, after)) = after.get(step.path.as_path()) else { continue };
-                let before = was_at(&lower, change);
+                let before = open_previous(&lower, change);
                 let before = before.as_ref().map(|(directory, name)| (directory, *name));
                 if copies {
-                    unsynced.extend(copy(upper, (&step.path, before), after, (stage, &name_of(next)))?.filter(|_| alone));
+                    unsynced.extend(copy(upper, (&step.path, before), after, (stage, &stage_name(next)))?.filter(|_| alone));
                     *source = Source::Staged(next);
                     next += 1;
                 } else if after.kind == Kind::File {
@@ -75,7 +75,7 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
 
 /// Syncs these files at the same time, and no others.
 fn sync_each(files: &[File]) -> io::Result<()> {
-    let each = files.len().div_ceil(SYNCED_AT_ONCE).max(1);
+    let each = files.len().div_ceil(CONCURRENT_SYNCS).max(1);
     std::thread::scope(|scope| {
         let sync = |files: &[File]| files.iter().try_for_each(File::sync_all);
         let mut parts = files.chunks(each);
@@ -113,7 +113,7 @@ fn open_parents(upper: &OwnedFd, steps: &[Step]) -> io::Result<()> {
     let parents: BTreeSet<&Path> =
         placed.filter_map(|step| step.path.parent()).filter(|path| path.file_name().is_some()).collect();
     for path in parents {
-        let (parent, name) = at(upper, path)?;
+        let (parent, name) = open_parent_of(upper, path)?;
         let mode = Node::at(&parent, name)?.map_or(0, |node| node.mode);
         if mode & 0o700 != 0o700 {
             let open = Mode::from_bits_truncate((mode | 0o700) as libc::mode_t);
@@ -137,7 +137,7 @@ pub(super) fn sync_all(directory: &OwnedFd) -> io::Result<()> {
 
 /// Opens a file of the upper directory, regardless of its mode.
 fn open_mine(upper: &OwnedFd, path: &Path, after: &Node) -> io::Result<File> {
-    let (parent, name) = at(upper, path)?;
+    let (parent, name) = open_parent_of(upper, path)?;
     if after.mode & 0o600 != 0o600 && !Uid::effective().is_root() {
         fchmodat(&parent, name, Mode::S_IRUSR | Mode::S_IWUSR, FchmodatFlags::NoFollowSymlink)?;
     }
@@ -145,16 +145,16 @@ fn open_mine(upper: &OwnedFd, path: &Path, after: &Node) -> io::Result<File> {
     Ok(File::from(openat(&parent, name, flags, Mode::empty())?))
 }
 
-fn at<'a>(root: &OwnedFd, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
+fn open_parent_of<'a>(root: &OwnedFd, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
     let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     Ok((pass_below(root, path.parent().unwrap_or(Path::new("")))?, name))
 }
 
 /// Returns the file whose attributes a changed or moved file keeps.
-fn was_at<'a>(lower: &OwnedFd, change: &'a Change) -> Option<(OwnedFd, &'a OsStr)> {
+fn open_previous<'a>(lower: &OwnedFd, change: &'a Change) -> Option<(OwnedFd, &'a OsStr)> {
     let was_file = change.before.is_some_and(|before| before.kind == Kind::File);
     let path = change.moved_from.as_deref().or(was_file.then_some(change.path.as_path()))?;
-    at(lower, path).ok()
+    open_parent_of(lower, path).ok()
 }
 
 /// Removes the marks of overlayfs, and sets the attributes of the old file and the final mode.
@@ -173,7 +173,7 @@ fn copy(
     (stage, name): (&OwnedFd, &OsStr),
 ) -> io::Result<Option<File>> {
     if after.kind == Kind::Link {
-        let (parent, link) = at(upper, path)?;
+        let (parent, link) = open_parent_of(upper, path)?;
         symlinkat(readlinkat(&parent, link)?.as_os_str(), stage, name)?;
         if Uid::effective().is_root() {
             let owner = (Some(Uid::from_raw(after.owner)), Some(Gid::from_raw(after.group)));
@@ -186,13 +186,13 @@ fn copy(
     let mut to = File::from(openat(stage, name, flags, Mode::S_IRUSR | Mode::S_IWUSR)?);
     copy_content(&mut from, &mut to, after.bytes)?;
     xattr::restore(&to, before)?;
-    own(&to, after)?;
+    set_owner(&to, after)?;
     fchmod(&to, Mode::from_bits_truncate(after.mode as libc::mode_t))?;
     set_modified(&to, after)?;
     Ok(Some(to))
 }
 
-fn own(file: &File, after: &Node) -> io::Result<()> {
+fn set_owner(file: &File, after: &Node) -> io::Result<()> {
     let now = Node::from_stat(&fstat(file)?);
     if now.owners() == after.owners() {
         return Ok(());

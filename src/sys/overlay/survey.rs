@@ -4,7 +4,7 @@
 
 use super::content;
 use super::node::{Kind, Node, Time};
-use super::{Change, Changes, Layered, MAX_ENTRIES, RefusalReason, RefusedChange, VisitedDirectory, renames, xattr};
+use super::{Change, Changes, LayeredDirectory, MAX_ENTRIES, RefusalReason, RefusedChange, VisitedDirectory, renames, xattr};
 use crate::sys::file::tree::names;
 use crate::sys::path::{open_below, open_directory};
 use nix::errno::Errno;
@@ -33,7 +33,7 @@ pub(crate) fn mark(directory: &Path) -> io::Result<Time> {
 
 /// Returns the changes of the command in one directory since `began`. Changes nothing, except that unreadable directories of
 /// the upper directory become readable.
-pub(crate) fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
+pub(crate) fn changes(layered: &LayeredDirectory, began: Time) -> io::Result<Changes> {
     let (upper, lower) = (open_directory(&layered.upper)?, open_directory(&layered.directory)?);
     let now = SystemTime::now().checked_add(TICK).and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
     let root = Node::from_stat(&fstat(&lower)?);
@@ -51,7 +51,7 @@ pub(crate) fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
             passed: Vec::new(),
         },
     };
-    walk.all()?;
+    walk.walk_all()?;
     let Walk { upper, lower, mut changes, .. } = walk;
     changes.entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
     content::compare(&mut changes.entries, &upper, &lower)?;
@@ -90,7 +90,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn all(&mut self) -> io::Result<()> {
+    fn walk_all(&mut self) -> io::Result<()> {
         let opaque = xattr::is_opaque(&self.upper);
         self.changes.passed.push(VisitedDirectory {
             path: PathBuf::new(),
@@ -130,17 +130,17 @@ impl Walk {
             self.entry((&upper, lower.as_ref()), name, path.join(name), before, below)?;
         }
         if below == Below::Hidden {
-            self.hidden(path, &here.into_iter().collect())?;
+            self.record_hidden(path, &here.into_iter().collect())?;
         }
         Ok(())
     }
 
     /// Records entries of the real directory that are no longer visible.
-    fn hidden(&mut self, path: &Path, covered: &BTreeSet<OsString>) -> io::Result<()> {
+    fn record_hidden(&mut self, path: &Path, covered: &BTreeSet<OsString>) -> io::Result<()> {
         let Some(lower) = self.open_lower(path)? else { return Ok(()) };
         for name in names(&lower)?.iter().filter(|name| !covered.contains(*name)) {
             if let Some(before) = Node::at(&lower, name)? {
-                self.gone(path.join(name), before)?;
+                self.record_deletion(path.join(name), before)?;
             }
         }
         Ok(())
@@ -156,7 +156,7 @@ impl Walk {
     ) -> io::Result<()> {
         let stat = fstatat(upper, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
         if is_whiteout(&stat) {
-            return before.map_or(Ok(()), |before| self.gone(path, before));
+            return before.map_or(Ok(()), |before| self.record_deletion(path, before));
         }
         let mut after = Node::from_stat(&stat);
         match after.kind {
@@ -187,7 +187,7 @@ impl Walk {
             return Ok(());
         };
         let opaque = below == Below::Hidden || self.open_upper(&path).is_ok_and(|directory| xattr::is_opaque(&directory));
-        let replaced = self.is_late(&before) && self.is_refilled(&path);
+        let replaced = self.is_from_run(&before) && self.is_refilled(&path);
         self.changes.passed.push(VisitedDirectory { path: path.clone(), node: before, emptied: opaque, replaced });
         if before.mode != after.mode || before.owners() != after.owners() {
             self.push(change(path.clone(), Some(before), Some(after), true))?;
@@ -198,7 +198,7 @@ impl Walk {
 
     /// Returns whether the directory was created or renamed after the command began: then its times changed, but not its
     /// entries.
-    fn is_late(&self, node: &Node) -> bool {
+    fn is_from_run(&self, node: &Node) -> bool {
         node.changed > self.changes.began
     }
 
@@ -210,7 +210,7 @@ impl Walk {
     }
 
     /// Records a deletion of a path with everything below it.
-    fn gone(&mut self, path: PathBuf, before: Node) -> io::Result<()> {
+    fn record_deletion(&mut self, path: PathBuf, before: Node) -> io::Result<()> {
         let mut pending = vec![(path, before)];
         while let Some((path, before)) = pending.pop() {
             if before.kind == Kind::Directory {
@@ -225,7 +225,7 @@ impl Walk {
         let mut pending = Vec::new();
         self.list_below(path, &mut pending)?;
         for (path, before) in pending {
-            self.gone(path, before)?;
+            self.record_deletion(path, before)?;
         }
         Ok(())
     }

@@ -35,8 +35,8 @@ impl Place {
         Self { _directory: directory, lower, preview, began }
     }
 
-    fn layered(&self) -> Layered {
-        Layered { directory: self.lower.clone(), upper: self.preview.join("upper"), work: self.preview.join("work") }
+    fn layered(&self) -> LayeredDirectory {
+        LayeredDirectory { directory: self.lower.clone(), upper: self.preview.join("upper"), work: self.preview.join("work") }
     }
 
     /// Runs a line in a view of the directory and returns the visible tree at the end; `None` if no view can be created.
@@ -50,7 +50,7 @@ impl Place {
     }
 
     fn view_and(&self, line: &str, then: &str) -> Option<Tree> {
-        let Layered { directory, upper, work } = self.layered();
+        let LayeredDirectory { directory, upper, work } = self.layered();
         let (directory, upper, work) = (directory.display(), upper.display(), work.display());
         let script = format!(
             "mount -t overlay overlay -o userxattr,lowerdir={directory},upperdir={upper},workdir={work} {directory} && cd {directory} \

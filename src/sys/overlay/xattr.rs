@@ -56,33 +56,33 @@ pub(crate) fn remove_access_lists(path: &Path) -> io::Result<()> {
 }
 
 /// Attributes that a command could have changed, by name; `None` for unreadable values.
-type Own = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+type AttributeMap = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
 /// Returns the attributes of a file or directory: those of the user, access lists, and those of programs in `security.*`; not
 /// the labels of the system.
-fn own(directory: &OwnedFd, name: &OsStr) -> Own {
+fn read_attributes(directory: &OwnedFd, name: &OsStr) -> AttributeMap {
     let path = entry(directory, name);
     select(|list| llistxattr(&path, list), |name| value(&path, name))
 }
 
 /// Returns the same of an open file.
-fn own_of(file: &File) -> Own {
+fn read_file_attributes(file: &File) -> AttributeMap {
     select(|list| flistxattr(file, list), |name| read_value(|value| fgetxattr(file, name, value)))
 }
 
-fn select(list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>, value: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Own {
+fn select(list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>, value: impl Fn(&[u8]) -> Option<Vec<u8>>) -> AttributeMap {
     let mut short = [0_u8; SHORT_LIST];
     let mut long = Vec::new();
     let names = match list(&mut short) {
         Ok(length) => &short[..length],
         Err(Errno::RANGE) => {
             long.resize(MAX_LIST, 0);
-            let Ok(length) = list(&mut long) else { return Own::new() };
+            let Ok(length) = list(&mut long) else { return AttributeMap::new() };
             &long[..length]
         }
-        Err(_) => return Own::new(),
+        Err(_) => return AttributeMap::new(),
     };
-    let names = names.split(|byte| *byte == 0).filter(|name| is_own(name));
+    let names = names.split(|byte| *byte == 0).filter(|name| is_preserved(name));
     names.map(|name| (name.to_vec(), value(name))).collect()
 }
 
@@ -103,7 +103,7 @@ fn entry(directory: &OwnedFd, name: &OsStr) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(name)
 }
 
-fn is_own(name: &[u8]) -> bool {
+fn is_preserved(name: &[u8]) -> bool {
     let access = name == ACCESS || name == DEFAULT_ACCESS;
     let program = name.starts_with(b"security.") && name != POWERS && !LABELS.iter().any(|label| name.starts_with(label));
     access || program || name.starts_with(b"user.") && !name.starts_with(MARKS)
@@ -111,12 +111,13 @@ fn is_own(name: &[u8]) -> bool {
 
 /// Returns whether an entry has different attributes from the old one; for a new one, whether it has any.
 pub(super) fn differ(upper: (&OwnedFd, &OsStr), before: Option<(&OwnedFd, &OsStr)>) -> bool {
-    own(upper.0, upper.1) != before.map_or_else(Own::new, |(directory, name)| own(directory, name))
+    read_attributes(upper.0, upper.1)
+        != before.map_or_else(AttributeMap::new, |(directory, name)| read_attributes(directory, name))
 }
 
 /// Returns whether an open file has different attributes from the old one; without an old one, whether it has any.
 pub(super) fn files_differ(new: &File, before: Option<&File>) -> bool {
-    own_of(new) != before.map_or_else(Own::new, own_of)
+    read_file_attributes(new) != before.map_or_else(AttributeMap::new, read_file_attributes)
 }
 
 /// Returns the mode of an entry without a new access list: with a list, the group bits are its maximum.
@@ -135,8 +136,8 @@ fn permissions_of_group(list: &[u8]) -> Option<u32> {
 
 /// Gives a file exactly the attributes of the old one: changes by a command are not kept.
 pub(super) fn restore(to: &File, before: Option<(&OwnedFd, &OsStr)>) -> io::Result<()> {
-    let wanted = before.map_or_else(Own::new, |(directory, name)| own(directory, name));
-    for name in names(to)?.iter().filter(|name| is_own(name) && !wanted.contains_key(*name)) {
+    let wanted = before.map_or_else(AttributeMap::new, |(directory, name)| read_attributes(directory, name));
+    for name in names(to)?.iter().filter(|name| is_preserved(name) && !wanted.contains_key(*name)) {
         match fremovexattr(to, name.as_slice()) {
             Ok(()) | Err(Errno::NODATA | Errno::NOTSUP) => {}
             Err(errno) => return Err(errno.into()),

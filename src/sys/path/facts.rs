@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum EntryKind {
     File,
     Directory,
     Link,
@@ -23,7 +23,7 @@ pub(crate) enum Sort {
 /// Facts about the entry itself, never about the target of a symlink.
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
-    pub sort: Sort,
+    pub sort: EntryKind,
     pub bytes: u64,
     /// Allocated space on disk in bytes.
     pub allocated: u64,
@@ -50,13 +50,13 @@ pub(crate) fn facts(real: &Path) -> io::Result<Facts> {
         Err(_) => nix::sys::stat::stat(real)?,
     };
     let sort = match stat.st_mode & libc::S_IFMT {
-        libc::S_IFREG => Sort::File,
-        libc::S_IFDIR => Sort::Directory,
-        libc::S_IFLNK => Sort::Link,
-        libc::S_IFIFO => Sort::Fifo,
-        libc::S_IFSOCK => Sort::Socket,
-        libc::S_IFBLK => Sort::BlockDevice,
-        _ => Sort::CharacterDevice,
+        libc::S_IFREG => EntryKind::File,
+        libc::S_IFDIR => EntryKind::Directory,
+        libc::S_IFLNK => EntryKind::Link,
+        libc::S_IFIFO => EntryKind::Fifo,
+        libc::S_IFSOCK => EntryKind::Socket,
+        libc::S_IFBLK => EntryKind::BlockDevice,
+        _ => EntryKind::CharacterDevice,
     };
     let user = User::from_uid(Uid::from_raw(stat.st_uid)).ok().flatten().map(|user| user.name);
     let group = Group::from_gid(Gid::from_raw(stat.st_gid)).ok().flatten().map(|group| group.name);
@@ -72,7 +72,7 @@ pub(crate) fn facts(real: &Path) -> io::Result<Facts> {
         modified: time(stat.st_mtime, stat.st_mtime_nsec),
         accessed: time(stat.st_atime, stat.st_atime_nsec),
         changed: time(stat.st_ctime, stat.st_ctime_nsec),
-        says: if sort == Sort::Link { read_link(real).ok() } else { None },
+        says: if sort == EntryKind::Link { read_link(real).ok() } else { None },
     })
 }
 

@@ -5,10 +5,10 @@ mod open;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use facts::{Facts, Sort, facts};
+pub(crate) use facts::{EntryKind, Facts, facts};
 pub(crate) use open::{
-    Identity, WithoutLinks, entries, identity, is_without_links, may_read, may_write, met_a_link, open_directory, open_file,
-    open_parent, read_link,
+    Identity, WithoutLinks, entries, identity, is_symlink_error, is_without_links, may_read, may_write, open_directory,
+    open_file, open_parent, read_link,
 };
 pub(super) use open::{open_below, pass_below};
 
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 
 /// A path with all symlinks resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedPath {
     /// Absolute path without `.` and `..`, with symlinks in its existing part resolved.
     pub real: PathBuf,
     pub kind: Kind,
@@ -120,12 +120,12 @@ pub(crate) fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Res
 }
 
 /// Follows every symlink of `given`; `..` is resolved after the symlink before it. Parts that do not exist are kept as written.
-pub(crate) fn resolve(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Resolved, PathError> {
+pub(crate) fn resolve(given: &str, workspace: &Path, home: Option<&Path>) -> Result<ResolvedPath, PathError> {
     walk(given, workspace, home, Last::Followed)
 }
 
 /// Like `resolve`, but keeps a symlink at the end, unless a slash follows it.
-pub(crate) fn resolve_entry(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Resolved, PathError> {
+pub(crate) fn resolve_entry(given: &str, workspace: &Path, home: Option<&Path>) -> Result<ResolvedPath, PathError> {
     walk(given, workspace, home, Last::Kept)
 }
 
@@ -136,7 +136,7 @@ enum Last {
     Kept,
 }
 
-fn walk(given: &str, workspace: &Path, home: Option<&Path>, last: Last) -> Result<Resolved, PathError> {
+fn walk(given: &str, workspace: &Path, home: Option<&Path>, last: Last) -> Result<ResolvedPath, PathError> {
     let path = absolute(given, workspace, home)?;
     let names_directory = given.ends_with('/') || matches!(given.rsplit('/').next(), Some("." | ".."));
     let last = if names_directory { Last::Followed } else { last };
@@ -148,7 +148,7 @@ fn walk(given: &str, workspace: &Path, home: Option<&Path>, last: Last) -> Resul
     if names_directory && matches!(walk.kind, Kind::File { .. } | Kind::Special) {
         return Err(PathError::NotADirectory(walk.real));
     }
-    Ok(Resolved { real: walk.real, kind: walk.kind, names_directory, through_links: walk.links > 0 })
+    Ok(ResolvedPath { real: walk.real, kind: walk.kind, names_directory, through_links: walk.links > 0 })
 }
 
 /// State of the resolution of one path.
@@ -177,7 +177,7 @@ impl Walk {
         }
         if name == ".." {
             self.real.pop();
-            self.kind = stat_entry(&self.real)?.map_or(Kind::Missing, |metadata| kind_of(&metadata));
+            self.kind = stat_entry(&self.real)?.map_or(Kind::Missing, |metadata| kind_from_metadata(&metadata));
             return Ok(());
         }
         let next = self.real.join(name);
@@ -196,7 +196,7 @@ impl Walk {
                 self.follow(&next, whole)
             }
             Some(metadata) => {
-                self.kind = kind_of(&metadata);
+                self.kind = kind_from_metadata(&metadata);
                 self.real = next;
                 Ok(())
             }
@@ -216,7 +216,7 @@ impl Walk {
         if is_magic(link) {
             return Err(PathError::Magic(link.to_owned()));
         }
-        let target = std::fs::read_link(link).map_err(|error| refused(link, &error))?;
+        let target = std::fs::read_link(link).map_err(|error| path_error(link, &error))?;
         if target.is_absolute() {
             self.real = PathBuf::from("/");
         }
@@ -235,11 +235,11 @@ fn stat_entry(path: &Path) -> Result<Option<Metadata>, PathError> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(refused(path, &error)),
+        Err(error) => Err(path_error(path, &error)),
     }
 }
 
-fn refused(path: &Path, error: &std::io::Error) -> PathError {
+fn path_error(path: &Path, error: &std::io::Error) -> PathError {
     match error.kind() {
         ErrorKind::PermissionDenied => PathError::Denied(path.to_owned()),
         ErrorKind::InvalidFilename => PathError::TooLong,
@@ -248,7 +248,7 @@ fn refused(path: &Path, error: &std::io::Error) -> PathError {
     }
 }
 
-fn kind_of(metadata: &Metadata) -> Kind {
+fn kind_from_metadata(metadata: &Metadata) -> Kind {
     if metadata.is_dir() {
         Kind::Directory
     } else if metadata.is_file() {

@@ -94,7 +94,7 @@ pub(crate) fn identity(real: &Path) -> io::Result<Identity> {
 }
 
 /// Returns whether an open failed because of a symlink that did not exist when the path was resolved.
-pub(crate) fn met_a_link(error: &io::Error) -> bool {
+pub(crate) fn is_symlink_error(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::ELOOP as i32)
 }
 

@@ -7,14 +7,14 @@ const HEAD_PERCENT: usize = 80;
 
 /// Head and tail of a stream. Memory stays below the limit however long the stream is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Captured {
+pub(crate) struct OutputCapture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     limit: usize,
     total: u64,
 }
 
-impl Captured {
+impl OutputCapture {
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, ..Self::default() }
     }

@@ -163,7 +163,7 @@ pub(crate) fn program_environment(
         !name.starts_with("AYE")
             && !name.starts_with("BASH_FUNC_")
             && !CHANGES_MEANING.contains(&name)
-            && !in_table(LOADS_CODE, name)
+            && !matches_table(LOADS_CODE, name)
             && !withheld.iter().any(|withheld| withheld == name)
     };
     let mut kept: Vec<_> = own.filter(|(name, _)| name.to_str().is_some_and(passes)).collect();
@@ -172,7 +172,7 @@ pub(crate) fn program_environment(
 }
 
 /// Returns a summary for an approval: `core, 14 secrets withheld`.
-pub(crate) fn environment_words(
+pub(crate) fn describe_environment(
     own: impl Iterator<Item = (OsString, OsString)>,
     choice: &Environment,
     secret_names: &[String],
@@ -216,19 +216,19 @@ fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[St
         // A name that was listed explicitly is intended.
         Environment::Listed(names) => return listed(names),
         Environment::InheritOf(names) => listed(names),
-        Environment::CoreOf(names) => listed(names) && in_core(name),
+        Environment::CoreOf(names) => listed(names) && is_core(name),
         Environment::Inherit => true,
-        Environment::Core => in_core(name),
+        Environment::Core => is_core(name),
     };
-    wanted && !in_table(LOADS_CODE, name) && !is_kept_secret(name, value, secret_names, is_secret)
+    wanted && !matches_table(LOADS_CODE, name) && !is_kept_secret(name, value, secret_names, is_secret)
 }
 
-fn in_core(name: &str) -> bool {
-    in_table(CORE, name)
+fn is_core(name: &str) -> bool {
+    matches_table(CORE, name)
 }
 
 /// Returns whether a table contains the name, or a prefix of it that ends in `_`.
-fn in_table(table: &[&str], name: &str) -> bool {
+fn matches_table(table: &[&str], name: &str) -> bool {
     table.iter().any(|entry| if entry.ends_with('_') { name.starts_with(entry) } else { *entry == name })
 }
 

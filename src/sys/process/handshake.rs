@@ -2,7 +2,7 @@
 //! command starts. These are the socket of aye's proxy, the terminal, and the pipe for its input. The command gets none of them.
 
 use super::messages::{self, Job, Report, TerminalSize};
-use crate::sys::sandbox::{NetworkAccess, Strength};
+use crate::sys::sandbox::{Backend, NetworkAccess};
 use nix::cmsg_space;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::pty::{Winsize, openpty};
@@ -59,7 +59,7 @@ impl HelperDescriptors {
     }
 
     /// Sends aye its descriptors.
-    pub(super) fn hand_over(self, control: &mut UnixStream) -> io::Result<CommandDescriptors> {
+    pub(super) fn send(self, control: &mut UnixStream) -> io::Result<CommandDescriptors> {
         let Self { listener, terminal, input } = self;
         let port = listener.as_ref().map(TcpListener::local_addr).transpose()?.map(|address| address.port());
         let ready = Report::Ready { proxy: listener.is_some(), terminal: terminal.is_some(), input: input.is_some() };
@@ -77,7 +77,7 @@ impl HelperDescriptors {
 
 impl CommandDescriptors {
     /// Tells the command the address of the proxy, and gives it its terminal or its input.
-    pub(super) fn give(self, command: &mut Command) -> io::Result<()> {
+    pub(super) fn attach_to(self, command: &mut Command) -> io::Result<()> {
         if let Some(port) = self.proxy {
             let proxy = format!("http://{}:{port}", Ipv4Addr::LOCALHOST);
             for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
@@ -102,7 +102,7 @@ const OWN_HOSTS: &str = "localhost,127.0.0.1,::1";
 /// Returns whether the command uses aye's proxy, which it does only in a separate network.
 fn is_proxied(job: &Job) -> bool {
     let held = job.confinement.as_ref();
-    held.is_some_and(|held| held.strength == Strength::Namespaces && held.network == NetworkAccess::Proxied)
+    held.is_some_and(|held| held.strength == Backend::Namespaces && held.network == NetworkAccess::Proxied)
 }
 
 fn open_terminal(size: TerminalSize) -> io::Result<Pair> {

@@ -6,18 +6,18 @@ use std::process::Command;
 
 /// Resources that last as long as the command: its temporary directory, which is removed afterwards.
 #[derive(Debug)]
-pub(super) struct Fence {
+pub(super) struct SandboxResources {
     _temporary: tempfile::TempDir,
 }
 
 /// Returns the shell for the job's line: unconfined, already in namespaces, or confined by Landlock.
 #[cfg(not(target_os = "macos"))]
-pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
-    use crate::sys::sandbox::Strength;
+pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<SandboxResources>)> {
+    use crate::sys::sandbox::Backend;
     let mut command = Command::new(&job.shell);
     command.args(&job.words);
     let fence = match &job.confinement {
-        Some(confinement) if confinement.strength == Strength::Landlock => Some(around(&mut command, confinement)?),
+        Some(confinement) if confinement.strength == Backend::Landlock => Some(confine_command(&mut command, confinement)?),
         Some(_) | None => None,
     };
     Ok((command, fence))
@@ -25,20 +25,20 @@ pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
 
 /// Returns the shell for the job's line, confined by a sandbox profile of the system if required.
 #[cfg(target_os = "macos")]
-pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
+pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<SandboxResources>)> {
     let Some(confinement) = &job.confinement else {
         let mut command = Command::new(&job.shell);
         command.args(&job.words);
         return Ok((command, None));
     };
     let mut command = Command::new("/usr/bin/sandbox-exec");
-    let (fence, confinement) = Fence::with_temporary(&mut command, confinement)?;
+    let (fence, confinement) = SandboxResources::with_temporary(&mut command, confinement)?;
     let profile = crate::sys::sandbox::seatbelt::profile(&confinement, None)?;
     command.args(["-p", &profile, &job.shell]).args(&job.words);
     Ok((command, Some(fence)))
 }
 
-impl Fence {
+impl SandboxResources {
     /// Gives the command its own temporary directory, because it cannot write to the shared `/tmp`.
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     fn with_temporary(
@@ -57,19 +57,19 @@ impl Fence {
 /// Makes the command confine itself with Landlock and seccomp before it becomes the shell.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "only code between fork and exec can confine the command without the helper")]
-fn around(command: &mut Command, confinement: &crate::sys::sandbox::Confinement) -> io::Result<Fence> {
-    use crate::sys::sandbox::filter::{Prepared, prepare};
+fn confine_command(command: &mut Command, confinement: &crate::sys::sandbox::Confinement) -> io::Result<SandboxResources> {
+    use crate::sys::sandbox::filter::{PreparedFilters, prepare};
     use std::os::unix::process::CommandExt;
-    let (fence, confinement) = Fence::with_temporary(command, confinement)?;
+    let (fence, confinement) = SandboxResources::with_temporary(command, confinement)?;
     let mut prepared = Some(prepare(&confinement)?);
     // SAFETY: the helper has one thread, so no other thread holds a lock; file system access was done above.
     unsafe {
-        command.pre_exec(move || prepared.take().map_or(Ok(()), Prepared::enforce));
+        command.pre_exec(move || prepared.take().map_or(Ok(()), PreparedFilters::enforce));
     }
     Ok(fence)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn around(_command: &mut Command, _confinement: &crate::sys::sandbox::Confinement) -> io::Result<Fence> {
+fn confine_command(_command: &mut Command, _confinement: &crate::sys::sandbox::Confinement) -> io::Result<SandboxResources> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no sandbox"))
 }

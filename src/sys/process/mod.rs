@@ -16,8 +16,8 @@ mod terminal;
 mod tests;
 mod tree;
 
-pub(crate) use capture::{Captured, whole_start};
-pub(crate) use environment::{Environment, command_environment, environment_words, program_environment};
+pub(crate) use capture::{OutputCapture, whole_start};
+pub(crate) use environment::{Environment, command_environment, describe_environment, program_environment};
 pub(crate) use messages::TerminalSize;
 pub(crate) use piped::{Piped, start_piped};
 #[cfg(test)]
@@ -25,11 +25,11 @@ pub(crate) use run::Namespaces;
 #[cfg(test)]
 pub(crate) use run::run;
 pub(crate) use run::{
-    End, Finished, Helper, OutputChunk, OutputReceivers, Printed, ProcessError, Spec, run_with_receivers, signal_name,
+    End, FinishedRun, Helper, OutputChunk, OutputReceivers, Printed, ProcessError, Spec, run_with_receivers, signal_name,
 };
 pub(crate) use shell::Shell;
 pub(crate) use supervise::supervise_main;
-pub(crate) use terminal::{Ended, Front, Keys, Terminal, start_terminal};
+pub(crate) use terminal::{Ended, Terminal, TerminalInput, TerminalState, start_terminal};
 
 use super::supervisor::SUPERVISE;
 

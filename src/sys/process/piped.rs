@@ -1,6 +1,6 @@
 //! A command with its input and both outputs as streams while it runs.
 
-use super::run::{End, Ends, HELPER_END_LIMIT, ProcessError, Running, Spec, Stops, start, wait_for_end};
+use super::run::{End, HELPER_END_LIMIT, ProcessError, Spec, StartedCommand, StdioMode, StopConditions, start, wait_for_end};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::net::unix::pipe::Sender;
@@ -19,17 +19,17 @@ pub(crate) struct Piped {
 
 /// Starts the line. It ends on its own or by `kill`; a time limit in `spec` is ignored.
 pub(crate) async fn start_piped(spec: Spec, kill: CancellationToken) -> Result<Piped, ProcessError> {
-    let Some(running) = start(&spec, Ends::Both, &kill).await? else {
+    let Some(running) = start(&spec, StdioMode::Both, &kill).await? else {
         return Err(ProcessError::NotStarted("stopped before it started".to_owned()));
     };
-    let Running { mut child, mut control, pieces, mut way_out } = running;
+    let StartedCommand { mut child, mut control, pieces, mut way_out } = running;
     let lacks = |what: &str| ProcessError::NotStarted(format!("the helper provided no {what}"));
     let input = pieces.input.ok_or_else(|| lacks("input"))?;
     let output = child.stdout.take().ok_or_else(|| lacks("output"))?;
     let errors = child.stderr.take().ok_or_else(|| lacks("error output"))?;
     let ending = async move {
         // Nobody interrupts what is spoken with: it is ended.
-        let stops = Stops { kill: &kill, interrupt: &CancellationToken::new() };
+        let stops = StopConditions { kill: &kill, interrupt: &CancellationToken::new() };
         let end = tokio::select! {
             end = wait_for_end(&mut control, std::future::pending(), stops) => end,
             never = way_out.serve() => match never {},

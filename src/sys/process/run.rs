@@ -1,6 +1,6 @@
 //! Execution of a command by aye: starts the helper, captures the output, and ends the command after its time limit.
 
-use super::capture::{Captured, whole_start};
+use super::capture::{OutputCapture, whole_start};
 use super::handshake::{self, HostDescriptors};
 use super::messages::{self, INTERRUPT, Job, KILL, Report, TERMINATE, TerminalSize};
 use super::shell::Shell;
@@ -106,29 +106,29 @@ pub(crate) enum End {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finished {
+pub(crate) struct FinishedRun {
     pub end: End,
-    pub stdout: Captured,
-    pub stderr: Captured,
+    pub stdout: OutputCapture,
+    pub stderr: OutputCapture,
     /// Hosts that aye's proxy refused.
     pub denied_hosts: Vec<DeniedHost>,
 }
 
 /// A command that the helper is about to start, or has started.
-pub(super) struct Running {
+pub(super) struct StartedCommand {
     pub child: Child,
     pub control: UnixStream,
     pub pieces: HostDescriptors,
-    pub way_out: WayOut,
+    pub way_out: ProxyHandle,
 }
 
 /// The command's proxy and its refused hosts.
-pub(super) struct WayOut {
+pub(super) struct ProxyHandle {
     served: Option<(Proxy, TcpListener)>,
     pub denied: DeniedHosts,
 }
 
-impl WayOut {
+impl ProxyHandle {
     /// Runs the proxy until it is dropped.
     pub(super) async fn serve(&mut self) -> Infallible {
         match self.served.take() {
@@ -153,7 +153,7 @@ pub(crate) enum ProcessError {
 }
 
 /// Receives the output of a command.
-type Tap = Box<dyn Fn(&[u8]) + Send + Sync>;
+type OutputCallback = Box<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Output stream of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +172,7 @@ pub(crate) struct OutputChunk {
 /// Receivers of a command's output that remain after the caller stops waiting.
 pub(crate) struct OutputReceivers {
     /// Gets all of the output in pieces of whole characters.
-    pub tap: Tap,
+    pub tap: OutputCallback,
     /// Also gets all of the output; the command waits if this receiver is slow.
     pub whole: Option<mpsc::Sender<OutputChunk>>,
     /// Signals that the time limit no longer applies.
@@ -190,7 +190,7 @@ impl Default for OutputReceivers {
 
 /// Runs the line to its end. Live output goes to `live` if there is space; dropping this future kills everything.
 #[cfg(test)]
-pub(crate) async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<Finished, ProcessError> {
+pub(crate) async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<FinishedRun, ProcessError> {
     run_with_receivers(spec, live, kill, OutputReceivers::default()).await
 }
 
@@ -200,24 +200,24 @@ pub(crate) async fn run_with_receivers(
     live: mpsc::Sender<String>,
     kill: CancellationToken,
     receivers: OutputReceivers,
-) -> Result<Finished, ProcessError> {
+) -> Result<FinishedRun, ProcessError> {
     let OutputReceivers { tap, whole, unhurried, interrupt } = receivers;
     let started = tokio::select! {
         biased;
         () = interrupt.cancelled() => None,
-        started = start(&spec, Ends::Read, &kill) => started?,
+        started = start(&spec, StdioMode::Read, &kill) => started?,
     };
-    let Some(Running { mut child, mut control, pieces: _, mut way_out }) = started else {
-        return Ok(Finished {
+    let Some(StartedCommand { mut child, mut control, pieces: _, mut way_out }) = started else {
+        return Ok(FinishedRun {
             end: if kill.is_cancelled() { End::Killed } else { End::Interrupted },
-            stdout: Captured::default(),
-            stderr: Captured::default(),
+            stdout: OutputCapture::default(),
+            stderr: OutputCapture::default(),
             denied_hosts: Vec::new(),
         });
     };
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let stop = CancellationToken::new();
-    let taker = |on| Taker { on, limit: spec.max_output_bytes, live: live.clone(), tap: &*tap, whole: whole.clone() };
+    let taker = |on| OutputSink { on, limit: spec.max_output_bytes, live: live.clone(), tap: &*tap, whole: whole.clone() };
     let outputs = async {
         tokio::join!(keep(stdout, taker(Printed::Stdout), stop.clone()), keep(stderr, taker(Printed::Stderr), stop.clone()))
     };
@@ -228,7 +228,7 @@ pub(crate) async fn run_with_receivers(
                 () = unhurried.cancelled() => std::future::pending().await,
             }
         };
-        let end = wait_for_end(&mut control, late, Stops { kill: &kill, interrupt: &interrupt }).await;
+        let end = wait_for_end(&mut control, late, StopConditions { kill: &kill, interrupt: &interrupt }).await;
         let drained = stop.clone();
         tokio::spawn(async move {
             tokio::time::sleep(DRAIN_LIMIT).await;
@@ -243,12 +243,12 @@ pub(crate) async fn run_with_receivers(
     drop(control);
     // If it takes longer, the runtime reaps it later.
     let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
-    Ok(Finished { end: end?, stdout, stderr, denied_hosts: way_out.denied.list() })
+    Ok(FinishedRun { end: end?, stdout, stderr, denied_hosts: way_out.denied.list() })
 }
 
 /// aye's ends of the streams of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ends {
+pub(super) enum StdioMode {
     /// The output of the command.
     Read,
     /// The output and the input of the command.
@@ -257,20 +257,24 @@ pub(super) enum Ends {
 }
 
 /// Starts the helper with the command; `None` if `kill` came first.
-pub(super) async fn start(spec: &Spec, ends: Ends, kill: &CancellationToken) -> Result<Option<Running>, ProcessError> {
+pub(super) async fn start(
+    spec: &Spec,
+    ends: StdioMode,
+    kill: &CancellationToken,
+) -> Result<Option<StartedCommand>, ProcessError> {
     if spec.line.len() >= MAX_LINE_BYTES {
         return Err(ProcessError::LineTooLong);
     }
     let terminal = match ends {
-        Ends::Terminal(size) => Some(size),
-        Ends::Read | Ends::Both => None,
+        StdioMode::Terminal(size) => Some(size),
+        StdioMode::Read | StdioMode::Both => None,
     };
     let job = Job {
         shell: find_shell(spec.shell, &spec.environment).ok_or(ProcessError::NoShell(spec.shell))?,
         words: spec.shell.options().iter().map(|&word| word.to_owned()).chain([spec.line.clone()]).collect(),
         directory: spec.directory.as_os_str().as_bytes().to_vec(),
         stdin: spec.stdin.clone(),
-        is_fed: ends == Ends::Both,
+        is_fed: ends == StdioMode::Both,
         terminal,
         confinement: spec.confinement.clone(),
     };
@@ -297,14 +301,14 @@ pub(super) async fn start(spec: &Spec, ends: Ends, kill: &CancellationToken) -> 
     };
     let mut pieces = match ready {
         Ok(Ok(pieces)) => pieces,
-        Ok(Err(report)) => return Err(ended(Ok(report)).err().unwrap_or(ProcessError::HelperLost)),
+        Ok(Err(report)) => return Err(parse_end(Ok(report)).err().unwrap_or(ProcessError::HelperLost)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             return Err(ProcessError::NotStarted("the helper process ended before the command started".to_owned()));
         }
         Err(error) => return Err(ProcessError::NotStarted(error.to_string())),
     };
     let served = spec.proxy.clone().zip(pieces.listener.take());
-    Ok(Some(Running { child, control, pieces, way_out: WayOut { served, denied: DeniedHosts::default() } }))
+    Ok(Some(StartedCommand { child, control, pieces, way_out: ProxyHandle { served, denied: DeniedHosts::default() } }))
 }
 
 /// Returns the absolute path of the shell; relative directories in `PATH` could be in the workspace.
@@ -323,7 +327,7 @@ fn is_executable(path: &Path) -> bool {
 }
 
 /// The reason to end a command early.
-pub(super) struct Stops<'a> {
+pub(super) struct StopConditions<'a> {
     pub kill: &'a CancellationToken,
     pub interrupt: &'a CancellationToken,
 }
@@ -331,14 +335,14 @@ pub(super) struct Stops<'a> {
 pub(super) async fn wait_for_end(
     control: &mut UnixStream,
     late: impl Future<Output = ()>,
-    Stops { kill, interrupt }: Stops<'_>,
+    StopConditions { kill, interrupt }: StopConditions<'_>,
 ) -> Result<End, ProcessError> {
     let (from_helper, mut to_helper) = control.split();
     let report = handshake::receive(from_helper.as_ref());
     tokio::pin!(report);
     let (end, order, grace) = tokio::select! {
         biased;
-        report = &mut report => return ended(report),
+        report = &mut report => return parse_end(report),
         () = kill.cancelled() => (End::Killed, TERMINATE, KILL_GRACE),
         () = interrupt.cancelled() => (End::Interrupted, INTERRUPT, INTERRUPT_GRACE),
         () = late => (End::TimedOut, TERMINATE, TIMEOUT_GRACE),
@@ -346,7 +350,7 @@ pub(super) async fn wait_for_end(
     // A helper that has ended cannot get the order; its report says so.
     let _ = to_helper.write_all(&[order]).await;
     tokio::select! {
-        report = &mut report => return ended(report).map(|_| end),
+        report = &mut report => return parse_end(report).map(|_| end),
         () = tokio::time::sleep(grace) => {}
         // A kill does not wait for the rest of the grace period, nor does an interrupt of a command that has timed out.
         () = kill.cancelled(), if end != End::Killed => {}
@@ -354,7 +358,7 @@ pub(super) async fn wait_for_end(
     }
     let _ = to_helper.write_all(&[KILL]).await;
     match tokio::time::timeout(REPORT_LIMIT, report).await {
-        Ok(report) => ended(report).map(|_| end),
+        Ok(report) => parse_end(report).map(|_| end),
         Err(_) => Err(ProcessError::HelperLost),
     }
 }
@@ -364,7 +368,7 @@ pub(crate) fn signal_name(number: i32) -> Option<&'static str> {
     Signal::try_from(number).ok().map(Signal::as_str)
 }
 
-fn ended(report: io::Result<Report>) -> Result<End, ProcessError> {
+fn parse_end(report: io::Result<Report>) -> Result<End, ProcessError> {
     match report {
         Ok(Report::Exited(code)) => Ok(End::Exited(code)),
         Ok(Report::Signalled(signal)) => Ok(End::Signalled(signal)),
@@ -377,7 +381,7 @@ fn ended(report: io::Result<Report>) -> Result<End, ProcessError> {
 }
 
 /// Receivers of one output.
-struct Taker<'a> {
+struct OutputSink<'a> {
     on: Printed,
     limit: usize,
     live: mpsc::Sender<String>,
@@ -386,9 +390,9 @@ struct Taker<'a> {
 }
 
 /// Reads to the end, or until `stop` if another process still holds the other side.
-async fn keep(from: Option<impl AsyncRead + Unpin>, taker: Taker<'_>, stop: CancellationToken) -> Captured {
-    let Taker { on, limit, live, tap, whole } = taker;
-    let mut captured = Captured::new(limit);
+async fn keep(from: Option<impl AsyncRead + Unpin>, taker: OutputSink<'_>, stop: CancellationToken) -> OutputCapture {
+    let OutputSink { on, limit, live, tap, whole } = taker;
+    let mut captured = OutputCapture::new(limit);
     let Some(mut from) = from else { return captured };
     let mut buffer = vec![0; CHUNK_BYTES];
     let (mut carried, mut cut) = (Vec::new(), Vec::new());

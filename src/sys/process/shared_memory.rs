@@ -34,7 +34,7 @@ impl SharedMemory {
         let begun = Instant::now();
         let Some(most) = self.most_bytes.filter(|_| begun >= self.next) else { return false };
         let processes = tree.processes();
-        let is_over = is_over(&processes, most);
+        let is_over = is_over_limit(&processes, most);
         let ended = Instant::now();
         self.next = ended + (ended - begun).saturating_mul(REST).max(least_rest);
         is_over
@@ -42,10 +42,10 @@ impl SharedMemory {
 }
 
 /// Returns whether unnamed files or mappings exceed the limit. Both overlap, so each is compared separately.
-fn is_over(processes: &[Pid], most: u64) -> bool {
+fn is_over_limit(processes: &[Pid], most: u64) -> bool {
     // Counts a page for each process that maps it: never too little, and fast.
     let at_most: u64 = processes.iter().filter_map(|pid| status_bytes(*pid)).sum();
-    (at_most > most && mapped(processes) > most) || nameless(processes) > most
+    (at_most > most && mapped_bytes(processes) > most) || nameless(processes) > most
 }
 
 fn status_bytes(pid: Pid) -> Option<u64> {
@@ -54,7 +54,7 @@ fn status_bytes(pid: Pid) -> Option<u64> {
 
 /// Returns the mapped shared memory, with each page divided among its processes. If that is unreadable for a process, its own
 /// total counts.
-fn mapped(processes: &[Pid]) -> u64 {
+fn mapped_bytes(processes: &[Pid]) -> u64 {
     let of = |pid: &Pid| {
         let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
         rollup.and_then(|rollup| figure(&rollup, "Pss_Shmem:")).or_else(|| status_bytes(*pid))

@@ -1,12 +1,12 @@
 //! The helper of a command: it sits between aye and the command, and ends the whole process tree when either ends.
 
 use super::handshake::{CommandDescriptors, HelperDescriptors};
-use super::landlock_only::{self, Fence};
+use super::landlock_only::{self, SandboxResources};
 use super::messages::{self, INTERRUPT, Job, KILL, Report, TERMINATE};
 use super::shared_memory::SharedMemory;
 use super::signal_queue::SignalQueue;
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
-use crate::sys::sandbox::{self, Confinement, Excess, LOOK_EVERY, Room, Strength};
+use crate::sys::sandbox::{self, Backend, Confinement, Excess, LOOK_EVERY, LayerDirectories};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
@@ -49,17 +49,17 @@ fn supervise() -> io::Result<()> {
         Ok(signals) => signals,
         Err(error) => return messages::send(&mut control, &Report::NotStarted(error.to_string())),
     };
-    if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
+    if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Backend::Namespaces) {
         return match confine(confinement) {
             Ok(Some(room)) => serve(control, &signals, Tree::Namespace, &job, room),
             Ok(None) => Ok(()),
-            Err(message) => messages::send(&mut control, &Report::NotStarted(not_held(&message))),
+            Err(message) => messages::send(&mut control, &Report::NotStarted(confinement_error(&message))),
         };
     }
     if std::env::args().nth(2).as_deref() != Some(WITHOUT_NAMESPACES) {
         match tree::enter_namespaces() {
             Side::Inside if tree::settle_namespaces().is_ok() => {
-                return serve(control, &signals, Tree::Namespace, &job, Room::default());
+                return serve(control, &signals, Tree::Namespace, &job, LayerDirectories::default());
             }
             Side::Inside => exit(NO_NAMESPACES),
             Side::Outside(first) if wait_for(first) != NO_NAMESPACES => return Ok(()),
@@ -67,14 +67,14 @@ fn supervise() -> io::Result<()> {
         }
     }
     tree::adopt_orphans()?;
-    serve(control, &signals, Tree::Descendants, &job, Room::default())
+    serve(control, &signals, Tree::Descendants, &job, LayerDirectories::default())
 }
 
 /// Enters the sandbox. Returns `None` in the outer process, which only waited for the inner one.
-fn confine(confinement: &Confinement) -> Result<Option<Room>, String> {
+fn confine(confinement: &Confinement) -> Result<Option<LayerDirectories>, String> {
     match sandbox::enter(confinement)? {
-        sandbox::Side::Inside(inside) => inside.set_up(confinement).map(Some),
-        sandbox::Side::Outside(outside) => {
+        sandbox::ForkSide::Inside(inside) => inside.set_up(confinement).map(Some),
+        sandbox::ForkSide::Outside(outside) => {
             wait_for(outside.first);
             outside.clean_up();
             Ok(None)
@@ -82,7 +82,7 @@ fn confine(confinement: &Confinement) -> Result<Option<Room>, String> {
     }
 }
 
-fn not_held(message: &str) -> String {
+fn confinement_error(message: &str) -> String {
     format!("cannot set up the sandbox: {message}")
 }
 
@@ -97,17 +97,17 @@ fn wait_for(child: Pid) -> i32 {
     }
 }
 
-fn serve(mut control: UnixStream, signals: &SignalQueue, tree: Tree, job: &Job, mut room: Room) -> io::Result<()> {
+fn serve(mut control: UnixStream, signals: &SignalQueue, tree: Tree, job: &Job, mut room: LayerDirectories) -> io::Result<()> {
     let made = match room.excess() {
         Ok(None) => HelperDescriptors::make(job),
         Ok(Some(_)) => Err("the disk is nearly full; free some space and try again".to_owned()),
-        Err(error) => Err(not_held(&format!("checking free disk space failed: {error}"))),
+        Err(error) => Err(confinement_error(&format!("checking free disk space failed: {error}"))),
     };
     let made = match made {
         Ok(made) => made,
         Err(message) => return messages::send(&mut control, &Report::NotStarted(message)),
     };
-    let left = made.hand_over(&mut control)?;
+    let left = made.send(&mut control)?;
     let (main, _fence) = match start(job, left) {
         Ok(started) => started,
         Err(message) => return messages::send(&mut control, &Report::NotStarted(message)),
@@ -121,7 +121,7 @@ fn serve(mut control: UnixStream, signals: &SignalQueue, tree: Tree, job: &Job, 
     messages::send(&mut watch.control, &report)
 }
 
-fn start(job: &Job, left: CommandDescriptors) -> Result<(Pid, Option<Fence>), String> {
+fn start(job: &Job, left: CommandDescriptors) -> Result<(Pid, Option<SandboxResources>), String> {
     let directory = Path::new(OsStr::from_bytes(&job.directory));
     let opened = crate::sys::path::open_directory(directory).map_err(|error| format!("`{}`: {error}", directory.display()))?;
     nix::unistd::fchdir(&opened).map_err(|error| format!("`{}`: {error}", directory.display()))?;
@@ -133,12 +133,12 @@ fn start(job: &Job, left: CommandDescriptors) -> Result<(Pid, Option<Fence>), St
             Stdio::from(kept.map_err(|error| format!("cannot set up its input: {error}"))?)
         }
     };
-    let held = |error: io::Error| not_held(&error.to_string());
+    let held = |error: io::Error| confinement_error(&error.to_string());
     let (mut command, fence) = landlock_only::shell(job).map_err(held)?;
     command.env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
     tree::detach(&mut command);
-    left.give(&mut command).map_err(|error| format!("cannot set up its terminal: {error}"))?;
-    if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
+    left.attach_to(&mut command).map_err(|error| format!("cannot set up its terminal: {error}"))?;
+    if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Backend::Namespaces) {
         // The command's own temporary directory.
         for name in ["TMPDIR", "TMP", "TEMP"].into_iter().filter(|name| std::env::var_os(name).is_some()) {
             command.env(name, "/tmp");
@@ -187,7 +187,7 @@ struct Watch<'a> {
     signals: &'a SignalQueue,
     tree: Tree,
     main: Pid,
-    room: Room,
+    room: LayerDirectories,
     memory: SharedMemory,
     state: State,
     report: Option<Report>,
@@ -212,7 +212,7 @@ impl Watch<'_> {
             Err(errno) => return Err(errno.into()),
         }
         if heard == 2 && sources[1].any().unwrap_or(false) {
-            self.obey();
+            self.handle_order();
         }
         self.hear_signals();
         self.reap();
@@ -238,7 +238,7 @@ impl Watch<'_> {
     }
 
     /// Handles an order. The end of the socket means the end of aye, after which nothing may be left.
-    fn obey(&mut self) {
+    fn handle_order(&mut self) {
         let mut order = [0; 1];
         match self.control.read(&mut order) {
             Ok(1) if order[0] == TERMINATE => {
@@ -270,8 +270,10 @@ impl Watch<'_> {
     fn reap(&mut self) {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-                Ok(WaitStatus::Exited(pid, code)) if pid == self.main => self.main_ended(Report::Exited(code)),
-                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.main => self.main_ended(Report::Signalled(signal as i32)),
+                Ok(WaitStatus::Exited(pid, code)) if pid == self.main => self.on_main_ended(Report::Exited(code)),
+                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.main => {
+                    self.on_main_ended(Report::Signalled(signal as i32))
+                }
                 Ok(WaitStatus::StillAlive) => return,
                 Err(Errno::ECHILD) => {
                     self.state = State::Done;
@@ -283,7 +285,7 @@ impl Watch<'_> {
         }
     }
 
-    fn main_ended(&mut self, report: Report) {
+    fn on_main_ended(&mut self, report: Report) {
         self.report.get_or_insert(report);
         if self.state == State::Running {
             self.state = State::Killing;

@@ -2,7 +2,9 @@
 
 use super::handshake::winsize;
 use super::messages::TerminalSize;
-use super::run::{DRAIN_LIMIT, End, Ends, HELPER_END_LIMIT, ProcessError, Running, Spec, Stops, start, wait_for_end};
+use super::run::{
+    DRAIN_LIMIT, End, HELPER_END_LIMIT, ProcessError, Spec, StartedCommand, StdioMode, StopConditions, start, wait_for_end,
+};
 use crate::sys::proxy::DeniedHost;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -21,7 +23,7 @@ const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 /// A running command with both sides of its terminal.
 pub(crate) struct Terminal {
     pub screen: Screen,
-    pub keys: Keys,
+    pub keys: TerminalInput,
     /// Must be polled until the command ends; dropping it kills everything.
     pub ending: BoxFuture<'static, Result<Ended, ProcessError>>,
 }
@@ -42,13 +44,13 @@ pub(crate) struct Screen {
 
 /// Input of the terminal.
 #[derive(Debug, Clone)]
-pub(crate) struct Keys {
+pub(crate) struct TerminalInput {
     master: Arc<AsyncFd<OwnedFd>>,
 }
 
 /// Current state of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Front {
+pub(crate) struct TerminalState {
     /// Whether the program that the terminal was opened for is in the foreground, and not one that it started.
     pub is_leader: bool,
     /// Whether the program reads whole lines and not keys.
@@ -61,17 +63,17 @@ pub(crate) struct Front {
 
 /// Starts the line on a terminal of the size in `spec`. It ends like any command: on its own, by its time limit, or by `kill`.
 pub(crate) async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Terminal, ProcessError> {
-    let Some(running) = start(&spec, Ends::Terminal(spec.terminal.unwrap_or(USUAL)), &kill).await? else {
+    let Some(running) = start(&spec, StdioMode::Terminal(spec.terminal.unwrap_or(USUAL)), &kill).await? else {
         return Err(ProcessError::NotStarted("stopped before it started".to_owned()));
     };
-    let Running { mut child, mut control, pieces, mut way_out } = running;
+    let StartedCommand { mut child, mut control, pieces, mut way_out } = running;
     let master = pieces.terminal.ok_or_else(|| ProcessError::NotStarted("the helper provided no terminal".to_owned()))?;
-    let master = Arc::new(watched(master)?);
+    let master = Arc::new(register_master(master)?);
     let stop = CancellationToken::new();
     let screen = Screen { master: Arc::clone(&master), stop: stop.clone() };
     let ending = async move {
         // Nobody interrupts what is spoken with: it is ended.
-        let stops = Stops { kill: &kill, interrupt: &CancellationToken::new() };
+        let stops = StopConditions { kill: &kill, interrupt: &CancellationToken::new() };
         let end = tokio::select! {
             end = wait_for_end(&mut control, tokio::time::sleep(spec.timeout), stops) => end,
             never = way_out.serve() => match never {},
@@ -84,11 +86,11 @@ pub(crate) async fn start_terminal(spec: Spec, kill: CancellationToken) -> Resul
         let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
         Ok(Ended { end: end?, denied_hosts: way_out.denied.list() })
     };
-    Ok(Terminal { screen, keys: Keys { master }, ending: ending.boxed() })
+    Ok(Terminal { screen, keys: TerminalInput { master }, ending: ending.boxed() })
 }
 
 #[expect(unsafe_code, reason = "the descriptor must stay the same while it is registered")]
-fn watched(master: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+fn register_master(master: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` refers to the same open descriptor until it is dropped, and nothing takes it out of the `AsyncFd`.
     unsafe { AsyncFd::register(master) }.map_err(io::Error::from)
 }
@@ -109,7 +111,7 @@ impl Screen {
     }
 }
 
-impl Keys {
+impl TerminalInput {
     /// Types all bytes; waits while the command does not read.
     pub(crate) async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         let mut written = 0;
@@ -122,14 +124,14 @@ impl Keys {
     }
 
     /// Returns the program that would get input typed now.
-    pub(crate) fn front(&self) -> io::Result<Front> {
+    pub(crate) fn front(&self) -> io::Result<TerminalState> {
         let group = nix::unistd::tcgetpgrp(&self.master)?;
         let leader = nix::sys::termios::tcgetsid(&self.master)?;
         let modes = nix::sys::termios::tcgetattr(&self.master)?;
-        Ok(Front {
+        Ok(TerminalState {
             is_leader: group == leader,
             takes_lines: modes.local_flags.contains(LocalFlags::ICANON),
-            takes_letters: takes_letters(&modes),
+            takes_letters: is_raw_input(&modes),
             directory: std::fs::read_link(format!("/proc/{leader}/cwd")).ok().filter(|directory| directory.is_absolute()),
         })
     }
@@ -148,7 +150,7 @@ impl Keys {
 
 /// Returns whether the terminal passes every character unchanged. A program can leave a terminal on which `#` deletes the line
 /// typed so far, and a shell keeps that setting.
-fn takes_letters(modes: &Termios) -> bool {
+fn is_raw_input(modes: &Termios) -> bool {
     const NUMBERS: [SpecialCharacterIndices; 2] = [SpecialCharacterIndices::VMIN, SpecialCharacterIndices::VTIME];
     let is_key = |(at, character): (usize, &u8)| {
         NUMBERS.iter().any(|number| *number as usize == at) || character.is_ascii_control() || *character == libc::_POSIX_VDISABLE

@@ -1,7 +1,7 @@
 mod piped;
 mod terminals;
 
-use super::environment::environment_words;
+use super::environment::describe_environment;
 use super::run::{INTERRUPT_GRACE, Namespaces};
 use super::*;
 use nix::sys::signal::{Signal, kill};
@@ -60,11 +60,11 @@ fn spec_without_namespaces(line: &str) -> Spec {
 
 const KINDS: [fn(&str) -> Spec; 2] = [spec, spec_without_namespaces];
 
-async fn execute(line: &str) -> Result<Finished, ProcessError> {
+async fn execute(line: &str) -> Result<FinishedRun, ProcessError> {
     execute_spec(spec(line)).await
 }
 
-async fn execute_spec(spec: Spec) -> Result<Finished, ProcessError> {
+async fn execute_spec(spec: Spec) -> Result<FinishedRun, ProcessError> {
     let (live, _received) = mpsc::channel(1);
     run(spec, live, CancellationToken::new()).await
 }
@@ -210,7 +210,7 @@ async fn the_kill_token_kills_the_whole_process_tree() {
 }
 
 /// Runs a line on which the user interrupts it once it has printed something.
-async fn interrupted(line: &str) -> (Finished, Duration) {
+async fn interrupted(line: &str) -> (FinishedRun, Duration) {
     let interrupt = CancellationToken::new();
     let (live, mut received) = mpsc::channel(8);
     let beside = OutputReceivers { interrupt: interrupt.clone(), ..OutputReceivers::default() };
@@ -358,7 +358,7 @@ fn secrets_are_withheld_from_the_environment_unless_listed() {
     assert_eq!(names(&Environment::CoreOf(some)), ["PATH", "AYE"]);
     let words = |choice: &Environment| {
         let own = own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        environment_words(own, choice, &secret_names, &|value| value.starts_with("secret:"))
+        describe_environment(own, choice, &secret_names, &|value| value.starts_with("secret:"))
     };
     assert_eq!(words(&Environment::Core), "core, 8 secrets withheld");
     assert_eq!(words(&listed), "listed variables only (2), 6 secrets withheld");
@@ -387,7 +387,7 @@ fn ghsa_vfp4_code_loading_variables_are_not_passed_to_commands() {
 
 #[test]
 fn captured_output_is_truncated_at_character_boundaries() {
-    let mut captured = Captured::new(100);
+    let mut captured = OutputCapture::new(100);
     captured.push("ä".repeat(100).as_bytes());
     let text = captured.text(100);
     assert!(!text.contains('\u{FFFD}'), "{text}");

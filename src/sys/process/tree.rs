@@ -68,7 +68,7 @@ fn descendants() -> Vec<Pid> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     for pid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
-        if let Some(parent) = parent_of(pid) {
+        if let Some(parent) = parent_pid(pid) {
             children.entry(parent).or_default().push(pid);
         }
     }
@@ -84,7 +84,7 @@ fn descendants() -> Vec<Pid> {
 }
 
 /// Returns the fourth field of `stat`; the second is a name in parentheses and may contain anything.
-fn parent_of(pid: i32) -> Option<i32> {
+fn parent_pid(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }

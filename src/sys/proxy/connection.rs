@@ -50,7 +50,7 @@ pub(super) async fn serve(stream: TcpStream, proxy: Proxy, denied: DeniedHosts) 
             .header_read_timeout(HEAD_LIMIT)
             .max_buf_size(HEAD_BYTES)
             .max_header_size(HEAD_BYTES)
-            .serve_connection(TokioIo::new(counted(stream, &moved)), service)
+            .serve_connection(TokioIo::new(count_traffic(stream, &moved)), service)
             .with_upgrades();
         let _ = connection.await;
         let tunnel = client.tunnel.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -60,12 +60,12 @@ pub(super) async fn serve(stream: TcpStream, proxy: Proxy, denied: DeniedHosts) 
     };
     tokio::select! {
         () = served => {}
-        () = silence(&moved) => {}
+        () = wait_until_idle(&moved) => {}
     }
 }
 
 /// Counts the transferred bytes, so that an idle connection can be detected.
-fn counted(stream: TcpStream, moved: &Arc<AtomicU64>) -> impl AsyncRead + AsyncWrite + Send + Unpin + 'static {
+fn count_traffic(stream: TcpStream, moved: &Arc<AtomicU64>) -> impl AsyncRead + AsyncWrite + Send + Unpin + 'static {
     let (read, written) = (Arc::clone(moved), Arc::clone(moved));
     let count = |counter: &AtomicU64, bytes: &[u8]| {
         counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -74,7 +74,7 @@ fn counted(stream: TcpStream, moved: &Arc<AtomicU64>) -> impl AsyncRead + AsyncW
     InspectWriter::new(stream, move |bytes: &[u8]| count(&written, bytes))
 }
 
-async fn silence(moved: &AtomicU64) {
+async fn wait_until_idle(moved: &AtomicU64) {
     let mut last = moved.load(Ordering::Relaxed);
     loop {
         tokio::time::sleep(IDLE).await;
@@ -96,19 +96,19 @@ struct Client {
 }
 
 /// An error response of the proxy itself.
-struct Refused {
+struct ProxyError {
     status: StatusCode,
     /// Short reason phrase; many programs show nothing else.
     phrase: &'static [u8],
     text: String,
 }
 
-impl Refused {
+impl ProxyError {
     fn invalid(text: &str) -> Self {
         Self { status: StatusCode::BAD_REQUEST, phrase: b"Bad request (aye)", text: text.to_owned() }
     }
 
-    fn kept(text: &str) -> Self {
+    fn blocked(text: &str) -> Self {
         Self { status: StatusCode::FORBIDDEN, phrase: b"Not allowed for this command (aye)", text: text.to_owned() }
     }
 
@@ -129,16 +129,16 @@ impl Refused {
 impl Client {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let answered = if request.method() == Method::CONNECT { self.open(request).await } else { self.forward(request).await };
-        answered.unwrap_or_else(Refused::response)
+        answered.unwrap_or_else(ProxyError::response)
     }
 
     /// Handles `CONNECT host:port`.
-    async fn open(&self, mut request: Request<Incoming>) -> Result<Response<Body>, Refused> {
+    async fn open(&self, mut request: Request<Incoming>) -> Result<Response<Body>, ProxyError> {
         let bare = request.uri().scheme().is_none() && request.uri().path_and_query().is_none();
         let authority = request.uri().authority().filter(|authority| bare && authority.port().is_some());
-        let authority = authority.ok_or_else(|| Refused::invalid("CONNECT needs a host and a port, such as `docs.rs:443`"))?;
+        let authority = authority.ok_or_else(|| ProxyError::invalid("CONNECT needs a host and a port, such as `docs.rs:443`"))?;
         if request.headers().contains_key(CONTENT_LENGTH) || request.headers().contains_key(TRANSFER_ENCODING) {
-            return Err(Refused::invalid("a CONNECT request must not have a body"));
+            return Err(ProxyError::invalid("a CONNECT request must not have a body"));
         }
         let server = self.admit(&format!("https://{authority}/"), "CONNECT")?;
         let upstream = self.connect(&server).await?;
@@ -149,27 +149,27 @@ impl Client {
     }
 
     /// Handles a plain request with an absolute URL.
-    async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, Refused> {
+    async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, ProxyError> {
         let uri = request.uri().clone();
         let Some(authority) = uri.authority().filter(|_| uri.scheme().is_some()) else {
-            return Err(Refused::invalid("this is a proxy; request `http://host/path`, or use CONNECT for https"));
+            return Err(ProxyError::invalid("this is a proxy; request `http://host/path`, or use CONNECT for https"));
         };
         if uri.scheme() != Some(&Scheme::HTTP) {
-            return Err(Refused::invalid("only http requests are forwarded; use CONNECT for https"));
+            return Err(ProxyError::invalid("only http requests are forwarded; use CONNECT for https"));
         }
         let server = self.admit(&uri.to_string(), request.method().as_str())?;
-        if !headers::names_host(request.headers(), authority) {
-            return Err(Refused::invalid("the `Host` header does not match the server of the request"));
+        if !headers::host_matches(request.headers(), authority) {
+            return Err(ProxyError::invalid("the `Host` header does not match the server of the request"));
         }
         headers::strip(request.headers_mut());
         let named = if server.port == 80 { server.host.to_string() } else { server.to_string() };
-        let named = HeaderValue::from_str(&named).map_err(|_| Refused::invalid("the host is not valid in a header"))?;
+        let named = HeaderValue::from_str(&named).map_err(|_| ProxyError::invalid("the host is not valid in a header"))?;
         request.headers_mut().insert(HOST, named);
         *request.uri_mut() = Uri::from(uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/")));
         *request.version_mut() = Version::HTTP_11;
         *request.extensions_mut() = Extensions::new();
         let upstream = self.connect(&server).await?;
-        let cut = |error: hyper::Error| Refused::unreachable(&format!("lost the connection to `{server}`: {error}"));
+        let cut = |error: hyper::Error| ProxyError::unreachable(&format!("lost the connection to `{server}`: {error}"));
         let (mut sender, driver) = hyper::client::conn::http1::Builder::new()
             .max_buf_size(HEAD_BYTES)
             .max_header_size(HEAD_BYTES)
@@ -179,7 +179,7 @@ impl Client {
         self.drive(driver.map(|_| ()));
         let (mut parts, body) = sender.send_request(request).await.map_err(cut)?.into_parts();
         if parts.status.is_informational() {
-            return Err(Refused::unreachable(&format!("`{server}` tried to switch to a protocol other than HTTP")));
+            return Err(ProxyError::unreachable(&format!("`{server}` tried to switch to a protocol other than HTTP")));
         }
         headers::strip(&mut parts.headers);
         parts.extensions = Extensions::new();
@@ -193,27 +193,27 @@ impl Client {
         drivers.spawn(driver);
     }
 
-    fn admit(&self, url: &str, method: &str) -> Result<Server, Refused> {
+    fn admit(&self, url: &str, method: &str) -> Result<Server, ProxyError> {
         self.proxy.gate.admit(url, method).map_err(|Refusal { reason, denied }| {
             if let Some(denied) = denied {
                 self.denied.add(denied);
             }
-            Refused::kept(&reason)
+            ProxyError::blocked(&reason)
         })
     }
 
-    async fn connect(&self, server: &Server) -> Result<TcpStream, Refused> {
+    async fn connect(&self, server: &Server) -> Result<TcpStream, ProxyError> {
         let allowed = |address| self.proxy.gate.may_connect(server, address);
         let stream = self.proxy.fetcher.connect(&server.host, server.port, &allowed).await;
         let stream = stream.map_err(|error| match error {
             FetchError::Refused(reason) => {
-                self.denied.add(kept(server, &reason));
-                Refused::kept(&reason)
+                self.denied.add(denied_host(server, &reason));
+                ProxyError::blocked(&reason)
             }
             FetchError::Unreachable { .. } => {
-                Refused::unreachable(&format!("{error}; aye does not use an upstream proxy for this"))
+                ProxyError::unreachable(&format!("{error}; aye does not use an upstream proxy for this"))
             }
-            error => Refused::unreachable(&error.to_string()),
+            error => ProxyError::unreachable(&error.to_string()),
         })?;
         let _ = stream.set_nodelay(true);
         Ok(stream)
@@ -221,7 +221,7 @@ impl Client {
 }
 
 /// Returns the record of a server that was allowed, but not for this connection.
-fn kept(server: &Server, reason: &str) -> DeniedHost {
+fn denied_host(server: &Server, reason: &str) -> DeniedHost {
     DeniedHost { host: server.host.to_string(), port: server.port, reason: reason.to_owned(), can_open: false }
 }
 
@@ -239,7 +239,7 @@ async fn tunnel(upgrade: OnUpgrade, mut upstream: TcpStream, server: Server, den
         Err(NoHello::Silent) => {}
         Err(NoHello::NotTls) => {
             let reason = "a tunnel accepts only TLS, and the client sent something else";
-            denied.add(kept(&server, reason));
+            denied.add(denied_host(&server, reason));
             let _ = client.write_all(format!("aye: {reason}\n").as_bytes()).await;
         }
         Err(NoHello::Other(name)) => {

@@ -39,7 +39,7 @@ pub(super) fn strip(headers: &mut HeaderMap) {
 }
 
 /// Returns whether the `Host` header matches the server of the request.
-pub(super) fn names_host(headers: &HeaderMap, authority: &Authority) -> bool {
+pub(super) fn host_matches(headers: &HeaderMap, authority: &Authority) -> bool {
     let mut given = headers.get_all(HOST).iter();
     let (first, second) = (given.next(), given.next());
     let Some(host) = first.filter(|_| second.is_none()) else {

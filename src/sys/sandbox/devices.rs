@@ -1,6 +1,6 @@
 //! Parts of `/dev` and `/proc` that a command may use.
 
-use super::mount::{self, NO_DEVICES, NO_PROGRAMS, NO_SETUID, READ_ONLY, Reach};
+use super::mount::{self, MountScope, NO_DEVICES, NO_PROGRAMS, NO_SETUID, READ_ONLY};
 use crate::sys::path::hold_place;
 use std::ffi::CStr;
 use std::fs::File;
@@ -29,7 +29,7 @@ pub(super) fn terminals() -> io::Result<OwnedFd> {
 /// Returns a mount of a device of the system; its permissions stay unchanged, even for root.
 pub(super) fn node(name: &str) -> io::Result<OwnedFd> {
     let node = mount::clone(&hold_place(&Path::new("/dev").join(name))?)?;
-    mount::limit(&node, READ_ONLY | NO_SETUID | NO_PROGRAMS, Reach::Below)?;
+    mount::limit(&node, READ_ONLY | NO_SETUID | NO_PROGRAMS, MountScope::Below)?;
     Ok(node)
 }
 
@@ -64,17 +64,17 @@ pub(super) fn protect_machine(processes: &OwnedFd, nothing: &File) -> io::Result
     let secret = if nix::unistd::geteuid().is_root() { &SECRET[..] } else { &SECRET[..2] };
     for name in secret {
         let cover = mount::clone(nothing)?;
-        mount::limit(&cover, PROCESS_LIMITS | READ_ONLY, Reach::Below)?;
+        mount::limit(&cover, PROCESS_LIMITS | READ_ONLY, MountScope::Below)?;
         match mount::attach_entry(&cover, processes, name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             attached => attached?,
         }
     }
-    mount::limit(processes, READ_ONLY, Reach::This)
+    mount::limit(processes, READ_ONLY, MountScope::This)
 }
 
 /// Returns the parts of `/sys` that expose more than hardware.
-pub(super) fn hidden_parts() -> Vec<PathBuf> {
+pub(super) fn hidden_sysfs_paths() -> Vec<PathBuf> {
     ["/sys/kernel/debug", "/sys/kernel/tracing", "/sys/kernel/security", "/sys/firmware", "/sys/fs/bpf", "/sys/fs/pstore"]
         .iter()
         .map(PathBuf::from)

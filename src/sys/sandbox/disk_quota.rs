@@ -23,7 +23,7 @@ const BLOCK_BYTES: u64 = 512;
 
 /// Directories with the layers of a command.
 #[derive(Default)]
-pub(in crate::sys) struct Room {
+pub(in crate::sys) struct LayerDirectories {
     layers: Vec<File>,
     quota: Option<Quota>,
 }
@@ -45,7 +45,7 @@ pub(in crate::sys) enum Excess {
     Layer,
 }
 
-impl Room {
+impl LayerDirectories {
     /// Creates the quota for the layers of a command. Only new layers, which are discarded or applied, have a limit.
     pub(super) fn new(layers: Vec<File>, confinement: &Confinement) -> io::Result<Self> {
         let limit = match confinement.view {

@@ -9,7 +9,7 @@ mod seccomp;
 mod tests;
 
 pub(crate) use self::landlock::version as landlock_version;
-use super::{Confinement, Strength};
+use super::{Backend, Confinement};
 pub(crate) use limits::{end_before_others, limit_process_ids, limit_shared_memory, limits_process_ids};
 use nix::sys::prctl;
 pub(crate) use seccomp::available as has_seccomp;
@@ -24,36 +24,36 @@ pub(crate) fn apply(confinement: &Confinement) -> io::Result<()> {
 }
 
 /// Prepares everything that needs memory or the file system, so that the rest can happen between fork and exec.
-pub(crate) fn prepare(confinement: &Confinement) -> io::Result<Prepared> {
-    Ok(Prepared {
+pub(crate) fn prepare(confinement: &Confinement) -> io::Result<PreparedFilters> {
+    Ok(PreparedFilters {
         strength: confinement.strength,
         limits: limits::prepare(confinement)?,
-        rules: landlock::prepare(confinement).map_err(|error| named("Landlock", error))?,
-        filters: seccomp::prepare(confinement).map_err(|error| named("seccomp", error))?,
+        rules: landlock::prepare(confinement).map_err(|error| with_part_name("Landlock", error))?,
+        filters: seccomp::prepare(confinement).map_err(|error| with_part_name("seccomp", error))?,
     })
 }
 
 /// Prepared restrictions for the process that enforces them.
 #[derive(Debug)]
-pub(crate) struct Prepared {
-    strength: Strength,
+pub(crate) struct PreparedFilters {
+    strength: Backend,
     limits: limits::Limits,
     rules: landlock::Rules,
     filters: seccomp::Filters,
 }
 
-impl Prepared {
+impl PreparedFilters {
     pub(crate) fn enforce(self) -> io::Result<()> {
-        self.limits.enforce().map_err(|error| named("limits", error))?;
-        capabilities::drop_all_but_file_powers(self.strength).map_err(|error| named("capabilities", error))?;
+        self.limits.enforce().map_err(|error| with_part_name("limits", error))?;
+        capabilities::keep_only_file_capabilities(self.strength).map_err(|error| with_part_name("capabilities", error))?;
         prctl::set_no_new_privs()?;
         // The command may inspect its own processes, but not the one that confines it. Child processes are not affected.
         prctl::set_dumpable(false)?;
-        self.rules.enforce().map_err(|error| named("Landlock", error))?;
-        self.filters.enforce().map_err(|error| named("seccomp", error))
+        self.rules.enforce().map_err(|error| with_part_name("Landlock", error))?;
+        self.filters.enforce().map_err(|error| with_part_name("seccomp", error))
     }
 }
 
-fn named(part: &str, error: io::Error) -> io::Error {
+fn with_part_name(part: &str, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{part}: {error}"))
 }

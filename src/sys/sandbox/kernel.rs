@@ -25,7 +25,7 @@ pub(crate) enum UserNamespaces {
 
 impl Kernel {
     #[cfg(target_os = "linux")]
-    pub(crate) fn of_this_machine() -> Self {
+    pub(crate) fn detect() -> Self {
         let user_namespaces = match (setting("user/max_user_namespaces"), nix::unistd::geteuid().is_root()) {
             (None | Some(0), _) => UserNamespaces::Off,
             (Some(_), true) => UserNamespaces::Allowed,
@@ -44,7 +44,7 @@ impl Kernel {
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub fn of_this_machine() -> Self {
+    pub fn detect() -> Self {
         Self { landlock: 0, seccomp: false, process_limit: false, user_namespaces: UserNamespaces::Off }
     }
 }

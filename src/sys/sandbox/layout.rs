@@ -52,12 +52,12 @@ pub(super) struct BuiltIn {
 }
 
 /// Returns the closest seat above a path.
-pub(super) fn around<'a>(layout: &'a Layout, path: &Path) -> Option<(&'a Path, PathView)> {
+pub(super) fn closest_view<'a>(layout: &'a Layout, path: &Path) -> Option<(&'a Path, PathView)> {
     path.ancestors().skip(1).find_map(|above| layout.get_key_value(above)).map(|(path, seat)| (path.as_path(), *seat))
 }
 
 /// Combines everything into a layout. If there are two settings for one path, the stricter one applies.
-pub(super) fn lay_out(confinement: &Confinement, built_in: &BuiltIn) -> Result<Layout, String> {
+pub(super) fn build_layout(confinement: &Confinement, built_in: &BuiltIn) -> Result<Layout, String> {
     let mut wishes = PathRequests::default();
     wishes.add(&built_in.own, |wish| wish.own = true);
     wishes.add(&built_in.empty, |wish| wish.empty = true);
@@ -84,7 +84,7 @@ pub(super) fn lay_out(confinement: &Confinement, built_in: &BuiltIn) -> Result<L
         if wish.root.is_some() && wish.hidden {
             return Err(format!("`{}` is both a workspace and hidden; remove it from one list", path.display()));
         }
-        let around = around(&layout, &path).map(|(_, seat)| seat);
+        let around = closest_view(&layout, &path).map(|(_, seat)| seat);
         if let Some(seat) = wish.seat(around, &confinement.view) {
             layout.insert(path, seat);
         }

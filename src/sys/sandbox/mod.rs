@@ -36,24 +36,24 @@ mod tests;
 mod unsupported;
 
 #[cfg(target_os = "linux")]
-pub(in crate::sys) use disk_quota::{Excess, LOOK_EVERY, Room};
+pub(in crate::sys) use disk_quota::{Excess, LOOK_EVERY, LayerDirectories};
 pub(crate) use kernel::{Kernel, UserNamespaces};
 #[cfg(target_os = "linux")]
-pub(in crate::sys) use namespaces::{Side, enter, fork_into, map_own};
+pub(in crate::sys) use namespaces::{ForkSide, enter, fork_into, map_own};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use probe::{PROBE, answer_probe};
 #[cfg(target_os = "linux")]
-pub(crate) use probe::{left_bases, probe};
+pub(crate) use probe::{abandoned_bases, probe};
 #[cfg(target_os = "linux")]
 pub(crate) use process_layer::ProcessLayer;
 #[cfg(target_os = "linux")]
 pub(crate) use sockets::is_served;
 #[cfg(not(target_os = "linux"))]
-pub(in crate::sys) use unsupported::{Excess, LOOK_EVERY, PROBE, Room, Side, answer_probe, enter, filter};
+pub(in crate::sys) use unsupported::{Excess, ForkSide, LOOK_EVERY, LayerDirectories, PROBE, answer_probe, enter, filter};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{ProcessLayer, is_served, left_bases, probe};
+pub use unsupported::{ProcessLayer, abandoned_bases, is_served, probe};
 
-use super::overlay::Layered;
+use super::overlay::LayeredDirectory;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -84,7 +84,7 @@ pub(crate) enum Tier {
 /// own `/tmp` and `/dev`, and sees only its own processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Confinement {
-    pub strength: Strength,
+    pub strength: Backend,
     /// The workspace and its additional roots.
     pub roots: Vec<PathBuf>,
     pub view: View,
@@ -101,7 +101,7 @@ pub(crate) struct Confinement {
     /// Visible symlinks in hidden directories, with their targets.
     pub links: Vec<(PathBuf, PathBuf)>,
     /// Cache directories of package managers: read in place, written to a copy.
-    pub caches: Vec<Layered>,
+    pub caches: Vec<LayeredDirectory>,
     /// Directories in hidden ones that show the content of another directory, and write to it.
     pub substitutes: Vec<Substitute>,
     pub network: NetworkAccess,
@@ -110,7 +110,7 @@ pub(crate) struct Confinement {
 
 impl Confinement {
     /// Creates a confinement with these writable paths, and no other path opened, hidden or limited.
-    pub(crate) fn new(strength: Strength, roots: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(strength: Backend, roots: Vec<PathBuf>) -> Self {
         Self {
             strength,
             roots,
@@ -131,7 +131,7 @@ impl Confinement {
 
 /// Mechanism of the confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Strength {
+pub(crate) enum Backend {
     /// Landlock and seccomp, if the kernel allows no namespaces for this user.
     Landlock,
     /// Namespaces, with Landlock and seccomp in addition if the kernel supports them.
@@ -146,7 +146,7 @@ pub(crate) enum View {
     /// Writes change the real files.
     Real,
     /// Writes go to a copy, one for each root in order.
-    CopyOnWrite(Vec<Layered>),
+    CopyOnWrite(Vec<LayeredDirectory>),
 }
 
 /// A private directory that a command sees, and writes to, at another path.

@@ -18,7 +18,7 @@ pub(super) const NO_PROGRAMS: u64 = 8;
 
 /// Reach of a restriction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum MountScope {
     This,
     /// Also everything mounted below.
     Below,
@@ -60,18 +60,18 @@ pub(super) fn attach_entry(mount: &impl AsFd, place: &impl AsFd, name: &CStr) ->
 }
 
 /// Restricts a mount further.
-pub(super) fn limit(mount: &impl AsFd, limits: u64, reach: Reach) -> io::Result<()> {
+pub(super) fn limit(mount: &impl AsFd, limits: u64, reach: MountScope) -> io::Result<()> {
     change(mount, &Attributes { set: limits, clear: 0, propagation: 0, user_namespace: 0 }, reach)
 }
 
 /// Makes a mount private: later mounts elsewhere do not appear here, and mounts here do not appear elsewhere.
 pub(super) fn keep_apart(mount: &impl AsFd) -> io::Result<()> {
-    change(mount, &Attributes { set: 0, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 }, Reach::Below)
+    change(mount, &Attributes { set: 0, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 }, MountScope::Below)
 }
 
 #[expect(unsafe_code, reason = "no crate has a safe call for it")]
-fn change(mount: &impl AsFd, attributes: &Attributes, reach: Reach) -> io::Result<()> {
-    let reach = if reach == Reach::Below { libc::AT_RECURSIVE } else { 0 };
+fn change(mount: &impl AsFd, attributes: &Attributes, reach: MountScope) -> io::Result<()> {
+    let reach = if reach == MountScope::Below { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the path is NUL-terminated, and the structure is the kernel's with its size; both outlive the call.
     let result = unsafe {
         libc::syscall(

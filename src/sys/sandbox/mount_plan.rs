@@ -3,9 +3,9 @@
 
 use super::devices;
 use super::filter::{end_before_others, limit_process_ids, limit_shared_memory};
-use super::layout::{Layout, PathView, around};
-use super::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY, Reach};
-use super::{Confinement, Layered, ResourceLimits, View, diagnostics};
+use super::layout::{Layout, PathView, closest_view};
+use super::mount::{self, MountScope, NO_DEVICES, NO_SETUID, READ_ONLY};
+use super::{Confinement, LayeredDirectory, ResourceLimits, View, diagnostics};
 use crate::sys::path::{hold_name, hold_place};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
@@ -43,12 +43,12 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     let mut layers = Vec::new();
     let mut pieces = BTreeMap::new();
     for (path, seat) in layout {
-        if let Some(piece) = take(confinement, layout, path, *seat, &mut layers)? {
+        if let Some(piece) = plan_mount(confinement, layout, path, *seat, &mut layers)? {
             pieces.insert(path.as_path(), piece);
         }
     }
     let everywhere = NO_SETUID | NO_DEVICES | if layout.get(Path::new("/")) == Some(&PathView::Writable) { 0 } else { READ_ONLY };
-    mount::limit(&root, everywhere, Reach::Below).map_err(during("making everything else read-only"))?;
+    mount::limit(&root, everywhere, MountScope::Below).map_err(during("making everything else read-only"))?;
     let furnished = pieces.keys().filter_map(|path| path.ancestors().skip(1).find(|above| pieces.contains_key(above)));
     let around_links = links.iter().filter_map(|(link, _)| link.ancestors().skip(1).find(|above| pieces.contains_key(above)));
     let furnished: Vec<_> = furnished.chain(around_links).map(Path::to_owned).collect();
@@ -68,13 +68,13 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
             Some(mount) => mount,
             None => ground.clone(number, seat, &piece).map_err(during(path.display()))?,
         };
-        match hold_for(seat, path).and_then(|place| mount::attach(&mount, &place)) {
+        match open_covered(seat, path).and_then(|place| mount::attach(&mount, &place)) {
             // The program that listened there has ended since: there is nothing left to hide.
             Err(error) if piece.is_socket && seat == PathView::Empty && is_missing(&error) => {}
             attached => attached.map_err(during(path.display()))?,
         }
     }
-    let nothing = ground.nothing().map_err(during("creating an empty file"))?;
+    let nothing = ground.empty_file().map_err(during("creating an empty file"))?;
     let processes = devices::show_processes().map_err(|error| diagnostics::no_processes(&error))?;
     limit_process_ids(&confinement.limits).map_err(during("limiting processes"))?;
     limit_shared_memory(confinement.limits.memory_bytes.map(|bytes| bytes / SHARED_MEMORY_SHARE));
@@ -86,24 +86,24 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
 
 /// Returns a function that formats an error as `WHAT: WHY`.
 pub(super) fn during(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> String {
-    move |error| format!("{what}: {}", plain(&error))
+    move |error| format!("{what}: {}", message_without_code(&error))
 }
 
 /// Returns the reason without the error number that Rust appends.
-fn plain(error: &io::Error) -> String {
+fn message_without_code(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), |number| Errno::from_raw(number).desc().to_owned())
 }
 
 /// Opens a path and creates its mount. Returns `None` if there is nothing to cover.
-fn take(
+fn plan_mount(
     confinement: &Confinement,
     layout: &Layout,
     path: &Path,
     seat: PathView,
     layers: &mut Vec<File>,
 ) -> Result<Option<PlannedMount>, String> {
-    let around = around(layout, path).map(|(_, seat)| seat);
-    let place = match hold_for(seat, path) {
+    let around = closest_view(layout, path).map(|(_, seat)| seat);
+    let place = match open_covered(seat, path) {
         Ok(place) => Some(place),
         Err(error) => match (seat, error.raw_os_error().map(Errno::from_raw)) {
             (PathView::Own | PathView::Substitute(_), Some(Errno::ENOENT | Errno::ENOTDIR))
@@ -135,7 +135,7 @@ fn take(
         (_, PathView::Terminals) => Some(devices::terminals().map_err(during("mounting terminals"))?),
         (_, PathView::Substitute(number)) => {
             let content = hold_place(&confinement.substitutes[number].content).map_err(during(path.display()))?;
-            let mount = shown(&content, NO_SETUID | NO_DEVICES).map_err(during(path.display()))?;
+            let mount = bind_mount(&content, NO_SETUID | NO_DEVICES).map_err(during(path.display()))?;
             layers.push(content);
             Some(mount)
         }
@@ -144,17 +144,21 @@ fn take(
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             Some(devices::node(name).map_err(during(path.display()))?)
         }
-        (Some(place), PathView::Writable) => Some(shown(place, NO_SETUID | NO_DEVICES).map_err(during(path.display()))?),
+        (Some(place), PathView::Writable) => Some(bind_mount(place, NO_SETUID | NO_DEVICES).map_err(during(path.display()))?),
         (Some(place), PathView::Fixed | PathView::Guarded { .. }) => {
-            Some(shown(place, READ_ONLY | NO_SETUID | NO_DEVICES).map_err(during(path.display()))?)
+            Some(bind_mount(place, READ_ONLY | NO_SETUID | NO_DEVICES).map_err(during(path.display()))?)
         }
         (Some(place), PathView::Root(number)) => {
             let View::CopyOnWrite(all) = &confinement.view else { return Ok(None) };
             let layer = all.iter().find(|layer| layer.directory == path).or(all.get(number));
             let layer = layer.filter(|layer| layer.directory == path);
-            Some(layered(place, layer.ok_or_else(|| format!("`{}`: no layer is configured for it", path.display()))?, layers)?)
+            Some(layered_mount(
+                place,
+                layer.ok_or_else(|| format!("`{}`: no layer is configured for it", path.display()))?,
+                layers,
+            )?)
         }
-        (Some(place), PathView::Cache(number)) => Some(layered(place, &confinement.caches[number], layers)?),
+        (Some(place), PathView::Cache(number)) => Some(layered_mount(place, &confinement.caches[number], layers)?),
     };
     Ok(Some(PlannedMount { is_directory, is_socket, mode, mount, furnished: seat == PathView::Own }))
 }
@@ -173,7 +177,7 @@ fn may_be_missing(seat: PathView) -> bool {
 }
 
 /// Opens a path to be covered. A protected symlink is mounted over itself, so that it can neither be removed nor redirected.
-fn hold_for(seat: PathView, path: &Path) -> io::Result<File> {
+fn open_covered(seat: PathView, path: &Path) -> io::Result<File> {
     if matches!(seat, PathView::Guarded { .. }) { hold_name(path) } else { hold_place(path) }
 }
 
@@ -190,17 +194,17 @@ fn is_writable(seat: PathView) -> bool {
     matches!(seat, PathView::Writable | PathView::Guarded { in_writable: true })
 }
 
-fn shown(place: &File, limits: u64) -> io::Result<OwnedFd> {
+fn bind_mount(place: &File, limits: u64) -> io::Result<OwnedFd> {
     let mount = mount::clone(place)?;
-    mount::limit(&mount, limits, Reach::Below)?;
+    mount::limit(&mount, limits, MountScope::Below)?;
     Ok(mount)
 }
 
-pub(super) fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> Result<OwnedFd, String> {
+pub(super) fn layered_mount(place: &File, layer: &LayeredDirectory, layers: &mut Vec<File>) -> Result<OwnedFd, String> {
     let upper = hold_place(&layer.upper).map_err(during(format!("`{}`", layer.upper.display())))?;
     let work = hold_place(&layer.work).map_err(during(format!("`{}`", layer.work.display())))?;
     // Remove the mark of an earlier mount.
-    let _ = std::fs::remove_dir_all(below(&work, Path::new("work/incompat")));
+    let _ = std::fs::remove_dir_all(path_below_fd(&work, Path::new("work/incompat")));
     let mount = mount::layer(place, &upper, &work)
         .map_err(during(format!("mounting a copy-on-write view of `{}`", layer.directory.display())))?;
     layers.push(upper);
@@ -241,9 +245,9 @@ impl EmptyDirectories {
         pieces: &BTreeMap<&Path, PlannedMount>,
         links: &[(PathBuf, PathBuf)],
     ) -> Result<(), String> {
-        let nothing = below(&self.empty, Path::new(NOTHING));
+        let nothing = path_below_fd(&self.empty, Path::new(NOTHING));
         OpenOptions::new().write(true).create_new(true).mode(0o0).open(&nothing).map_err(during("creating an empty file"))?;
-        let nobody = below(&self.empty, Path::new(NOBODY));
+        let nobody = path_below_fd(&self.empty, Path::new(NOBODY));
         DirBuilder::new().mode(0o755).create(nobody).map_err(during("creating an empty directory"))?;
         let mut directories = BTreeMap::new();
         for (number, (path, piece)) in pieces.iter().enumerate() {
@@ -252,16 +256,16 @@ impl EmptyDirectories {
             if let Some(directory) = above.and_then(|above| directories.get(above).map(|made: &PathBuf| (above, made))) {
                 let point = directory.1.join(path.strip_prefix(directory.0).unwrap_or(path));
                 if piece.is_directory {
-                    directories_to(&point).map_err(during(path.display()))?;
+                    create_directories_to(&point).map_err(during(path.display()))?;
                 } else {
-                    let parent = point.parent().map_or(Ok(()), directories_to);
+                    let parent = point.parent().map_or(Ok(()), create_directories_to);
                     parent.and_then(|()| File::create(&point)).map_err(during(path.display()))?;
                 }
             }
             let seat = layout[*path];
             if seat.is_blank() && piece.is_directory && piece.furnished {
                 let (from, mode) = if seat == PathView::Own { (&self.own, piece.mode) } else { (&self.empty, 0o755) };
-                let made = below(from, Path::new(&number.to_string()));
+                let made = path_below_fd(from, Path::new(&number.to_string()));
                 DirBuilder::new().mode(mode).create(&made).map_err(during(path.display()))?;
                 directories.insert(*path, made);
             }
@@ -271,7 +275,10 @@ impl EmptyDirectories {
             let Some((directory, name)) = directories.get(above).zip(link.strip_prefix(above).ok()) else { continue };
             let made = directory.join(name);
             if made.symlink_metadata().is_err() {
-                made.parent().map_or(Ok(()), directories_to).and_then(|()| symlink(to, &made)).map_err(during(link.display()))?;
+                made.parent()
+                    .map_or(Ok(()), create_directories_to)
+                    .and_then(|()| symlink(to, &made))
+                    .map_err(during(link.display()))?;
             }
         }
         Ok(())
@@ -286,21 +293,21 @@ impl EmptyDirectories {
             _ => number.to_string(),
         };
         let mount = mount::clone_entry(from, &std::ffi::CString::new(name)?)?;
-        mount::limit(&mount, limits | NO_SETUID | NO_DEVICES, Reach::This)?;
+        mount::limit(&mount, limits | NO_SETUID | NO_DEVICES, MountScope::This)?;
         Ok(mount)
     }
 
-    fn nothing(&self) -> io::Result<File> {
+    fn empty_file(&self) -> io::Result<File> {
         hold_entry(&self.empty, NOTHING)
     }
 }
 
-fn directories_to(path: &Path) -> io::Result<()> {
+fn create_directories_to(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(path)
 }
 
 /// Returns a path below a descriptor, for calls that need a path.
-fn below(directory: &impl AsRawFd, path: &Path) -> PathBuf {
+fn path_below_fd(directory: &impl AsRawFd, path: &Path) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(path)
 }
 

@@ -1,9 +1,9 @@
 //! Namespaces of the sandbox: entering them, then mounting what is visible inside.
 
-use super::disk_quota::Room;
-use super::layout::{BuiltIn, Layout, lay_out};
+use super::disk_quota::LayerDirectories;
+use super::layout::{BuiltIn, Layout, build_layout};
 use super::mount_plan::{cover, during};
-use super::placeholders::{Reserved, reserve};
+use super::placeholders::{ReservedPlaceholders, reserve};
 use super::{Confinement, NetworkAccess, devices, diagnostics, network, sockets};
 use nix::errno::Errno;
 use nix::sys::prctl;
@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Role of this process.
-pub(in crate::sys) enum Side {
+pub(in crate::sys) enum ForkSide {
     /// The outer process, which waits for the inner one and cleans up.
     Outside(Outside),
     /// The first process in the namespaces, which still sees the whole system.
@@ -24,7 +24,7 @@ pub(in crate::sys) enum Side {
 
 pub(in crate::sys) struct Outside {
     pub(in crate::sys) first: Pid,
-    reserved: Reserved,
+    reserved: ReservedPlaceholders,
 }
 
 impl Outside {
@@ -42,13 +42,13 @@ pub(in crate::sys) struct Inside {
 }
 
 /// Forks into the namespaces that `confinement` needs. This process must have one thread.
-pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
-    let (built_in, mut links) = built_in();
+pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<ForkSide, String> {
+    let (built_in, mut links) = built_in_paths();
     links.extend(confinement.links.iter().cloned());
-    let mut layout = lay_out(confinement, &built_in)?;
+    let mut layout = build_layout(confinement, &built_in)?;
     let reserved = reserve(&mut layout)?;
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-    let ids = Ids::of_this_process();
+    let ids = IdMap::current();
     let (wait, go) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|errno| during("creating a pipe")(errno.into()))?;
     let forked = match fork_into(namespaces(confinement)) {
         Ok(forked) => forked,
@@ -65,12 +65,12 @@ pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
             std::process::exit(1);
         }
         let mapped = if ids.by_outside { Ok(()) } else { map_own(uid, gid) };
-        return Ok(Side::Inside(Inside { layout, links, mapped }));
+        return Ok(ForkSide::Inside(Inside { layout, links, mapped }));
     };
     drop(wait);
     let mapped = ids.write(first).map_err(during("mapping users"));
     if mapped.is_ok() && File::from(go).write_all(&[1]).is_ok() {
-        return Ok(Side::Outside(Outside { first, reserved }));
+        return Ok(ForkSide::Outside(Outside { first, reserved }));
     }
     let _ = kill(first, Signal::SIGKILL);
     let _ = waitpid(first, None);
@@ -80,10 +80,10 @@ pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
 
 impl Inside {
     /// Sets up the visible file system. Returns the directories of the layers.
-    pub(in crate::sys) fn set_up(self, confinement: &Confinement) -> Result<Room, String> {
+    pub(in crate::sys) fn set_up(self, confinement: &Confinement) -> Result<LayerDirectories, String> {
         self.mapped.map_err(during("mapping users"))?;
         let layers = cover(confinement, &self.layout, &self.links)?;
-        let room = Room::new(layers, confinement).map_err(during("checking free disk space"))?;
+        let room = LayerDirectories::new(layers, confinement).map_err(during("checking free disk space"))?;
         if confinement.network == NetworkAccess::Proxied {
             network::bring_up_loopback().map_err(during("bringing up the loopback interface"))?;
         }
@@ -109,15 +109,15 @@ pub(in crate::sys) fn fork_into(namespaces: libc::c_int) -> io::Result<Option<Pi
 }
 
 /// User and group mappings: everyone is the same inside as outside, if this user may map them.
-struct Ids {
+struct IdMap {
     users: String,
     groups: String,
     /// Whether a process outside must write the mapping, which is required to map more than the current user.
     by_outside: bool,
 }
 
-impl Ids {
-    fn of_this_process() -> Self {
+impl IdMap {
+    fn current() -> Self {
         let same = |file| {
             let map = std::fs::read_to_string(file).unwrap_or_default();
             let rows = map.lines().filter_map(|row| {
@@ -147,18 +147,18 @@ pub(in crate::sys) fn map_own(uid: u32, gid: u32) -> io::Result<()> {
 }
 
 /// Returns the paths that are private to each command, and the links in them.
-fn built_in() -> (BuiltIn, Vec<(PathBuf, PathBuf)>) {
+fn built_in_paths() -> (BuiltIn, Vec<(PathBuf, PathBuf)>) {
     let real = |path: &str| std::fs::canonicalize(path).ok().filter(|path| path.is_dir());
     let mut own: Vec<_> = ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter_map(real).collect();
     own.extend(std::env::var("XDG_RUNTIME_DIR").ok().and_then(|path| real(&path)));
     own.push(PathBuf::from(format!("/run/user/{}", geteuid())));
     let mut empty: Vec<_> = ["/dev", "/run", "/var/run"].into_iter().filter_map(real).collect();
-    empty.extend(devices::hidden_parts());
+    empty.extend(devices::hidden_sysfs_paths());
     let resolver = std::fs::canonicalize("/etc/resolv.conf").ok();
     let built_in = BuiltIn {
         own,
         empty,
-        sockets: sockets::served(),
+        sockets: sockets::served_sockets(),
         shown: resolver.into_iter().collect(),
         devices: devices::NODES.iter().map(|name| Path::new("/dev").join(name)).collect(),
         terminals: vec![PathBuf::from("/dev/pts")],

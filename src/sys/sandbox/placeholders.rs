@@ -4,7 +4,7 @@
 //! Several commands share a placeholder by a lock on it; the last one removes it. One that was left by a crash is recognizable,
 //! so that the next command takes it over.
 
-use super::layout::{Layout, PathView, around};
+use super::layout::{Layout, PathView, closest_view};
 use super::mount_plan::during;
 use crate::sys::file::tree::rename_to_new;
 use crate::sys::path::{hold_name, hold_place, open_directory, open_file, open_parent};
@@ -30,7 +30,7 @@ const ROUNDS: usize = 16;
 
 /// Placeholders that are held until released.
 #[derive(Default)]
-pub(super) struct Reserved(Vec<LockedPlaceholder>);
+pub(super) struct ReservedPlaceholders(Vec<LockedPlaceholder>);
 
 struct LockedPlaceholder {
     parent: OwnedFd,
@@ -93,8 +93,8 @@ fn make_pointer(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
 
 /// Creates placeholders for all names of the layout that must not be created. Names that the command cannot create either are
 /// removed from the layout.
-pub(super) fn reserve(layout: &mut Layout) -> Result<Reserved, String> {
-    let mut reserved = Reserved::default();
+pub(super) fn reserve(layout: &mut Layout) -> Result<ReservedPlaceholders, String> {
+    let mut reserved = ReservedPlaceholders::default();
     let guarded: Vec<PathBuf> = layout
         .iter()
         .filter(|(_, seat)| matches!(seat, PathView::Guarded { in_writable: true }))
@@ -106,10 +106,10 @@ pub(super) fn reserve(layout: &mut Layout) -> Result<Reserved, String> {
             layout.remove(&path);
             layout.entry(first.clone()).or_insert(PathView::Guarded { in_writable: true });
         }
-        if is_there || reserved.holds(&first) {
+        if is_there || reserved.contains(&first) {
             continue;
         }
-        match hold(&first) {
+        match hold_placeholder(&first) {
             Ok(Some(held)) => reserved.0.push(held),
             // Something else was created there in the meantime, and can be protected.
             Ok(None) => {}
@@ -125,8 +125,8 @@ pub(super) fn reserve(layout: &mut Layout) -> Result<Reserved, String> {
     Ok(reserved)
 }
 
-impl Reserved {
-    fn holds(&self, path: &Path) -> bool {
+impl ReservedPlaceholders {
+    fn contains(&self, path: &Path) -> bool {
         self.0.iter().any(|held| path.file_name() == Some(&held.name) && held.is_at(path))
     }
 
@@ -190,7 +190,7 @@ fn is_mark(metadata: &std::fs::Metadata) -> bool {
 }
 
 /// Creates the placeholder, or shares an existing one.
-fn hold(path: &Path) -> io::Result<Option<LockedPlaceholder>> {
+fn hold_placeholder(path: &Path) -> io::Result<Option<LockedPlaceholder>> {
     let kind = Kind::for_path(path);
     for _ in 0..ROUNDS {
         let (parent, name) = open_parent(path)?;
@@ -233,7 +233,7 @@ fn pin(layout: &mut Layout) {
         .map(|(path, _)| path.clone())
         .collect();
     for path in kept {
-        let Some((start, PathView::Writable)) = around(layout, &path).map(|(start, seat)| (start.to_owned(), seat)) else {
+        let Some((start, PathView::Writable)) = closest_view(layout, &path).map(|(start, seat)| (start.to_owned(), seat)) else {
             continue;
         };
         for between in path.ancestors().skip(1).take_while(|above| *above != start) {

@@ -14,7 +14,7 @@ pub(super) enum Access {
 
 /// Returns every named path; a path comes before those below it. If there are two settings, the stricter one applies, unless the path was
 /// reopened.
-pub(super) fn named(confinement: &Confinement) -> BTreeMap<PathBuf, Access> {
+pub(super) fn named_paths(confinement: &Confinement) -> BTreeMap<PathBuf, Access> {
     let mut places = BTreeMap::new();
     let mut name = |path: &Path, access| places.insert(path.to_owned(), access);
     let writing = match confinement.view {

@@ -1,9 +1,9 @@
 //! Sandbox probe: tests in a separate process how well this system can confine a command in these directories.
 
 use super::filter::landlock_version;
-use super::mount_plan::{during, layered};
-use super::namespaces::{Side, enter};
-use super::{Confinement, Layered, Probe, Strength, Tier};
+use super::mount_plan::{during, layered_mount};
+use super::namespaces::{ForkSide, enter};
+use super::{Backend, Confinement, LayeredDirectory, Probe, Tier};
 use crate::sys::path::hold_place;
 use nix::sys::wait::waitpid;
 use nix::unistd::{geteuid, pipe2};
@@ -36,14 +36,14 @@ struct Question {
 
 /// Probes the sandbox for these roots. Layers go below `data_directory`, or else to memory. Blocks for a few milliseconds.
 pub(crate) fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe {
-    ask(program, roots, data_directory).unwrap_or_else(|error| Probe {
+    run_probe(program, roots, data_directory).unwrap_or_else(|error| Probe {
         tier: Tier::Bare,
         missing: vec![format!("cannot determine what this system supports: {error}")],
         upper_base: None,
     })
 }
 
-fn ask(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Result<Probe> {
+fn run_probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Result<Probe> {
     let (mut ours, theirs) = UnixStream::pair()?;
     let mut child = Command::new(program)
         .args([crate::sys::supervisor::SUPERVISE, PROBE])
@@ -77,7 +77,7 @@ fn bases(data_directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns directories that may contain layers of dead processes; only private ones.
-pub(crate) fn left_bases(data_directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn abandoned_bases(data_directory: &Path) -> Vec<PathBuf> {
     bases(data_directory).into_iter().filter(|base| check_private(base).is_ok()).collect()
 }
 
@@ -87,22 +87,22 @@ pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     let mut question = Vec::new();
     asked.read_to_end(&mut question)?;
     let question: Question = serde_json::from_slice(&question)?;
-    let found = try_out(question);
+    let found = run_trial(question);
     asked.write_all(&serde_json::to_vec(&found)?)
 }
 
 /// A prepared base: a pair of directories for each root.
-struct Trial {
+struct ProbeDirectory {
     base: PathBuf,
     directory: PathBuf,
-    layers: Vec<Layered>,
+    layers: Vec<LayeredDirectory>,
 }
 
-fn try_out(question: Question) -> Probe {
+fn run_trial(question: Question) -> Probe {
     let mut missing = Vec::new();
     let nested = mounts_below(&question.roots);
-    let trials: Vec<Trial> = if nested.is_empty() {
-        let tried: Vec<_> = question.bases.iter().map(|base| Trial::new(base, &question.roots)).collect();
+    let trials: Vec<ProbeDirectory> = if nested.is_empty() {
+        let tried: Vec<_> = question.bases.iter().map(|base| ProbeDirectory::new(base, &question.roots)).collect();
         tried.into_iter().filter_map(|trial| trial.map_err(|why| missing.push(why)).ok()).collect()
     } else {
         missing.push(describe_nested(&nested));
@@ -140,17 +140,17 @@ struct ProbeResult {
     reasons: Vec<String>,
 }
 
-fn enter_and_try(roots: &[PathBuf], trials: &[Trial]) -> Result<ProbeResult, String> {
-    let confinement = Confinement::new(Strength::Namespaces, roots.to_vec());
+fn enter_and_try(roots: &[PathBuf], trials: &[ProbeDirectory]) -> Result<ProbeResult, String> {
+    let confinement = Confinement::new(Backend::Namespaces, roots.to_vec());
     let (hear, tell) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|errno| during("creating a pipe")(errno.into()))?;
     match enter(&confinement) {
-        Ok(Side::Inside(inside)) => {
+        Ok(ForkSide::Inside(inside)) => {
             let tried = first_that_works(trials);
             let found = inside.set_up(&confinement).map(|_| tried);
             let told = serde_json::to_vec(&found).map(|text| File::from(tell).write_all(&text));
             std::process::exit(i32::from(!matches!(told, Ok(Ok(())))))
         }
-        Ok(Side::Outside(outside)) => {
+        Ok(ForkSide::Outside(outside)) => {
             drop(tell);
             let mut text = Vec::new();
             let heard = File::from(hear).read_to_end(&mut text);
@@ -163,10 +163,10 @@ fn enter_and_try(roots: &[PathBuf], trials: &[Trial]) -> Result<ProbeResult, Str
     }
 }
 
-fn first_that_works(trials: &[Trial]) -> ProbeResult {
+fn first_that_works(trials: &[ProbeDirectory]) -> ProbeResult {
     let mut reasons = Vec::new();
     for (number, trial) in trials.iter().enumerate() {
-        match trial.layers.iter().try_for_each(works) {
+        match trial.layers.iter().try_for_each(check_layer) {
             Ok(()) => return ProbeResult { chosen: Some(number), reasons },
             Err(why) => reasons.push(why),
         }
@@ -175,9 +175,9 @@ fn first_that_works(trials: &[Trial]) -> ProbeResult {
 }
 
 /// Checks that a layer can be mounted and written to.
-fn works(layer: &Layered) -> Result<(), String> {
+fn check_layer(layer: &LayeredDirectory) -> Result<(), String> {
     let place = hold_place(&layer.directory).map_err(during(format!("`{}`", layer.directory.display())))?;
-    let view = layered(&place, layer, &mut Vec::new()).map_err(|why| format!("no copy-on-write view: {why}"))?;
+    let view = layered_mount(&place, layer, &mut Vec::new()).map_err(|why| format!("no copy-on-write view: {why}"))?;
     let name = format!(".aye-probe-{}", std::process::id());
     let file = PathBuf::from(format!("/proc/self/fd/{}", view.as_raw_fd())).join(&name);
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
@@ -189,14 +189,14 @@ fn works(layer: &Layered) -> Result<(), String> {
     }
 }
 
-impl Trial {
+impl ProbeDirectory {
     fn new(base: &Path, roots: &[PathBuf]) -> Result<Self, String> {
         let what = |error| during(format!("no copy-on-write view with `{}`", base.display()))(error);
         let private = DirBuilder::new().recursive(true).mode(0o700).create(base).and_then(|()| check_private(base));
         private.map_err(what)?;
         let directory = base.join(format!("probe-{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
         DirBuilder::new().mode(0o700).create(&directory).map_err(what)?;
-        let layer = |(number, root): (usize, &PathBuf)| Layered {
+        let layer = |(number, root): (usize, &PathBuf)| LayeredDirectory {
             directory: root.clone(),
             upper: directory.join(format!("upper-{number}")),
             work: directory.join(format!("work-{number}")),

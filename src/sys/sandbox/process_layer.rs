@@ -1,10 +1,10 @@
 //! Layer over a directory for this process: it and its children see the directory, and everything that they write there goes to
 //! an upper directory.
 
-use super::Layered;
+use super::LayeredDirectory;
 use super::diagnostics;
 use super::mount::{attach, keep_apart};
-use super::mount_plan::{during, layered};
+use super::mount_plan::{during, layered_mount};
 use super::namespaces::map_own;
 use super::probe::{describe_nested, mounts_below};
 use crate::sys::overlay::{Changes, Time, changes, mark};
@@ -19,7 +19,7 @@ use std::path::Path;
 /// A layer that is mounted until it is removed.
 #[derive(Debug)]
 pub(crate) struct ProcessLayer {
-    layered: Layered,
+    layered: LayeredDirectory,
     /// Time when the layer was mounted, by the clock of file times.
     began: Time,
 }
@@ -30,7 +30,7 @@ impl ProcessLayer {
     ///
     /// # Errors
     /// Describes what this system lacks, and how to get it. The directory is unchanged.
-    pub(crate) fn put_over(directory: &Path, base: &Path) -> Result<Self, String> {
+    pub(crate) fn mount_over(directory: &Path, base: &Path) -> Result<Self, String> {
         let here = std::env::current_dir().map_err(during("finding the current directory"))?;
         if threads().map_err(during("counting threads"))? > 1 {
             return Err("this process has several threads".to_owned());
@@ -40,7 +40,7 @@ impl ProcessLayer {
             return Err(describe_nested(&below));
         }
         let [upper, work] = ["upper", "work"].map(|name| base.join(name));
-        let layered_here = Layered { directory: directory.to_owned(), upper, work };
+        let layered_here = LayeredDirectory { directory: directory.to_owned(), upper, work };
         for path in [&layered_here.upper, &layered_here.work] {
             std::fs::create_dir(path).map_err(during(format!("`{}`", path.display())))?;
         }
@@ -53,7 +53,7 @@ impl ProcessLayer {
         let root = hold_place(Path::new("/")).map_err(during("`/`"))?;
         keep_apart(&root).map_err(|error| diagnostics::no_mounts(&error))?;
         let place = hold_place(directory).map_err(during(format!("`{}`", directory.display())))?;
-        let mount = layered(&place, &layered_here, &mut Vec::new())?;
+        let mount = layered_mount(&place, &layered_here, &mut Vec::new())?;
         attach(&mount, &place).map_err(during(format!("covering `{}`", directory.display())))?;
         let layer = Self { layered: layered_here, began };
         // A directory that was entered before is the one below the layer.
@@ -62,7 +62,7 @@ impl ProcessLayer {
     }
 
     /// Unmounts the layer, so that the directory is visible again, and returns the changes in the layer.
-    pub(crate) fn take_off(self) -> io::Result<Changes> {
+    pub(crate) fn unmount(self) -> io::Result<Changes> {
         let here = std::env::current_dir();
         unmount(&self.layered.directory, UnmountFlags::DETACH)?;
         // A directory that only the layer has cannot be entered again.

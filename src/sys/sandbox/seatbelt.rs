@@ -1,6 +1,6 @@
 //! Sandbox profile for `sandbox-exec` on macOS. If several rules match, the last one applies.
 
-use super::places::{Access, named};
+use super::places::{Access, named_paths};
 use super::{Confinement, NetworkAccess};
 use std::fmt::Write as _;
 use std::io;
@@ -42,7 +42,7 @@ const OPEN_NETWORK: &str = "(allow network* system-socket)
 /// Returns the profile of a confinement. `proxy` is the port of aye's own proxy on this machine.
 pub(in crate::sys) fn profile(confinement: &Confinement, proxy: Option<u16>) -> io::Result<String> {
     let mut profile = BASE.to_owned();
-    let places = named(confinement);
+    let places = named_paths(confinement);
     for (path, access) in &places {
         let quoted = quoted(path)?;
         let _ = match access {
@@ -84,12 +84,12 @@ fn quoted(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::sandbox::{ResourceLimits, Strength, View};
+    use crate::sys::sandbox::{Backend, ResourceLimits, View};
     use std::path::PathBuf;
 
     fn confinement() -> Confinement {
         Confinement {
-            strength: Strength::Landlock,
+            strength: Backend::Landlock,
             roots: vec![PathBuf::from("/Users/ada/.local/project")],
             view: View::Real,
             writable: vec![PathBuf::from("/private/tmp/own")],

@@ -12,9 +12,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Returns the real paths of all sockets with a server.
-pub(super) fn served() -> Vec<PathBuf> {
+pub(super) fn served_sockets() -> Vec<PathBuf> {
     let table = std::fs::read("/proc/net/unix").unwrap_or_default();
-    let named: BTreeSet<_> = table.split(|byte| *byte == b'\n').filter_map(path_of).collect();
+    let named: BTreeSet<_> = table.split(|byte| *byte == b'\n').filter_map(socket_path).collect();
     let (absolute, relative): (Vec<_>, Vec<_>) = named.into_iter().partition(|path| path.is_absolute());
     // A relative name was relative to the working directory of its process, which is probably still the same.
     let directories = if relative.is_empty() { BTreeSet::new() } else { working_directories() };
@@ -47,7 +47,7 @@ fn is_socket(path: &PathBuf) -> bool {
 }
 
 /// Returns the path after seven fields and one space; it may contain spaces. A name that starts with `@` is in no directory.
-fn path_of(line: &[u8]) -> Option<PathBuf> {
+fn socket_path(line: &[u8]) -> Option<PathBuf> {
     let mut rest = line;
     for _ in 0..7 {
         rest = rest.trim_ascii_start();
@@ -78,12 +78,12 @@ mod tests {
     #[test]
     fn socket_paths_may_contain_spaces() {
         let line = b"ffff8880: 00000002 00000000 00010000 0001 01 17406 /home/me/a socket";
-        assert_eq!(path_of(line), Some(PathBuf::from("/home/me/a socket")));
-        assert_eq!(path_of(b"f: 2 0 10000 1 1   416 ./s"), Some(PathBuf::from("./s")));
+        assert_eq!(socket_path(line), Some(PathBuf::from("/home/me/a socket")));
+        assert_eq!(socket_path(b"f: 2 0 10000 1 1   416 ./s"), Some(PathBuf::from("./s")));
         for other in
             ["Num       RefCount Protocol Flags    Type St Inode Path", "f: 3 0 0 1 3 17406", "f: 2 0 1 1 1 17406 @/tmp/abstract"]
         {
-            assert_eq!(path_of(other.as_bytes()), None, "{other}");
+            assert_eq!(socket_path(other.as_bytes()), None, "{other}");
         }
     }
 }

@@ -4,7 +4,7 @@ mod network;
 mod ordinary;
 
 use super::*;
-use crate::sys::process::{End, Environment, Finished, Helper, ProcessError, Spec, command_environment, run};
+use crate::sys::process::{End, Environment, FinishedRun, Helper, ProcessError, Spec, command_environment, run};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -47,7 +47,7 @@ impl Ground {
     }
 
     fn confinement(&self) -> Confinement {
-        Confinement::new(Strength::Namespaces, vec![self.workspace()])
+        Confinement::new(Backend::Namespaces, vec![self.workspace()])
     }
 
     /// Returns a confinement with a layer over the workspace.
@@ -55,7 +55,7 @@ impl Ground {
         let (upper, work) = (self.path("upper"), self.path("work"));
         fs::create_dir(&upper).unwrap();
         fs::create_dir(&work).unwrap();
-        let layer = Layered { directory: self.workspace(), upper, work };
+        let layer = LayeredDirectory { directory: self.workspace(), upper, work };
         Confinement { view: View::CopyOnWrite(vec![layer]), ..self.confinement() }
     }
 }
@@ -76,7 +76,7 @@ fn spec(line: &str, confinement: Confinement) -> Spec {
     }
 }
 
-async fn try_run(line: &str, confinement: Confinement) -> Result<Finished, ProcessError> {
+async fn try_run(line: &str, confinement: Confinement) -> Result<FinishedRun, ProcessError> {
     let (live, _received) = mpsc::channel(1);
     run(spec(line, confinement), live, CancellationToken::new()).await
 }
@@ -575,7 +575,7 @@ async fn a_workspace_may_be_in_any_directory() {
         let (upper, work) = (ground.path("upper"), ground.path("work"));
         fs::create_dir(&upper).unwrap();
         fs::create_dir(&work).unwrap();
-        let layer = Layered { directory: workspace.clone(), upper: upper.clone(), work };
+        let layer = LayeredDirectory { directory: workspace.clone(), upper: upper.clone(), work };
         let text =
             output("rm made; echo y > other; ls", Confinement { view: View::CopyOnWrite(vec![layer]), ..confinement }).await;
         assert_eq!(text, "other\n");
@@ -635,7 +635,7 @@ async fn package_cache_writes_go_to_a_copy_shared_with_the_next_command() {
     let old = ground.file("cache/old", "old");
     let layered = ground.layered();
     let View::CopyOnWrite(layers) = layered.view else { panic!() };
-    let cache = Layered { directory: ground.path("cache"), ..layers[0].clone() };
+    let cache = LayeredDirectory { directory: ground.path("cache"), ..layers[0].clone() };
     let line = format!("cd {}; cat old; echo new > new; rm old; ls", ground.path("cache").display());
     let held = Confinement { caches: vec![cache], ..ground.confinement() };
     assert_eq!(output(&line, held.clone()).await, "oldnew\n");

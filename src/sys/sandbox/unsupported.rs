@@ -16,7 +16,7 @@ pub fn probe(_program: &Path, _roots: &[PathBuf], _data_directory: &Path) -> Pro
 }
 
 /// Returns no directories: there are no views.
-pub fn left_bases(_data_directory: &Path) -> Vec<PathBuf> {
+pub fn abandoned_bases(_data_directory: &Path) -> Vec<PathBuf> {
     Vec::new()
 }
 
@@ -36,16 +36,16 @@ pub struct ProcessLayer(std::convert::Infallible);
 
 impl ProcessLayer {
     /// Returns the error that there are no layers.
-    pub(crate) fn put_over(_directory: &Path, _base: &Path) -> Result<Self, String> {
+    pub(crate) fn mount_over(_directory: &Path, _base: &Path) -> Result<Self, String> {
         Err("copy-on-write views need Linux".to_owned())
     }
 
-    pub(crate) fn take_off(self) -> io::Result<crate::sys::overlay::Changes> {
+    pub(crate) fn unmount(self) -> io::Result<crate::sys::overlay::Changes> {
         match self.0 {}
     }
 }
 
-pub(in crate::sys) enum Side {
+pub(in crate::sys) enum ForkSide {
     Outside(Outside),
     Inside(Inside),
 }
@@ -61,14 +61,14 @@ impl Outside {
 pub(in crate::sys) struct Inside;
 
 impl Inside {
-    pub(in crate::sys) fn set_up(self, _confinement: &Confinement) -> Result<Room, String> {
+    pub(in crate::sys) fn set_up(self, _confinement: &Confinement) -> Result<LayerDirectories, String> {
         Err(NO_NAMESPACES.to_owned())
     }
 }
 
 const NO_NAMESPACES: &str = "this system has no namespaces";
 
-pub(in crate::sys) fn enter(_confinement: &Confinement) -> Result<Side, String> {
+pub(in crate::sys) fn enter(_confinement: &Confinement) -> Result<ForkSide, String> {
     Err(NO_NAMESPACES.to_owned())
 }
 
@@ -81,9 +81,9 @@ pub(in crate::sys) enum Excess {
 
 /// Placeholder: there are no layers.
 #[derive(Default)]
-pub(in crate::sys) struct Room;
+pub(in crate::sys) struct LayerDirectories;
 
-impl Room {
+impl LayerDirectories {
     pub(in crate::sys) fn is_watched(&self) -> bool {
         false
     }

@@ -3,14 +3,14 @@
 use super::agent_tools::AgentTools;
 use super::{AGENT, ALIASES};
 use crate::ports::{AgentTask, AgentTerms, BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, ToolError, cut_before};
+use crate::protocol::{Action, ErrorCode, ToolError, cut_position_before};
 use crate::subagents::{AgentDefinition, AgentSet};
 use crate::text::clean_line;
 use crate::tools::arguments::{parse, schema};
 use crate::tools::call_result::{CallResult, ToolOutput};
 use crate::tools::described_list::described_list;
 use crate::tools::draft::{CallDraft, Effect};
-use crate::tools::error::{invalid, never_allowed};
+use crate::tools::error::{invalid, stale_denial};
 use crate::tools::paths::Paths;
 use crate::tools::session_agents::SessionAgents;
 use crate::tools::settings::Settings;
@@ -101,7 +101,7 @@ impl AgentTool {
         let title = description.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| prompt.clone());
         let title = clean_line(title.trim().lines().next().unwrap_or_default());
         let end = title.char_indices().nth(TITLE_CHARS).map_or(title.len(), |(at, _)| at);
-        let title = title[..cut_before(&title, end)].trim_end().to_owned();
+        let title = title[..cut_position_before(&title, end)].trim_end().to_owned();
         let terms = self.agents.runner().terms(agent.max_steps);
         Ok(Work { agent: agent.clone(), title, prompt, terms })
     }
@@ -150,14 +150,14 @@ impl AnyTool for AgentTool {
 
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         let Ok(work) = payload.downcast::<Work>() else {
-            return futures_util::future::ready(Err(never_allowed().into())).boxed();
+            return futures_util::future::ready(Err(stale_denial().into())).boxed();
         };
         let Some(tool_call_id) = context.tool_call_id.clone() else {
             let error = ToolError::new(ErrorCode::ToolExecutionFailed, "agents run only in a session");
             return futures_util::future::ready(Err(error.into())).boxed();
         };
         let runner = Arc::clone(self.agents.runner());
-        let most_bytes = settings.max_output_bytes.min(context.room());
+        let most_bytes = settings.max_output_bytes.min(context.output_limit());
         async move {
             let Work { agent, title, prompt, terms } = *work;
             let tools = AgentTools::new(&agent).names();
@@ -175,6 +175,6 @@ fn shortened(text: String, most_bytes: usize) -> String {
     if text.len() <= most_bytes {
         return text;
     }
-    let end = cut_before(&text, most_bytes.saturating_sub(NOTE_BYTES));
+    let end = cut_position_before(&text, most_bytes.saturating_sub(NOTE_BYTES));
     format!("{}\n[cut: {} bytes of the agent's last message are left out]", &text[..end], text.len() - end)
 }

@@ -3,7 +3,7 @@
 use super::AGENT;
 use crate::subagents::AgentDefinition;
 use crate::tools::on_demand::FIND_TOOLS;
-use crate::tools::registry::name_of;
+use crate::tools::registry::canonical_name;
 use crate::tools::session_skills::SKILL;
 
 /// Tools that an agent may have. Commands run in plan mode: only those that read.
@@ -50,7 +50,7 @@ impl AgentTools {
             Some(name) => return self.given.push(name),
             None if is_name(entry, &[AGENT, "Task"]) => "agents cannot start agents",
             None if entry.starts_with("mcp__") || entry.contains('/') => "agents have no tools of MCP servers",
-            None if name_of(entry).is_some() => "agents can only read",
+            None if canonical_name(entry).is_some() => "agents can only read",
             None => "aye has no such tool",
         };
         self.left_out.push((entry.to_owned(), why));
@@ -68,7 +68,7 @@ fn read_only(entry: &str) -> Option<&'static str> {
     if name.eq_ignore_ascii_case(SKILL) {
         return Some(SKILL);
     }
-    let name = name_of(name)?;
+    let name = canonical_name(name)?;
     READ_ONLY.into_iter().find(|known| *known == name)
 }
 

@@ -1,11 +1,11 @@
 //! A command that continues while the agent works: its stored output, its end, and its input.
 
 use super::Inner;
-use super::ring_buffer::{Fresh, Tape};
-use super::screen::{Screen, last_line_of};
+use super::ring_buffer::{NewOutput, RingBuffer};
+use super::screen::{Screen, last_screen_line};
 use crate::policy::redact::Redactor;
 use crate::protocol::{CallId, RunningCommand, RunningState, Target};
-use crate::sys::process::{Keys, TerminalSize};
+use crate::sys::process::{TerminalInput, TerminalSize};
 use crate::tools::sandbox::Writes;
 use jiff::Timestamp;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +25,7 @@ const MAX_LINE_CHARACTERS: usize = 200;
 const DEBOUNCE: Duration = Duration::from_millis(250);
 
 /// A command before it runs.
-pub(crate) struct New {
+pub(crate) struct NewCommand {
     /// The line as judged and shown.
     pub line: String,
     pub cwd: Target,
@@ -39,14 +39,14 @@ pub(crate) struct New {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Runs in a terminal.
-    Session { size: TerminalSize, reads: Reads },
+    Session { size: TerminalSize, reads: InputLanguage },
     /// Runs on pipes, so it cannot prompt the user.
     Background,
 }
 
 /// Treatment of lines typed into a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reads {
+pub(crate) enum InputLanguage {
     /// A shell that aye started runs them.
     Shell,
     /// A shell that the command started may run them.
@@ -62,13 +62,13 @@ pub(crate) struct Entry {
     pub writes: Writes,
     /// Fires when the command should end.
     pub kill: CancellationToken,
-    pub typed: Mutex<Typed>,
+    pub typed: Mutex<PendingInput>,
     id: OnceLock<String>,
     call: Option<CallId>,
     since: Timestamp,
     redactor: Arc<Redactor>,
     output: Mutex<Output>,
-    keys: OnceLock<Keys>,
+    keys: OnceLock<TerminalInput>,
     /// Number of bytes at the last read.
     read: AtomicU64,
     /// Number of bytes so far; sent once more at the end.
@@ -79,7 +79,7 @@ pub(crate) struct Entry {
 
 /// The part of earlier input that affects how the next line is judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Typed {
+pub(crate) struct PendingInput {
     /// Number of times something was typed.
     pub times: u64,
     /// Line typed so far without Enter.
@@ -89,24 +89,24 @@ pub(crate) struct Typed {
 }
 
 enum Output {
-    Tape(Tape),
+    Tape(RingBuffer),
     Screen(Box<Screen>),
 }
 
 /// Output returned to a reader.
 pub(crate) enum Read {
     /// New output.
-    New(Fresh),
+    New(NewOutput),
     /// The content of a full-screen program.
     Screen(String),
 }
 
 impl Entry {
-    pub(crate) fn new(new: New) -> Arc<Self> {
-        let New { line, cwd, call, kind, writes, redactor } = new;
+    pub(crate) fn new(new: NewCommand) -> Arc<Self> {
+        let NewCommand { line, cwd, call, kind, writes, redactor } = new;
         let output = match kind {
             Kind::Session { size, .. } => Output::Screen(Box::new(Screen::new(size, BUFFER_BYTES))),
-            Kind::Background => Output::Tape(Tape::new(BUFFER_BYTES)),
+            Kind::Background => Output::Tape(RingBuffer::new(BUFFER_BYTES)),
         };
         Arc::new(Self {
             line,
@@ -114,7 +114,7 @@ impl Entry {
             kind,
             writes,
             kill: CancellationToken::new(),
-            typed: Mutex::new(Typed { times: 0, open: String::new(), plain: true }),
+            typed: Mutex::new(PendingInput { times: 0, open: String::new(), plain: true }),
             id: OnceLock::new(),
             call,
             since: Timestamp::now(),
@@ -133,23 +133,23 @@ impl Entry {
         self.id.get().map_or("", String::as_str)
     }
 
-    pub(super) fn admitted(&self, id: String, home: Weak<Inner>) {
+    pub(super) fn set_id(&self, id: String, home: Weak<Inner>) {
         let _ = self.id.set(id);
         let _ = self.home.set(home);
     }
 
-    pub(crate) fn give_keys(&self, keys: Keys) {
+    pub(crate) fn give_keys(&self, keys: TerminalInput) {
         let _ = self.keys.set(keys);
     }
 
     /// Returns the input of its terminal; `None` without a terminal, or if it is not started yet.
-    pub(crate) fn keys(&self) -> Option<&Keys> {
+    pub(crate) fn keys(&self) -> Option<&TerminalInput> {
         self.keys.get()
     }
 
     /// Adds output, and returns the responses of the terminal.
     pub(crate) fn push(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut output = locked(&self.output);
+        let mut output = lock_ignoring_poison(&self.output);
         let (answers, total) = match &mut *output {
             Output::Tape(tape) => {
                 tape.push(bytes);
@@ -171,19 +171,19 @@ impl Entry {
 
     fn publish(&self, at_once: bool) {
         if let Some(home) = self.home.get().and_then(Weak::upgrade) {
-            if at_once { home.publish() } else { home.tell_soon() }
+            if at_once { home.publish() } else { home.publish_debounced() }
         }
     }
 
     /// Returns how it ended; `None` while it runs.
-    pub(crate) fn ended(&self) -> Option<&str> {
+    pub(crate) fn end_reason(&self) -> Option<&str> {
         self.ended.get().map(String::as_str)
     }
 
     /// Waits for the end.
     pub(crate) async fn over(&self) {
         let mut progress = self.progress.subscribe();
-        let _ = progress.wait_for(|_| self.ended().is_some()).await;
+        let _ = progress.wait_for(|_| self.end_reason().is_some()).await;
     }
 
     /// Returns the number of bytes of output.
@@ -198,21 +198,21 @@ impl Entry {
 
     /// Returns the size of its terminal.
     pub(crate) fn size(&self) -> Option<TerminalSize> {
-        match &*locked(&self.output) {
+        match &*lock_ignoring_poison(&self.output) {
             Output::Tape(_) => None,
             Output::Screen(screen) => Some(screen.size()),
         }
     }
 
     /// Waits until there is more output than `since` followed by a short pause, until the end, or for at most `longest`.
-    pub(crate) async fn quiet(&self, since: u64, longest: Duration) {
+    pub(crate) async fn wait_until_quiet(&self, since: u64, longest: Duration) {
         let mut progress = self.progress.subscribe();
         let deadline = Instant::now() + longest;
-        let begun = progress.wait_for(|total| *total > since || self.ended().is_some());
+        let begun = progress.wait_for(|total| *total > since || self.end_reason().is_some());
         if timeout_at(deadline, begun).await.is_err() {
             return;
         }
-        while self.ended().is_none() && Instant::now() < deadline {
+        while self.end_reason().is_none() && Instant::now() < deadline {
             let pause = DEBOUNCE.min(deadline - Instant::now());
             if !matches!(timeout(pause, progress.changed()).await, Ok(Ok(()))) {
                 return;
@@ -221,33 +221,33 @@ impl Entry {
     }
 
     pub(crate) fn read(&self) -> Read {
-        let more_comes = self.ended().is_none();
+        let more_comes = self.end_reason().is_none();
         self.read.store(self.total(), Ordering::Release);
-        match &mut *locked(&self.output) {
-            Output::Tape(tape) => Read::New(tape.fresh(more_comes)),
+        match &mut *lock_ignoring_poison(&self.output) {
+            Output::Tape(tape) => Read::New(tape.take_new(more_comes)),
             Output::Screen(screen) if screen.is_taken() => Read::Screen(screen.text()),
-            Output::Screen(screen) => Read::New(screen.fresh()),
+            Output::Screen(screen) => Read::New(screen.take_new()),
         }
     }
 
     /// Returns the content of its terminal.
     pub(crate) fn screen(&self) -> Option<String> {
-        match &*locked(&self.output) {
+        match &*lock_ignoring_poison(&self.output) {
             Output::Tape(_) => None,
             Output::Screen(screen) => Some(screen.text()),
         }
     }
 
     pub(crate) fn resize(&self, size: TerminalSize) -> std::io::Result<()> {
-        if let Output::Screen(screen) = &mut *locked(&self.output) {
+        if let Output::Screen(screen) = &mut *lock_ignoring_poison(&self.output) {
             screen.resize(size);
         }
         self.keys().map_or(Ok(()), |keys| keys.resize(size))
     }
 
-    pub(super) fn listed(&self) -> RunningCommand {
-        let last_line = match &*locked(&self.output) {
-            Output::Tape(tape) => last_line_of(&tape.tail(LAST_LINE_BYTES)),
+    pub(super) fn to_running_command(&self) -> RunningCommand {
+        let last_line = match &*lock_ignoring_poison(&self.output) {
+            Output::Tape(tape) => last_screen_line(&tape.tail(LAST_LINE_BYTES)),
             Output::Screen(screen) => screen.last_line(),
         };
         let told = |text: &str| self.redactor.redact(text).text.chars().take(MAX_LINE_CHARACTERS).collect::<String>();
@@ -256,7 +256,7 @@ impl Entry {
             line: told(&self.line),
             tool_call_id: self.call.clone(),
             state: self
-                .ended()
+                .end_reason()
                 .map_or(RunningState::Running, |how| RunningState::Ended { how: self.redactor.redact(how).text.into_owned() }),
             since: self.since,
             last_line: told(&last_line),
@@ -264,6 +264,6 @@ impl Entry {
     }
 }
 
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

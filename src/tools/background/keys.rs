@@ -47,7 +47,7 @@ pub(crate) struct Key {
 
 impl Key {
     /// Parses a key name such as `ctrl-c`, `C-c`, `^C` or `Up`.
-    pub(crate) fn named(given: &str) -> Option<Self> {
+    pub(crate) fn parse(given: &str) -> Option<Self> {
         let lower = given.trim().to_ascii_lowercase().replace(['+', '_', ' '], "-");
         let lower = lower.trim_start_matches('<').trim_end_matches('>');
         let letter = ["ctrl-", "control-", "c-", "^"].iter().find_map(|start| lower.strip_prefix(start));
@@ -68,14 +68,14 @@ impl Key {
     }
 
     /// Returns the key of a single control character, which models also send.
-    pub(crate) fn of_character(text: &str) -> Option<Self> {
+    pub(crate) fn from_control_char(text: &str) -> Option<Self> {
         let all = PLAIN.iter().chain(OTHERS).filter(|(name, _)| *name != "space");
         let known = all.clone().find(|(_, bytes)| *bytes == text).map(|(name, _)| (*name).to_owned());
         let control = || match text.as_bytes() {
             [byte @ 1..=26] if !matches!(byte, b'\n') => Some(format!("ctrl-{}", char::from(byte - 1 + b'a'))),
             _ => None,
         };
-        Self::named(&known.or_else(control)?)
+        Self::parse(&known.or_else(control)?)
     }
 }
 
@@ -86,22 +86,22 @@ mod tests {
     #[test]
     fn keys_have_several_names_for_one_byte_sequence() {
         for name in ["ctrl-c", "Ctrl+C", "C-c", "^C", "<ctrl-c>", "control-c"] {
-            assert_eq!(Key::named(name).unwrap().bytes, "\x03", "{name}");
+            assert_eq!(Key::parse(name).unwrap().bytes, "\x03", "{name}");
         }
         for (name, bytes) in [("Up", "\x1b[A"), ("esc", "\x1b"), ("Return", "\r"), ("page up", "\x1b[5~"), ("ctrl-l", "\x0c")] {
-            assert_eq!(Key::named(name).unwrap().bytes, bytes, "{name}");
+            assert_eq!(Key::parse(name).unwrap().bytes, bytes, "{name}");
         }
-        assert_eq!(Key::named("hyper-q"), None);
-        assert!(Key::named("ctrl-d").unwrap().is_plain && !Key::named("tab").unwrap().is_plain);
+        assert_eq!(Key::parse("hyper-q"), None);
+        assert!(Key::parse("ctrl-d").unwrap().is_plain && !Key::parse("tab").unwrap().is_plain);
     }
 
     #[test]
     fn a_single_control_character_is_recognized_as_its_key() {
         for (text, name) in [("\x03", "ctrl-c"), ("\x1b", "escape"), ("\x1b[A", "up"), ("\x0c", "ctrl-l"), ("\r", "enter")] {
-            assert_eq!(Key::of_character(text).unwrap().name, name);
+            assert_eq!(Key::from_control_char(text).unwrap().name, name);
         }
-        assert_eq!(Key::of_character("a"), None);
-        assert_eq!(Key::of_character("\n"), None);
-        assert_eq!(Key::of_character(" "), None);
+        assert_eq!(Key::from_control_char("a"), None);
+        assert_eq!(Key::from_control_char("\n"), None);
+        assert_eq!(Key::from_control_char(" "), None);
     }
 }

@@ -8,10 +8,10 @@ mod screen;
 mod wait;
 
 use crate::sys::process::{End, signal_name};
-pub(crate) use entry::{Entry, Kind, New, Reads, Typed, locked};
+pub(crate) use entry::{Entry, InputLanguage, Kind, NewCommand, PendingInput, lock_ignoring_poison};
 pub(crate) use keys::Key;
-pub(crate) use report::{first_line, new_output, screen_of};
-pub(crate) use wait::{After, Outcome, finish, in_background, in_front, session};
+pub(crate) use report::{first_line, new_output, screen_text};
+pub(crate) use wait::{After, Outcome, finish, in_background, run_in_foreground, session};
 
 use super::sandbox::Writes;
 use crate::protocol::{ErrorCode, RunningCommand, ToolError};
@@ -64,12 +64,12 @@ impl fmt::Debug for Commands {
 impl Commands {
     /// Adds an entry to the list under a new id.
     pub(crate) fn admit(&self, entry: &Arc<Entry>) -> Result<(), ToolError> {
-        let mut list = locked(&self.inner.list);
+        let mut list = lock_ignoring_poison(&self.inner.list);
         let is_session = |entry: &Entry| matches!(entry.kind, Kind::Session { .. });
         let alike: Vec<&str> = list
             .entries
             .iter()
-            .filter(|other| other.ended().is_none() && is_session(other) == is_session(entry))
+            .filter(|other| other.end_reason().is_none() && is_session(other) == is_session(entry))
             .map(|other| other.id())
             .collect();
         let (most, what) =
@@ -80,11 +80,11 @@ impl Commands {
             return Err(ToolError::new(ErrorCode::InvalidRequest, message));
         }
         list.begun += 1;
-        entry.admitted(format!("s{}", list.begun), Arc::downgrade(&self.inner));
+        entry.set_id(format!("s{}", list.begun), Arc::downgrade(&self.inner));
         list.entries.push(Arc::clone(entry));
-        let mut surplus = list.entries.iter().filter(|entry| entry.ended().is_some()).count().saturating_sub(MAX_ENDED);
+        let mut surplus = list.entries.iter().filter(|entry| entry.end_reason().is_some()).count().saturating_sub(MAX_ENDED);
         list.entries.retain(|entry| {
-            let goes = surplus > 0 && entry.ended().is_some();
+            let goes = surplus > 0 && entry.end_reason().is_some();
             surplus -= usize::from(goes);
             !goes
         });
@@ -95,12 +95,12 @@ impl Commands {
 
     /// Removes an entry that failed to start.
     pub(crate) fn forget(&self, entry: &Entry) {
-        locked(&self.inner.list).entries.retain(|other| other.id() != entry.id());
+        lock_ignoring_poison(&self.inner.list).entries.retain(|other| other.id() != entry.id());
         self.inner.publish();
     }
 
     pub(crate) fn find(&self, id: &str) -> Result<Arc<Entry>, ToolError> {
-        let list = locked(&self.inner.list);
+        let list = lock_ignoring_poison(&self.inner.list);
         if let Some(entry) = list.entries.iter().find(|entry| entry.id().eq_ignore_ascii_case(id.trim())) {
             return Ok(Arc::clone(entry));
         }
@@ -118,14 +118,14 @@ impl Commands {
     }
 
     /// Returns whether any command is still running.
-    pub(in crate::tools) fn any_runs(&self) -> bool {
-        locked(&self.inner.list).entries.iter().any(|entry| entry.ended().is_none())
+    pub(in crate::tools) fn has_running(&self) -> bool {
+        lock_ignoring_poison(&self.inner.list).entries.iter().any(|entry| entry.end_reason().is_none())
     }
 
     /// Returns whether any running command may write in the workspace.
-    pub(in crate::tools) fn any_writes(&self) -> bool {
-        let writes = |entry: &Arc<Entry>| entry.ended().is_none() && entry.writes > Writes::Nothing;
-        locked(&self.inner.list).entries.iter().any(writes)
+    pub(in crate::tools) fn has_writing(&self) -> bool {
+        let writes = |entry: &Arc<Entry>| entry.end_reason().is_none() && entry.writes > Writes::Nothing;
+        lock_ignoring_poison(&self.inner.list).entries.iter().any(writes)
     }
 
     /// Ends a command with all its processes. Unknown ids are ignored.
@@ -136,14 +136,14 @@ impl Commands {
     }
 
     /// Returns whether all commands were ended with their session.
-    pub(in crate::tools) fn are_over(&self) -> bool {
+    pub(in crate::tools) fn is_ended(&self) -> bool {
         self.inner.over.load(Ordering::Acquire)
     }
 
     /// Ends all commands at the end of the session, and waits for that up to the limit.
     pub(crate) async fn end_all(&self) {
         self.inner.over.store(true, Ordering::Release);
-        let entries = locked(&self.inner.list).entries.clone();
+        let entries = lock_ignoring_poison(&self.inner.list).entries.clone();
         for entry in &*entries {
             entry.kill.cancel();
         }
@@ -155,7 +155,7 @@ impl Commands {
 impl Inner {
     /// Publishes the list if it has changed.
     fn publish(&self) {
-        let now: Vec<_> = locked(&self.list).entries.iter().map(|entry| entry.listed()).collect();
+        let now: Vec<_> = lock_ignoring_poison(&self.list).entries.iter().map(|entry| entry.to_running_command()).collect();
         self.told.send_if_modified(|told| {
             let changed = *told != now;
             *told = now;
@@ -164,7 +164,7 @@ impl Inner {
     }
 
     /// Publishes the list with a delay, to combine frequent updates.
-    fn tell_soon(self: Arc<Self>) {
+    fn publish_debounced(self: Arc<Self>) {
         if self.soon.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -177,7 +177,7 @@ impl Inner {
 }
 
 /// Describes an end: `exit 0`, `killed by SIGKILL`.
-pub(in crate::tools) fn how_it_ended(end: End) -> String {
+pub(in crate::tools) fn describe_process_end(end: End) -> String {
     match end {
         End::Exited(code) => format!("exit {code}"),
         End::Signalled(signal) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),

@@ -1,9 +1,9 @@
 //! State and output of a command, as told to the model.
 
 use super::entry::{Entry, Read};
-use super::ring_buffer::Fresh;
+use super::ring_buffer::NewOutput;
 use crate::protocol::LeftOut;
-use crate::sys::process::Captured;
+use crate::sys::process::OutputCapture;
 use crate::tools::call_result::ToolOutput;
 
 /// Returns the first line of a command, with a mark if there are more. The approval prompt shows all.
@@ -17,7 +17,7 @@ pub(crate) fn first_line(command: &str) -> String {
 /// Describes the state of a command.
 fn state(entry: &Entry) -> String {
     let what = first_line(&entry.line);
-    match entry.ended() {
+    match entry.end_reason() {
         None => format!("{} is running: {what}", entry.id()),
         Some(how) => format!("{} has ended ({how}): {what}", entry.id()),
     }
@@ -25,17 +25,17 @@ fn state(entry: &Entry) -> String {
 
 /// Returns the state and the new output. The state is taken first, so that the output of an ended command is complete.
 pub(crate) fn new_output(entry: &Entry, max_output_bytes: usize) -> ToolOutput {
-    let (state, is_over) = (state(entry), entry.ended().is_some());
+    let (state, is_over) = (state(entry), entry.end_reason().is_some());
     let fresh = match entry.read() {
         Read::Screen(text) => return format!("{state}\n--- screen ---\n{text}").into(),
         Read::New(fresh) => fresh,
     };
-    let Fresh { text, missed } = fresh;
+    let NewOutput { text, missed } = fresh;
     if text.trim().is_empty() && missed.is_none() {
         let hint = if is_over { "no more output" } else { "no new output; `waitSeconds` waits for more" };
         return format!("{state}\n[{hint}]").into();
     }
-    let mut kept = Captured::new(max_output_bytes);
+    let mut kept = OutputCapture::new(max_output_bytes);
     kept.push(text.as_bytes());
     let missed = missed.map(|missed| format!("[{missed} before this were lost: too much output at once]\n")).unwrap_or_default();
     let (shown, gap) = kept.text_with_gap(max_output_bytes);
@@ -44,6 +44,6 @@ pub(crate) fn new_output(entry: &Entry, max_output_bytes: usize) -> ToolOutput {
 }
 
 /// Returns the state and the whole screen.
-pub(crate) fn screen_of(entry: &Entry) -> String {
+pub(crate) fn screen_text(entry: &Entry) -> String {
     format!("{}\n--- screen ---\n{}", state(entry), entry.screen().unwrap_or_default())
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// The last bytes of an output of any length.
 #[derive(Debug)]
-pub(crate) struct Tape {
+pub(crate) struct RingBuffer {
     kept: VecDeque<u8>,
     limit: usize,
     /// Stream position of the first stored byte.
@@ -15,13 +15,13 @@ pub(crate) struct Tape {
 
 /// New output for a reader.
 #[derive(Debug, PartialEq, Eq, Default)]
-pub(crate) struct Fresh {
+pub(crate) struct NewOutput {
     pub text: String,
     /// Amount of output that was dropped unread: `12 lines`, `4096 bytes`.
     pub missed: Option<String>,
 }
 
-impl Tape {
+impl RingBuffer {
     pub(crate) fn new(limit: usize) -> Self {
         Self { kept: VecDeque::new(), limit, start: 0, read: 0 }
     }
@@ -41,7 +41,7 @@ impl Tape {
 
     /// Returns the new output. An incomplete line is held back as long as more can follow, because it may contain half a
     /// secret.
-    pub(crate) fn fresh(&mut self, more_comes: bool) -> Fresh {
+    pub(crate) fn take_new(&mut self, more_comes: bool) -> NewOutput {
         let missed = self.start.saturating_sub(self.read);
         let from = usize::try_from(self.read.max(self.start) - self.start).unwrap_or(usize::MAX);
         let mut bytes: Vec<u8> = self.kept.iter().skip(from).copied().collect();
@@ -50,7 +50,7 @@ impl Tape {
             bytes.truncate(end);
         }
         self.read = self.start + (from + bytes.len()) as u64;
-        Fresh { text: String::from_utf8_lossy(&bytes).into_owned(), missed: (missed > 0).then(|| format!("{missed} bytes")) }
+        NewOutput { text: String::from_utf8_lossy(&bytes).into_owned(), missed: (missed > 0).then(|| format!("{missed} bytes")) }
     }
 
     /// Returns the last bytes.
@@ -65,29 +65,29 @@ mod tests {
 
     #[test]
     fn reads_return_only_new_output_and_report_lost_bytes() {
-        let mut tape = Tape::new(10);
+        let mut tape = RingBuffer::new(10);
         tape.push(b"one\ntwo\n");
-        assert_eq!(tape.fresh(true), Fresh { text: "one\ntwo\n".into(), missed: None });
-        assert_eq!(tape.fresh(true), Fresh::default());
+        assert_eq!(tape.take_new(true), NewOutput { text: "one\ntwo\n".into(), missed: None });
+        assert_eq!(tape.take_new(true), NewOutput::default());
         tape.push(b"0123456789abcde\n");
-        assert_eq!(tape.fresh(true), Fresh { text: "6789abcde\n".into(), missed: Some("6 bytes".into()) });
+        assert_eq!(tape.take_new(true), NewOutput { text: "6789abcde\n".into(), missed: Some("6 bytes".into()) });
         assert_eq!((tape.total(), tape.tail(3)), (24, b"de\n".to_vec()));
     }
 
     #[test]
     fn incomplete_lines_are_held_back() {
-        let mut tape = Tape::new(100);
+        let mut tape = RingBuffer::new(100);
         tape.push(b"done\nAPI_KEY=ab");
-        assert_eq!(tape.fresh(true).text, "done\n");
+        assert_eq!(tape.take_new(true).text, "done\n");
         tape.push(b"cd\n");
-        assert_eq!(tape.fresh(true).text, "API_KEY=abcd\n");
+        assert_eq!(tape.take_new(true).text, "API_KEY=abcd\n");
         tape.push(b"no end");
-        assert_eq!((tape.fresh(true).text.as_str(), tape.fresh(false).text.as_str()), ("", "no end"));
+        assert_eq!((tape.take_new(true).text.as_str(), tape.take_new(false).text.as_str()), ("", "no end"));
     }
 
     #[test]
     fn large_output_stays_within_the_buffer_limit() {
-        let mut tape = Tape::new(1000);
+        let mut tape = RingBuffer::new(1000);
         for _ in 0..1000 {
             tape.push(&[b'x'; 4096]);
         }

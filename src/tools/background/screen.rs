@@ -1,6 +1,6 @@
 //! The terminal content of a command as text: the screen, a bounded scrollback, and what is new in both.
 
-use super::ring_buffer::Fresh;
+use super::ring_buffer::NewOutput;
 use crate::sys::process::TerminalSize;
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
@@ -14,7 +14,7 @@ const ROW_BYTES: usize = 32;
 const MAX_ANSWER_BYTES: usize = 1024;
 
 pub(crate) struct Screen {
-    parser: Parser<Scrolled>,
+    parser: Parser<Scrollback>,
     /// The rows of the screen at the last read.
     seen: Vec<String>,
     /// Number of the first stored row, counted over all rows.
@@ -23,7 +23,7 @@ pub(crate) struct Screen {
 }
 
 /// The scrollback.
-struct Scrolled {
+struct Scrollback {
     rows: VecDeque<Row>,
     limit: usize,
     bytes: usize,
@@ -42,7 +42,7 @@ struct Row {
 
 impl Screen {
     pub(crate) fn new(size: TerminalSize, limit: usize) -> Self {
-        let scrolled = Scrolled {
+        let scrolled = Scrollback {
             rows: VecDeque::new(),
             limit,
             bytes: 0,
@@ -91,7 +91,7 @@ impl Screen {
     }
 
     /// Returns what is new since the last call: new rows, and everything from the first changed row on.
-    pub(crate) fn fresh(&mut self) -> Fresh {
+    pub(crate) fn take_new(&mut self) -> NewOutput {
         let rows = self.rows();
         let texts: Vec<String> = rows.iter().map(|row| row.text.clone()).collect();
         let scrolled = self.parser.callbacks();
@@ -115,7 +115,7 @@ impl Screen {
         let text = join(off.chain(on).collect());
         self.seen = texts;
         self.seen_from = first_on_screen;
-        Fresh { text, missed: (missed > 0).then(|| format!("{missed} lines")) }
+        NewOutput { text, missed: (missed > 0).then(|| format!("{missed} lines")) }
     }
 
     /// Returns the rows up to the last non-empty one.
@@ -154,7 +154,7 @@ fn cells(size: TerminalSize) -> (NonZeroU16, NonZeroU16) {
     (cells(size.rows), cells(size.columns))
 }
 
-impl Callbacks for Scrolled {
+impl Callbacks for Scrollback {
     fn on_scroll(&mut self, contents: RowContents<'_>, alternate_screen: bool) {
         if alternate_screen {
             return;
@@ -199,7 +199,7 @@ impl Callbacks for Scrolled {
 }
 
 /// Returns the last line of an output as a terminal would show it.
-pub(crate) fn last_line_of(bytes: &[u8]) -> String {
+pub(crate) fn last_screen_line(bytes: &[u8]) -> String {
     let size = TerminalSize { rows: 4, columns: 500 };
     let mut screen = Screen::new(size, 0);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -221,14 +221,14 @@ mod tests {
     fn reads_return_new_lines_and_repeat_a_continued_line() {
         let mut screen = Screen::new(SIZE, 10_000);
         screen.push(b"hello\r\n>>> ");
-        assert_eq!(screen.fresh().text, "hello\n>>>");
-        assert_eq!(screen.fresh().text, "");
+        assert_eq!(screen.take_new().text, "hello\n>>>");
+        assert_eq!(screen.take_new().text, "");
         screen.push(b"1+1\r\n2\r\n>>> ");
-        assert_eq!(screen.fresh().text, ">>> 1+1\n2\n>>>");
+        assert_eq!(screen.take_new().text, ">>> 1+1\n2\n>>>");
         for number in 0..10 {
             screen.push(format!("{number}\r\n").as_bytes());
         }
-        assert_eq!(screen.fresh().text, ">>> 0\n1\n2\n3\n4\n5\n6\n7\n8\n9");
+        assert_eq!(screen.take_new().text, ">>> 0\n1\n2\n3\n4\n5\n6\n7\n8\n9");
         assert_eq!(screen.last_line(), "9");
     }
 
@@ -237,7 +237,7 @@ mod tests {
         let mut screen = Screen::new(SIZE, 10_000);
         let long = "0123456789".repeat(11);
         screen.push(format!("{long}\r\nnext\r\n").as_bytes());
-        assert_eq!(screen.fresh().text, format!("{long}\nnext"));
+        assert_eq!(screen.take_new().text, format!("{long}\nnext"));
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
         for number in 0..10_000 {
             screen.push(format!("{number}\r\n").as_bytes());
         }
-        let fresh = screen.fresh();
+        let fresh = screen.take_new();
         assert!(fresh.text.ends_with("9998\n9999") && fresh.text.len() < 1000, "{fresh:?}");
         assert!(fresh.missed.is_some_and(|missed| missed.ends_with("lines")));
         assert!(screen.parser.callbacks().bytes <= 1000);
@@ -256,9 +256,9 @@ mod tests {
     fn a_cleared_screen_is_read_from_the_start() {
         let mut screen = Screen::new(SIZE, 10_000);
         screen.push(b"one\r\ntwo\r\nthree");
-        screen.fresh();
+        screen.take_new();
         screen.push(b"\x1b[2J\x1b[Hother");
-        assert_eq!(screen.fresh().text, "other");
+        assert_eq!(screen.take_new().text, "other");
         screen.push(b"\x1b[?1049hfull screen");
         assert!(screen.is_taken());
         assert_eq!(screen.text(), "full screen");
@@ -277,8 +277,8 @@ mod tests {
 
     #[test]
     fn the_last_line_contains_no_colour_codes() {
-        assert_eq!(last_line_of(b"a\n\x1b[31mred\x1b[0m line\n\n"), "red line");
-        assert_eq!(last_line_of(b"10 %\r 20 %\r 30 %"), "30 %");
-        assert_eq!(last_line_of(b""), "");
+        assert_eq!(last_screen_line(b"a\n\x1b[31mred\x1b[0m line\n\n"), "red line");
+        assert_eq!(last_screen_line(b"10 %\r 20 %\r 30 %"), "30 %");
+        assert_eq!(last_screen_line(b""), "");
     }
 }

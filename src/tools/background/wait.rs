@@ -1,11 +1,11 @@
 //! Runs commands from start to end and passes on their output.
 
 use super::Commands;
+use super::describe_process_end;
 use super::entry::Entry;
-use super::how_it_ended;
 use crate::ports::RunContext;
 use crate::sys::process::{
-    End, Ended, Finished, OutputChunk, OutputReceivers, ProcessError, Spec, Terminal, run_with_receivers, start_terminal,
+    End, Ended, FinishedRun, OutputChunk, OutputReceivers, ProcessError, Spec, Terminal, run_with_receivers, start_terminal,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -18,17 +18,17 @@ const LIVE_DEPTH: usize = 64;
 
 /// Outcome of a foreground command.
 pub(crate) enum Outcome {
-    Finished(Finished),
+    Finished(FinishedRun),
     /// Moved to the background list.
-    GoesOn(Running),
+    Continues(Running),
 }
 
 /// Cleanup after the end, which may block on the disk; returns notes for the result.
-pub(crate) type After = Box<dyn FnOnce(Option<&Finished>) -> Vec<String> + Send>;
+pub(crate) type After = Box<dyn FnOnce(Option<&FinishedRun>) -> Vec<String> + Send>;
 
 /// Runs a line in the foreground and copies its output to `whole`, until it ends or the user moves it to the background.
 /// Dropping this future kills it.
-pub(crate) async fn in_front(
+pub(crate) async fn run_in_foreground(
     spec: Spec,
     entry: &Arc<Entry>,
     whole: Option<mpsc::Sender<OutputChunk>>,
@@ -41,7 +41,7 @@ pub(crate) async fn in_front(
     let (unhurried, interrupted) = (CancellationToken::new(), CancellationToken::new());
     let beside =
         OutputReceivers { whole, unhurried: unhurried.clone(), interrupt: interrupted.clone(), ..OutputReceivers::default() };
-    let mut running = begin(spec, entry, live, beside);
+    let mut running = start_run(spec, entry, live, beside);
     let given_up = entry.kill.clone().drop_guard();
     let (mut may_go, mut may_kill, mut may_interrupt) = (true, true, true);
     loop {
@@ -67,7 +67,7 @@ pub(crate) async fn in_front(
                     Ok(()) => {
                         unhurried.cancel();
                         given_up.disarm();
-                        return Ok(Outcome::GoesOn(running));
+                        return Ok(Outcome::Continues(running));
                     }
                     Err(full) => {
                         let _ = output.try_send(format!("[aye: continued here: {}]\n", full.message));
@@ -83,14 +83,14 @@ pub(crate) async fn in_front(
 
 /// Runs a line that is already in the list.
 pub(crate) fn in_background(spec: Spec, entry: &Arc<Entry>, after: After) {
-    let running = begin(spec, entry, mpsc::channel(1).0, OutputReceivers::default());
+    let running = start_run(spec, entry, mpsc::channel(1).0, OutputReceivers::default());
     tokio::spawn(finish(Arc::clone(entry), running, after));
 }
 
 /// A running command.
-pub(crate) type Running = JoinHandle<Result<Finished, ProcessError>>;
+pub(crate) type Running = JoinHandle<Result<FinishedRun, ProcessError>>;
 
-fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: OutputReceivers) -> Running {
+fn start_run(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: OutputReceivers) -> Running {
     let (tapped, kill) = (Arc::clone(entry), entry.kill.clone());
     let tap = Box::new(move |bytes: &[u8]| {
         tapped.push(bytes);
@@ -101,11 +101,11 @@ fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: Out
 /// Waits for the end of a background command.
 pub(crate) async fn finish(entry: Arc<Entry>, running: Running, after: After) {
     let finished = running.await.unwrap_or(Err(ProcessError::HelperLost));
-    let how = in_words(finished.as_ref().map(|finished| finished.end));
-    end(&entry, how, move || after(finished.as_ref().ok())).await;
+    let how = describe_result(finished.as_ref().map(|finished| finished.end));
+    finish_run(&entry, how, move || after(finished.as_ref().ok())).await;
 }
 
-async fn end(entry: &Entry, how: String, after: impl FnOnce() -> Vec<String> + Send + 'static) {
+async fn finish_run(entry: &Entry, how: String, after: impl FnOnce() -> Vec<String> + Send + 'static) {
     // The cleanup runs even if its notes can no longer be shown.
     let words = tokio::task::spawn_blocking(after).await.unwrap_or_default();
     entry.end(std::iter::once(how).chain(words).collect::<Vec<_>>().join("; "));
@@ -115,11 +115,11 @@ async fn end(entry: &Entry, how: String, after: impl FnOnce() -> Vec<String> + S
 pub(crate) async fn session(entry: &Arc<Entry>, spec: Spec, after: After) -> Result<(), ProcessError> {
     let terminal = start_terminal(spec, entry.kill.clone()).await?;
     entry.give_keys(terminal.keys.clone());
-    tokio::spawn(follow(Arc::clone(entry), terminal, after));
+    tokio::spawn(follow_terminal(Arc::clone(entry), terminal, after));
     Ok(())
 }
 
-async fn follow(entry: Arc<Entry>, terminal: Terminal, after: After) {
+async fn follow_terminal(entry: Arc<Entry>, terminal: Terminal, after: After) {
     let Terminal { mut screen, keys, ending } = terminal;
     let reading = async {
         let mut buffer = vec![0; CHUNK_BYTES];
@@ -130,7 +130,7 @@ async fn follow(entry: Arc<Entry>, terminal: Terminal, after: After) {
             let answers = entry.push(&buffer[..count]);
             if !answers.is_empty() {
                 // A shell would read them as the start of its next line.
-                super::locked(&entry.typed).plain = false;
+                super::lock_ignoring_poison(&entry.typed).plain = false;
                 let keys = keys.clone();
                 // A program that does not read the responses must not block its own output.
                 tokio::spawn(async move { keys.write_all(&answers).await });
@@ -138,12 +138,12 @@ async fn follow(entry: Arc<Entry>, terminal: Terminal, after: After) {
         }
     };
     let (ended, ()) = tokio::join!(ending, reading);
-    let how = in_words(ended.as_ref().map(|ended| ended.end));
+    let how = describe_result(ended.as_ref().map(|ended| ended.end));
     let hosts: Vec<_> = ended.iter().flat_map(|Ended { denied_hosts, .. }| denied_hosts).collect();
     let kept_from = hosts.iter().map(|denied| format!("[sandbox: blocked {}:{}]", denied.host, denied.port)).collect::<Vec<_>>();
-    end(&entry, how, move || kept_from.into_iter().chain(after(None)).collect()).await;
+    finish_run(&entry, how, move || kept_from.into_iter().chain(after(None)).collect()).await;
 }
 
-fn in_words(end: Result<End, &ProcessError>) -> String {
-    end.map_or_else(ToString::to_string, how_it_ended)
+fn describe_result(end: Result<End, &ProcessError>) -> String {
+    end.map_or_else(ToString::to_string, describe_process_end)
 }

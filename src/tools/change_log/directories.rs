@@ -20,11 +20,11 @@ pub(in crate::tools) fn directories_at(paths: &[PathBuf]) -> Directories {
             if found.contains_key(above) {
                 break;
             }
-            note(above, &mut found);
+            add_directory(above, &mut found);
         }
         let mut waiting = vec![path.clone()];
         while let Some(path) = waiting.pop() {
-            if found.len() >= MAX || !note(&path, &mut found) {
+            if found.len() >= MAX || !add_directory(&path, &mut found) {
                 continue;
             }
             if let Ok(entries) = std::fs::read_dir(&path) {
@@ -37,7 +37,7 @@ pub(in crate::tools) fn directories_at(paths: &[PathBuf]) -> Directories {
 }
 
 /// Adds a directory, unless it is reached only through a symlink.
-fn note(path: &Path, found: &mut Directories) -> bool {
+fn add_directory(path: &Path, found: &mut Directories) -> bool {
     match path.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() && is_without_links(path) => {
             found.insert(path.to_owned(), metadata.mode() & 0o7777);

@@ -5,7 +5,7 @@ mod directories;
 mod external;
 pub(in crate::tools) mod tool_writes;
 
-use crate::ports::{Baselines, Changed, Checkpoint, CheckpointError, Checkpoints, Owner, Span};
+use crate::ports::{Baselines, Checkpoint, CheckpointError, Checkpoints, Owner, PathDifference, Span};
 use crate::protocol::{SessionId, TaskId};
 pub(in crate::tools) use directories::{Directories, changed_directories, directories_at};
 pub(in crate::tools) use external::{ExternalChanges, Tracking};
@@ -13,8 +13,8 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-pub(in crate::tools) use tool_writes::Mark;
 use tool_writes::ToolWrites;
+pub(in crate::tools) use tool_writes::WriteMark;
 
 /// The log of the changes of one session, independent of the current policy. Cheap to clone.
 #[derive(Clone)]
@@ -61,25 +61,25 @@ impl CommandSpan {
     pub(in crate::tools) async fn directories(&self, before: &Directories, now: &Directories) {
         let noted = changed_directories(before, now);
         if !noted.is_empty() {
-            noticed(self.inner.baselines.note_directories(self.span.owner.clone(), noted).await);
+            log_failure(self.inner.baselines.note_directories(self.span.owner.clone(), noted).await);
         }
     }
 
     /// Removes changes by file tools of other sessions.
-    pub(in crate::tools) async fn without_others(&self, mut changed: Vec<Changed>) -> Vec<Changed> {
+    pub(in crate::tools) async fn without_others(&self, mut changed: Vec<PathDifference>) -> Vec<PathDifference> {
         if changed.is_empty() {
             return changed;
         }
         let others = self.inner.baselines.written_by_others(self.span.clone(), changed.clone()).await;
-        if let Some(others) = noticed(others).filter(|others| !others.is_empty()) {
+        if let Some(others) = log_failure(others).filter(|others| !others.is_empty()) {
             changed.retain(|one| !others.contains(&self.span.since.root.join(&one.path)));
         }
         changed
     }
 
     /// Records the changes of the command, and ends its span.
-    pub(in crate::tools) async fn changed(self, changed: Vec<Changed>) {
-        noticed(self.inner.baselines.end(self.span.clone(), changed, false).await);
+    pub(in crate::tools) async fn record_changes(self, changed: Vec<PathDifference>) {
+        log_failure(self.inner.baselines.end_span(self.span.clone(), changed, false).await);
     }
 }
 
@@ -110,7 +110,7 @@ impl ChangeLog {
     }
 
     /// Assigns further changes to this step.
-    pub(in crate::tools) fn stepped(&self, step: u64) {
+    pub(in crate::tools) fn set_step(&self, step: u64) {
         self.inner.step.store(step, Ordering::Relaxed);
     }
 
@@ -152,53 +152,55 @@ impl ChangeLog {
         let directories = tokio::task::spawn_blocking(move || directories_at(&looked)).await.unwrap_or_default();
         if let Err(error) = self.inner.baselines.keep(owner.clone(), paths.clone()).await {
             tracing::warn!(%error, "the list of changed files is incomplete");
-            noticed(self.inner.baselines.note_gap(owner.clone(), format!("{} was not saved: {error}", named(&paths))).await);
+            log_failure(
+                self.inner.baselines.note_gap(owner.clone(), format!("{} was not saved: {error}", list_paths(&paths))).await,
+            );
         }
         SavedPaths { owner, paths, directories }
     }
 
     /// Records the current content of the saved paths as written by the tool.
-    pub(in crate::tools) async fn settle(&self, kept: SavedPaths) {
+    pub(in crate::tools) async fn record_saved(&self, kept: SavedPaths) {
         let SavedPaths { owner, paths, directories } = kept;
         self.inner.written.note(&paths);
         let looked = paths.clone();
         let now = tokio::task::spawn_blocking(move || directories_at(&looked)).await.unwrap_or_default();
         let noted = changed_directories(&directories, &now);
         if !noted.is_empty() {
-            noticed(self.inner.baselines.note_directories(owner.clone(), noted).await);
+            log_failure(self.inner.baselines.note_directories(owner.clone(), noted).await);
         }
-        noticed(self.inner.baselines.settle(owner, paths).await);
+        log_failure(self.inner.baselines.record_tool_change(owner, paths).await);
     }
 
     /// Records a change of this step that cannot be undone.
     pub(in crate::tools) async fn note_gap(&self, words: String) {
-        noticed(self.inner.baselines.note_gap(self.owner(), words).await);
+        log_failure(self.inner.baselines.note_gap(self.owner(), words).await);
     }
 
     /// Marks the point from which files written by aye's tools are recognized as theirs.
-    pub(in crate::tools) fn mark(&self) -> Mark {
+    pub(in crate::tools) fn mark(&self) -> WriteMark {
         self.inner.written.mark()
     }
 
     /// Marks the start of a command. `others_go_on` is set if a command that no call waits for is already running.
-    pub(in crate::tools) fn mark_command(&self, others_go_on: bool) -> Mark {
+    pub(in crate::tools) fn mark_command(&self, others_go_on: bool) -> WriteMark {
         self.inner.written.command(others_go_on)
     }
 
     /// Records paths written by aye itself.
-    pub(in crate::tools) fn wrote(&self, paths: &[PathBuf]) {
+    pub(in crate::tools) fn record_write(&self, paths: &[PathBuf]) {
         self.inner.written.note(paths);
     }
 
     /// Begins the span of a command that can change the files of the given snapshot.
     pub(in crate::tools) async fn begin(&self, since: &Checkpoint) -> Option<CommandSpan> {
-        let span = noticed(self.inner.baselines.begin(self.owner(), since.clone()).await)?;
+        let span = log_failure(self.inner.baselines.begin_span(self.owner(), since.clone()).await)?;
         self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).insert(span.number);
         Some(CommandSpan { inner: Arc::clone(&self.inner), span })
     }
 }
 
-fn named(paths: &[PathBuf]) -> String {
+fn list_paths(paths: &[PathBuf]) -> String {
     match paths {
         [one] => format!("`{}`", one.display()),
         [first, rest @ ..] => format!("`{}` and {} more", first.display(), rest.len()),
@@ -207,6 +209,6 @@ fn named(paths: &[PathBuf]) -> String {
 }
 
 /// Logs a failure, which makes the list of changes incomplete but stops nothing.
-pub(in crate::tools) fn noticed<T>(done: Result<T, CheckpointError>) -> Option<T> {
+pub(in crate::tools) fn log_failure<T>(done: Result<T, CheckpointError>) -> Option<T> {
     done.inspect_err(|error| tracing::warn!(%error, "the list of changed files is incomplete")).ok()
 }

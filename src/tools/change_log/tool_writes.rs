@@ -42,7 +42,7 @@ type Time = (i64, i64);
 
 /// The start of a command, or of another operation of aye in the workspace.
 #[derive(Debug)]
-pub(in crate::tools) struct Mark {
+pub(in crate::tools) struct WriteMark {
     written: ToolWrites,
     since: u64,
     /// Number of commands started so far, including this one.
@@ -54,22 +54,22 @@ pub(in crate::tools) struct Mark {
 
 impl ToolWrites {
     /// Creates a mark that does not belong to a command.
-    pub(in crate::tools) fn mark(&self) -> Mark {
+    pub(in crate::tools) fn mark(&self) -> WriteMark {
         let mut inner = self.lock();
         inner.marks += 1;
         let (since, number) = (inner.count, inner.begun);
-        Mark { written: self.clone(), since, number, after_others: false, is_command: false }
+        WriteMark { written: self.clone(), since, number, after_others: false, is_command: false }
     }
 
     /// Marks the start of a command. `others_go_on` is set if a command that no call waits for is already running.
-    pub(in crate::tools) fn command(&self, others_go_on: bool) -> Mark {
+    pub(in crate::tools) fn command(&self, others_go_on: bool) -> WriteMark {
         let mut inner = self.lock();
         let after_others = others_go_on || inner.commands > 0;
         inner.marks += 1;
         inner.commands += 1;
         inner.begun += 1;
         let (since, number) = (inner.count, inner.begun);
-        Mark { written: self.clone(), since, number, after_others, is_command: true }
+        WriteMark { written: self.clone(), since, number, after_others, is_command: true }
     }
 
     /// Records that a tool has written, moved or deleted these paths and everything below them.
@@ -93,14 +93,14 @@ impl ToolWrites {
     }
 }
 
-impl Mark {
+impl WriteMark {
     /// Returns whether another command ran at any time since this one started, so that changes may be its work.
     pub(in crate::tools) fn overlaps_others(&self) -> bool {
         self.after_others || self.written.lock().begun > self.number
     }
 
     /// Returns a copy of this mark for a command that continues in the background.
-    pub(in crate::tools) fn again(&self) -> Self {
+    pub(in crate::tools) fn for_background(&self) -> Self {
         let mut inner = self.written.lock();
         inner.marks += 1;
         Self { written: self.written.clone(), is_command: false, ..*self }
@@ -136,7 +136,7 @@ impl Mark {
     }
 }
 
-impl Drop for Mark {
+impl Drop for WriteMark {
     fn drop(&mut self) {
         let mut inner = self.written.lock();
         inner.marks -= 1;
@@ -177,7 +177,7 @@ pub(in crate::tools) mod tests {
         let own = written.mark();
         assert!(!first.overlaps_others(), "aye's own marker is not a command");
         drop(own);
-        let after = first.again();
+        let after = first.for_background();
         let second = written.command(false);
         drop(second);
         assert!(first.overlaps_others() && after.overlaps_others(), "another command ran in the meantime");

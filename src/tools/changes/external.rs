@@ -4,10 +4,10 @@ use super::{Settings, workspace_files};
 use crate::ports::{CheckpointError, KnownPath, StoredState};
 use crate::protocol::{ChangedBy, Place, Target};
 use crate::sys::file::FileStamp;
-use crate::sys::tree_watch::{Touched, TreeWatch};
+use crate::sys::tree_watch::{TouchedPaths, TreeWatch};
 use crate::tools::change_log::{ChangeLog, ExternalChanges, Tracking};
 use crate::tools::search::skipped::SkippedPlaces;
-use crate::tools::search::walk::{Depth, Reach, walk};
+use crate::tools::search::walk::{Depth, WalkScope, walk};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,13 +32,13 @@ struct Tree {
 pub(super) async fn begin(external: &mut ExternalChanges, settings: &Arc<Settings>) {
     if let Tracking::NotYet = external.tracking {
         let (settings, root) = (Arc::clone(settings), settings.workspace.clone());
-        let begun = tokio::task::spawn_blocking(move || begun(&root, &settings)).await;
+        let begun = tokio::task::spawn_blocking(move || start_tracking(&root, &settings)).await;
         external.tracking = begun.unwrap_or_else(|error| Tracking::Blind(error.to_string()));
     }
 }
 
 /// Records the files touched since the last call.
-pub(super) async fn note(
+pub(super) async fn record_touched(
     external: &mut ExternalChanges,
     log: &ChangeLog,
     settings: &Arc<Settings>,
@@ -56,7 +56,7 @@ pub(super) async fn note(
     let for_look = Arc::clone(settings);
     let looked = tokio::task::spawn_blocking(move || {
         let mut known = FileIndex { files, watch };
-        let touched = known.touched(&for_look);
+        let touched = known.take_touched(&for_look);
         (known, touched)
     })
     .await;
@@ -141,11 +141,11 @@ struct FileIndex {
 
 impl FileIndex {
     /// Returns the changed files and whether each existed before, and updates the remembered state.
-    fn touched(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, bool)>, String> {
-        let told = self.watch.as_mut().map(TreeWatch::touched);
+    fn take_touched(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, bool)>, String> {
+        let told = self.watch.as_mut().map(TreeWatch::take_touched);
         let found = match told {
-            Some(Touched { files, directories, incomplete: false }) => self.stamps(&files, directories, settings),
-            Some(_) | None => self.of_all(settings)?,
+            Some(TouchedPaths { files, directories, incomplete: false }) => self.stamps(&files, directories, settings),
+            Some(_) | None => self.scan_all(settings)?,
         };
         let mut touched = Vec::new();
         for (path, now) in found {
@@ -195,7 +195,7 @@ impl FileIndex {
     }
 
     /// Returns the current state of all files by scanning the whole tree.
-    fn of_all(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, Option<FileStamp>)>, String> {
+    fn scan_all(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, Option<FileStamp>)>, String> {
         // Moved directories are watched under their old names, so the watch starts over.
         let watch = Mutex::new(self.watch.take().and_then(|_| TreeWatch::new().ok()));
         let Tree { files, .. } = tree(&settings.workspace, Depth::All, settings, Some(&watch))?;
@@ -206,7 +206,7 @@ impl FileIndex {
     }
 }
 
-fn begun(root: &Path, settings: &Settings) -> Tracking {
+fn start_tracking(root: &Path, settings: &Settings) -> Tracking {
     let watch = TreeWatch::new().inspect_err(|error| tracing::warn!(%error, "cannot watch the workspace")).ok();
     let watch = Mutex::new(watch);
     match tree(root, Depth::All, settings, Some(&watch)) {
@@ -233,7 +233,7 @@ fn tree(root: &Path, depth: Depth, settings: &Settings, watch: Option<&Mutex<Opt
     if let Some(watch) = watch {
         add(watch, root);
     }
-    let walked = walk(&target, settings, Reach::usual(depth), &SkippedPlaces::new(), &enough, || {
+    let walked = walk(&target, settings, WalkScope::default_scope(depth), &SkippedPlaces::new(), &enough, || {
         |entry: &ignore::DirEntry| {
             let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
             if let (true, Some(watch)) = (is_directory, watch) {

@@ -6,7 +6,7 @@ mod rewind;
 mod task_totals;
 pub(in crate::tools) mod workspace_files;
 
-use super::change_log::{ChangeLog, noticed};
+use super::change_log::{ChangeLog, log_failure};
 use super::settings::Settings;
 use crate::ports::CheckpointError;
 use crate::protocol::{Action, ChangedFiles, TaskId};
@@ -38,7 +38,7 @@ impl<'a> SessionChanges<'a> {
     /// Records the changes that other programs made so far, to separate them from later ones.
     pub(in crate::tools) async fn note_others(&self) {
         let mut external = self.log.external().lock().await;
-        noticed(external::note(&mut external, self.log, self.settings).await);
+        log_failure(external::record_touched(&mut external, self.log, self.settings).await);
     }
 
     /// Lists the files that differ from their state at the start of the session, or before the task first changed them.
@@ -47,12 +47,12 @@ impl<'a> SessionChanges<'a> {
             return ChangedFiles::default();
         }
         let mut notes = Vec::new();
-        if let Err(error) = self.look_at_commands().await {
+        if let Err(error) = self.record_running_commands().await {
             notes.push(format!("the changes of a command are unknown: {error}"));
         }
         {
             let mut external = self.log.external().lock().await;
-            match external::note(&mut external, self.log, self.settings).await {
+            match external::record_touched(&mut external, self.log, self.settings).await {
                 Ok(()) => notes.extend(external.notes()),
                 Err(error) => notes.push(format!("the changes by other programs are unknown: {error}")),
             }
@@ -70,14 +70,14 @@ impl<'a> SessionChanges<'a> {
     }
 
     /// Records the changes of commands that nobody has examined: they are still running, or aye exited while they ran.
-    async fn look_at_commands(&self) -> Result<(), CheckpointError> {
+    async fn record_running_commands(&self) -> Result<(), CheckpointError> {
         for span in self.log.baselines().open_spans(self.log.session().clone()).await? {
-            let goes_on = self.log.is_waited_for(&span) || self.settings.commands.any_runs();
+            let goes_on = self.log.is_waited_for(&span) || self.settings.commands.has_running();
             let files = workspace_files::files(self.settings, &span.since.root, &CancellationToken::new()).await;
             let files = files.map_err(|error| CheckpointError { message: error.message })?;
             let changed = self.log.checkpoints().changes(span.since.clone(), files).await;
             // If the snapshot is gone, nothing more can be learned.
-            self.log.baselines().end(span, changed.clone().unwrap_or_default(), goes_on).await?;
+            self.log.baselines().end_span(span, changed.clone().unwrap_or_default(), goes_on).await?;
             changed?;
         }
         Ok(())
@@ -85,7 +85,7 @@ impl<'a> SessionChanges<'a> {
 }
 
 /// Returns the paths that a tool changes directly; none if the call runs a command.
-pub(in crate::tools) fn places(actions: &[Action]) -> Vec<PathBuf> {
+pub(in crate::tools) fn changed_paths(actions: &[Action]) -> Vec<PathBuf> {
     let mut places = Vec::new();
     for action in actions {
         match action {

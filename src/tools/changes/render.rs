@@ -4,8 +4,8 @@ use super::Settings;
 use crate::ports::{Checkpoints, ContentId, Difference, Differences, StoredState};
 use crate::protocol::{ChangeStatus, ChangedFile, ChangedFiles, FileDiffs};
 use crate::sys::file;
-use crate::tools::diff::{head, of_place, plain_of};
-use crate::tools::paths::shown_in_one_line;
+use crate::tools::diff::{head, path_diff, prepare_content};
+use crate::tools::paths::display_path_one_line;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ pub(super) async fn render(
     for one in files {
         let before = content(&one.before, checkpoints).await;
         let (for_file, late) = (Arc::clone(settings), begun.elapsed() > MAX_TIME);
-        let made = tokio::task::spawn_blocking(move || file_of(&one, before, late, room, &for_file)).await;
+        let made = tokio::task::spawn_blocking(move || changed_file(&one, before, late, room, &for_file)).await;
         match made {
             Ok(file) => {
                 room = room.saturating_sub(file.diff.text_bytes());
@@ -58,22 +58,22 @@ type Side = Result<Vec<u8>, String>;
 
 async fn content(stood: &StoredState, checkpoints: &dyn Checkpoints) -> Option<Side> {
     let StoredState::File { content, bytes, .. } = stood else { return None };
-    Some(if *bytes > MAX_FILE_BYTES { Err(too_large(*bytes)) } else { kept(*content, checkpoints).await })
+    Some(if *bytes > MAX_FILE_BYTES { Err(too_large_note(*bytes)) } else { load_content(*content, checkpoints).await })
 }
 
-async fn kept(id: ContentId, checkpoints: &dyn Checkpoints) -> Side {
+async fn load_content(id: ContentId, checkpoints: &dyn Checkpoints) -> Side {
     checkpoints.content(id).await.map_err(|error| {
         tracing::warn!(%error, "cannot read a baseline");
         "the earlier content is no longer stored".to_owned()
     })
 }
 
-fn too_large(bytes: u64) -> String {
+fn too_large_note(bytes: u64) -> String {
     format!("large file: {bytes} bytes, no diff")
 }
 
-fn file_of(one: &Difference, before: Option<Side>, late: bool, room: usize, settings: &Settings) -> ChangedFile {
-    let name = settings.redactor.redact(&shown_in_one_line(&one.path, settings)).text.into_owned();
+fn changed_file(one: &Difference, before: Option<Side>, late: bool, room: usize, settings: &Settings) -> ChangedFile {
+    let name = settings.redactor.redact(&display_path_one_line(&one.path, settings)).text.into_owned();
     let mut file = ChangedFile {
         path: name.clone(),
         status: status(&one.before, &one.now),
@@ -132,19 +132,19 @@ fn diff(
     }
     let before = match (&one.before, before) {
         (StoredState::File { .. }, Some(side)) => side?,
-        (other, _) => plain(other),
+        (other, _) => describe_non_file(other),
     };
     let now = match &one.now {
-        StoredState::File { bytes, .. } if *bytes > MAX_FILE_BYTES => return Err(too_large(*bytes)),
+        StoredState::File { bytes, .. } if *bytes > MAX_FILE_BYTES => return Err(too_large_note(*bytes)),
         StoredState::File { .. } => read(&one.path)?,
-        other => plain(other),
+        other => describe_non_file(other),
     };
     let sizes = (before.len(), now.len());
-    let [old, new] = [before, now].map(|bytes| plain_of(&bytes, settings));
+    let [old, new] = [before, now].map(|bytes| prepare_content(&bytes, settings));
     let (Some(old), Some(new)) = (old, new) else {
         return Err(format!("not text: {} bytes before, {} now", sizes.0, sizes.1));
     };
-    let (diff, added, removed) = of_place(name, (&one.before, &old), (&one.now, &new));
+    let (diff, added, removed) = path_diff(name, (&one.before, &old), (&one.now, &new));
     (file.added, file.removed) = (added as u64, removed as u64);
     if diff.hunks.is_empty() && one.before != StoredState::Missing && one.now != StoredState::Missing {
         return Err("changed only in ways a line diff does not show: line endings, encoding or a secret".to_owned());
@@ -158,7 +158,7 @@ fn diff(
 }
 
 /// Returns the diff content of anything that is not a regular file.
-fn plain(stood: &StoredState) -> Vec<u8> {
+fn describe_non_file(stood: &StoredState) -> Vec<u8> {
     match stood {
         StoredState::Link { to } => to.display().to_string().into_bytes(),
         StoredState::Missing | StoredState::File { .. } | StoredState::Unkept => Vec::new(),

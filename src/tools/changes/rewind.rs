@@ -5,14 +5,14 @@
 
 use super::{SessionChanges, Settings};
 use crate::ports::{
-    CheckpointError, ContentId, FileRewind, FilesPlanned, FilesRewound, MarkedState, Owner, RewindStart, StoredState, Touch,
-    TouchedDirectory, Trail,
+    CheckpointError, ContentId, FileRewind, FileRewindPlan, FileRewindResult, MarkedState, Owner, RewindStart, StoredState,
+    Touch, TouchedDirectory, Trail,
 };
 use crate::protocol::{ChangedBy, FileDiff, RewindChange, RewindFile};
-use crate::sys::file::{CurrentState, TargetState, WriteError, create_directory, put_back, remove_empty_directory, set_mode};
+use crate::sys::file::{CurrentState, TargetState, WriteError, create_directory, remove_empty_directory, restore, set_mode};
 use crate::tools::change_log::{changed_directories, directories_at};
-use crate::tools::diff::{of_place, plain_of};
-use crate::tools::paths::shown_in_one_line;
+use crate::tools::diff::{path_diff, prepare_content};
+use crate::tools::paths::display_path_one_line;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,15 +48,15 @@ struct Moves {
 }
 
 impl SessionChanges<'_> {
-    pub(in crate::tools) async fn plan_rewind(&self, since: RewindStart) -> Result<FilesPlanned, CheckpointError> {
+    pub(in crate::tools) async fn plan_rewind(&self, since: RewindStart) -> Result<FileRewindPlan, CheckpointError> {
         let moves = self.moves(since, None).await?;
-        let mut planned = FilesPlanned { cannot: moves.cannot, ..FilesPlanned::default() };
+        let mut planned = FileRewindPlan { cannot: moves.cannot, ..FileRewindPlan::default() };
         let mut room = MAX_DIFF_BYTES;
         for one in moves.files {
             let conflict = match &one.what {
                 PathAction::Nothing => continue,
                 PathAction::Cannot(why) => {
-                    planned.cannot.push(format!("{} is left as is: {why}", shown_in_one_line(&one.path, self.settings)));
+                    planned.cannot.push(format!("{} is left as is: {why}", display_path_one_line(&one.path, self.settings)));
                     continue;
                 }
                 PathAction::Conflict(why) => Some(why.clone()),
@@ -73,16 +73,16 @@ impl SessionChanges<'_> {
         Ok(planned)
     }
 
-    pub(in crate::tools) async fn rewind(&self, rewind: &FileRewind) -> Result<FilesRewound, CheckpointError> {
+    pub(in crate::tools) async fn rewind(&self, rewind: &FileRewind) -> Result<FileRewindResult, CheckpointError> {
         let Moves { mut files, directories, .. } = self.moves(rewind.since, Some(rewind.number)).await?;
         // Newly created files are deleted first, so that nothing else occupies the restored paths.
         files.sort_by(|one, other| {
             let goes = |one: &Move| one.to.stood == StoredState::Missing;
             goes(other).cmp(&goes(one)).then_with(|| one.path.cmp(&other.path))
         });
-        let task = FileRewind::id_of(rewind.number);
+        let task = FileRewind::task_id(rewind.number);
         let owner = Owner { session: self.log.session().clone(), task: Some(task), step: rewind.step };
-        let mut done = FilesRewound::default();
+        let mut done = FileRewindResult::default();
         let mut chosen = Vec::new();
         let mut back_already = Vec::new();
         for one in files {
@@ -90,31 +90,31 @@ impl SessionChanges<'_> {
                 PathAction::Nothing => back_already.push(one),
                 PathAction::PutBack => chosen.push(one),
                 PathAction::Conflict(_) if overwrites(&rewind.overwrite, &one.path, self.settings) => chosen.push(one),
-                PathAction::Conflict(why) => done.kept.push(one.kept(why, self.settings)),
-                PathAction::Cannot(why) => done.kept.push(one.kept(why, self.settings)),
+                PathAction::Conflict(why) => done.kept.push(one.to_kept_file(why, self.settings)),
+                PathAction::Cannot(why) => done.kept.push(one.to_kept_file(why, self.settings)),
             }
         }
         let paths: Vec<_> = chosen.iter().map(|one| one.path.clone()).collect();
         let to_keep = paths.clone();
         let before = tokio::task::spawn_blocking(move || directories_at(&to_keep)).await.unwrap_or_default();
         self.log.baselines().keep(owner.clone(), paths.clone()).await?;
-        let mut kept = self.kept_for(&owner).await?;
+        let mut kept = self.saved_states(&owner).await?;
         // Restored before a crash.
         done.restored +=
             back_already.iter().filter(|one| kept.get(&one.path).is_some_and(|kept| kept.mark != one.now.mark)).count() as u64;
         let gone_first = chosen.iter().position(|one| one.to.stood != StoredState::Missing).unwrap_or(chosen.len());
         let rest = chosen.split_off(gone_first);
         for one in chosen {
-            self.put(one, &kept, &mut done).await;
+            self.restore_path(one, &kept, &mut done).await;
         }
-        let noted = off(move || change_directories(&directories)).await?;
+        let noted = off_thread(move || change_directories(&directories)).await?;
         // Paths that were directories were not saved before.
         self.log.baselines().keep(owner.clone(), rest.iter().map(|one| one.path.clone()).collect()).await?;
-        kept.extend(self.kept_for(&owner).await?);
+        kept.extend(self.saved_states(&owner).await?);
         for one in rest {
-            self.put(one, &kept, &mut done).await;
+            self.restore_path(one, &kept, &mut done).await;
         }
-        self.log.wrote(&paths);
+        self.log.record_write(&paths);
         let looked = paths.clone();
         let now = tokio::task::spawn_blocking(move || directories_at(&looked)).await.unwrap_or_default();
         let noted: Vec<_> = changed_directories(&before, &now).into_iter().chain(noted).collect();
@@ -122,26 +122,26 @@ impl SessionChanges<'_> {
             self.log.baselines().note_directories(owner.clone(), noted).await?;
         }
         let settled: Vec<_> = paths.into_iter().chain(back_already.into_iter().map(|one| one.path)).collect();
-        self.log.baselines().settle(owner, settled).await?;
+        self.log.baselines().record_tool_change(owner, settled).await?;
         Ok(done)
     }
 
     /// Returns the content saved for this rewind.
-    async fn kept_for(&self, owner: &Owner) -> Result<BTreeMap<PathBuf, MarkedState>, CheckpointError> {
+    async fn saved_states(&self, owner: &Owner) -> Result<BTreeMap<PathBuf, MarkedState>, CheckpointError> {
         let trail = self.log.baselines().trail(self.log.session().clone(), owner.step).await?;
         let own = trail.files.into_iter().filter(|touch| touch.task == owner.task);
         Ok(own.map(|touch| (touch.path, touch.before)).collect())
     }
 
     /// Restores one path, if it still has the saved content.
-    async fn put(&self, one: Move, kept: &BTreeMap<PathBuf, MarkedState>, done: &mut FilesRewound) {
-        match self.try_to_put(&one, kept).await {
+    async fn restore_path(&self, one: Move, kept: &BTreeMap<PathBuf, MarkedState>, done: &mut FileRewindResult) {
+        match self.try_restore(&one, kept).await {
             Ok(()) => done.restored += 1,
-            Err(why) => done.kept.push(one.kept(&why, self.settings)),
+            Err(why) => done.kept.push(one.to_kept_file(&why, self.settings)),
         }
     }
 
-    async fn try_to_put(&self, one: &Move, kept: &BTreeMap<PathBuf, MarkedState>) -> Result<(), String> {
+    async fn try_restore(&self, one: &Move, kept: &BTreeMap<PathBuf, MarkedState>) -> Result<(), String> {
         let nothing = MarkedState { stood: StoredState::Missing, mark: Vec::new(), why: None };
         let before = kept.get(&one.path).unwrap_or(&nothing);
         let found = match &before.stood {
@@ -155,7 +155,7 @@ impl SessionChanges<'_> {
                 return Err(format!("the current content could not be saved: {why}"));
             }
         };
-        let now = self.log.baselines().standing(vec![one.path.clone()]).await.map_err(|error| error.message)?;
+        let now = self.log.baselines().current_states(vec![one.path.clone()]).await.map_err(|error| error.message)?;
         if now.first().is_some_and(|now| now.stood != before.stood) {
             return Err(CHANGED.to_owned());
         }
@@ -164,13 +164,13 @@ impl SessionChanges<'_> {
             StoredState::File { content, .. } => Some(self.content(*content).await?),
             StoredState::Missing | StoredState::Link { .. } | StoredState::Unkept => None,
         };
-        let put = off(move || {
+        let put = off_thread(move || {
             let wanted = match (&to, &content) {
                 (StoredState::File { mode, .. }, Some(content)) => TargetState::File { content, mode: *mode },
                 (StoredState::Link { to }, _) => TargetState::Link { to },
                 _ => TargetState::Nothing,
             };
-            put_back(&path, &found, wanted)
+            restore(&path, &found, wanted)
         });
         put.await.map_err(|error| error.message)?.map_err(|error| match error {
             WriteError::Changed => CHANGED.to_owned(),
@@ -188,13 +188,13 @@ impl SessionChanges<'_> {
     /// Returns the original state, current state and authors of each path. Changes made by the rewind `own` itself are ignored.
     async fn moves(&self, since: RewindStart, own: Option<u32>) -> Result<Moves, CheckpointError> {
         let mut cannot = Vec::new();
-        if let Err(error) = self.look_at_commands().await {
+        if let Err(error) = self.record_running_commands().await {
             cannot.push(format!("the latest changes of a command are unknown: {error}"));
         }
         let step = if let RewindStart::Step(step) = since { step } else { 0 };
         let Trail { files, directories, gaps, left_out } = self.log.baselines().trail(self.log.session().clone(), step).await?;
         let counts = |task: &Option<crate::protocol::TaskId>| {
-            let number = task.as_ref().and_then(FileRewind::number_of);
+            let number = task.as_ref().and_then(FileRewind::rewind_number);
             let later = match since {
                 RewindStart::Step(_) => true,
                 RewindStart::Rewind(first) => number.is_some_and(|number| number >= first),
@@ -213,8 +213,8 @@ impl SessionChanges<'_> {
             by_path.entry(touch.path.clone()).or_default().push(touch);
         }
         let paths: Vec<_> = by_path.keys().cloned().collect();
-        let states = self.log.baselines().standing(paths).await?;
-        let files = by_path.into_iter().zip(states).map(|((path, touches), now)| moved(path, &touches, now));
+        let states = self.log.baselines().current_states(paths).await?;
+        let files = by_path.into_iter().zip(states).map(|((path, touches), now)| plan_move(path, &touches, now));
         let mut seen = BTreeSet::new();
         let directories = directories.into_iter().filter(|one| counts(&one.task) && seen.insert(one.path.clone()));
         Ok(Moves { directories: directories.collect(), files: files.collect(), cannot })
@@ -222,23 +222,23 @@ impl SessionChanges<'_> {
 
     /// Returns the diff from the current to the restored content, if both are text within the size limit.
     async fn diff(&self, one: &Move) -> (FileDiff, u64, u64) {
-        let name = self.settings.redactor.redact(&shown_in_one_line(&one.path, self.settings)).text.into_owned();
+        let name = self.settings.redactor.redact(&display_path_one_line(&one.path, self.settings)).text.into_owned();
         let kept = match &one.to.stood {
             StoredState::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.content(*content).await.ok(),
-            other => plain(other),
+            other => describe_non_file(other),
         };
         let (settings, path, now, to) =
             (Arc::clone(self.settings), one.path.clone(), one.now.stood.clone(), one.to.stood.clone());
-        let made = off(move || {
+        let made = off_thread(move || {
             let there = match &now {
                 StoredState::File { bytes, .. } if *bytes <= MAX_FILE_BYTES && (settings.paths.may_read)(&path) => {
                     crate::sys::file::read(&path, MAX_FILE_BYTES).ok()
                 }
-                other => plain(other),
+                other => describe_non_file(other),
             };
-            let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| plain_of(&bytes, &settings));
+            let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| prepare_content(&bytes, &settings));
             let (Some(old), Some(new)) = (text(there), text(kept)) else { return Default::default() };
-            let (diff, added, removed) = of_place(&name, (&now, &old), (&to, &new));
+            let (diff, added, removed) = path_diff(&name, (&now, &old), (&to, &new));
             (diff, added as u64, removed as u64)
         });
         made.await.unwrap_or_default()
@@ -251,7 +251,7 @@ const IN_BETWEEN: &str = "it was edited outside aye between two changes of this 
 const UNFINISHED: &str = "aye exited while it was being changed, so its current content may be yours";
 
 /// Decides how a path is rewound, given its changes, oldest first.
-fn moved(path: PathBuf, touches: &[Touch], now: MarkedState) -> Move {
+fn plan_move(path: PathBuf, touches: &[Touch], now: MarkedState) -> Move {
     let nothing = MarkedState { stood: StoredState::Missing, mark: Vec::new(), why: None };
     let to = touches.first().map_or(nothing, |touch| touch.before.clone());
     let what = decide(&path, touches, &now, &to);
@@ -330,13 +330,13 @@ impl Move {
         RewindFile { path, change, added: 0, removed: 0, conflict: None, kept: false }
     }
 
-    fn kept(&self, why: &str, settings: &Settings) -> RewindFile {
+    fn to_kept_file(&self, why: &str, settings: &Settings) -> RewindFile {
         RewindFile { conflict: Some(why.to_owned()), kept: true, ..self.to_rewind_file(settings) }
     }
 }
 
 /// Returns the diff content of anything that is not a regular file.
-fn plain(stood: &StoredState) -> Option<Vec<u8>> {
+fn describe_non_file(stood: &StoredState) -> Option<Vec<u8>> {
     match stood {
         StoredState::Missing => Some(Vec::new()),
         StoredState::Link { to } => Some(to.display().to_string().into_bytes()),
@@ -345,7 +345,7 @@ fn plain(stood: &StoredState) -> Option<Vec<u8>> {
 }
 
 /// Runs blocking work on a thread where it delays nothing else.
-async fn off<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CheckpointError> {
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CheckpointError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| CheckpointError { message: format!("the rewind ended early: {error}") })
 }

@@ -1,9 +1,9 @@
 //! File changes per task, for the list of rewind points.
 
-use super::{SessionChanges, noticed};
+use super::{SessionChanges, log_failure};
 use crate::ports::{ContentId, FileRewind, StoredState, TaskChanges, Touch};
 use crate::protocol::TaskId;
-use crate::tools::diff::{of_place, plain_of};
+use crate::tools::diff::{path_diff, prepare_content};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -21,13 +21,13 @@ struct Span {
 }
 
 impl SessionChanges<'_> {
-    pub(in crate::tools) async fn of_tasks(&self) -> Vec<TaskChanges> {
-        let Some(trail) = noticed(self.log.baselines().trail(self.log.session().clone(), 1).await) else {
+    pub(in crate::tools) async fn task_totals(&self) -> Vec<TaskChanges> {
+        let Some(trail) = log_failure(self.log.baselines().trail(self.log.session().clone(), 1).await) else {
             return Vec::new();
         };
         let begun = Instant::now();
         let mut told = Vec::new();
-        for (task_id, paths) in by_task(trail.files) {
+        for (task_id, paths) in group_by_task(trail.files) {
             let mut changes = TaskChanges { task_id, files: 0, added: 0, removed: 0 };
             for (path, span) in paths {
                 if span.after.as_ref().is_none_or(|after| *after == span.before_mark) {
@@ -62,26 +62,26 @@ impl SessionChanges<'_> {
                 } else {
                     // Only overwritten content is stored; the latest is the file itself.
                     let bytes = crate::sys::file::read(path, MAX_FILE_BYTES).ok()?;
-                    (blake3::hash(&bytes).as_bytes() == &id.0).then(|| plain_of(&bytes, self.settings))??
+                    (blake3::hash(&bytes).as_bytes() == &id.0).then(|| prepare_content(&bytes, self.settings))??
                 }
             }
             [0] => String::new(),
             _ => return None,
         };
-        let (_, added, removed) = of_place("", (&span.before, &before), (&span.before, &after));
+        let (_, added, removed) = path_diff("", (&span.before, &before), (&span.before, &after));
         Some((added as u64, removed as u64))
     }
 
     async fn text(&self, id: ContentId) -> Option<String> {
         let bytes = self.log.checkpoints().content(id).await.ok()?;
-        (bytes.len() as u64 <= MAX_FILE_BYTES).then(|| plain_of(&bytes, self.settings))?
+        (bytes.len() as u64 <= MAX_FILE_BYTES).then(|| prepare_content(&bytes, self.settings))?
     }
 }
 
-fn by_task(files: Vec<Touch>) -> BTreeMap<TaskId, BTreeMap<PathBuf, Span>> {
+fn group_by_task(files: Vec<Touch>) -> BTreeMap<TaskId, BTreeMap<PathBuf, Span>> {
     let mut tasks: BTreeMap<TaskId, BTreeMap<PathBuf, Span>> = BTreeMap::new();
     for touch in files.into_iter().filter(|touch| !touch.by.is_empty()) {
-        let Some(task) = touch.task.filter(|task| FileRewind::number_of(task).is_none()) else { continue };
+        let Some(task) = touch.task.filter(|task| FileRewind::rewind_number(task).is_none()) else { continue };
         let paths = tasks.entry(task).or_default();
         if let Some(span) = paths.get_mut(&touch.path) {
             span.after = touch.after.or(span.after.take());

@@ -67,7 +67,7 @@ impl Session {
 
     fn begins(&self, task: &str) {
         self.runtime.block_on(async {
-            self.router.began(&TaskId::new(task));
+            self.router.task_started(&TaskId::new(task));
             external::begin(&mut *self.changes.external().lock().await, &Arc::new(self.bench.settings.clone())).await;
         });
     }
@@ -99,7 +99,7 @@ impl Session {
 }
 
 fn short(changed: &ChangedFiles) -> Vec<(&str, char, Vec<ChangedBy>)> {
-    changed.files.iter().map(|file| (file.path.as_str(), file.status.letter(), file.by.clone())).collect()
+    changed.files.iter().map(|file| (file.path.as_str(), file.status.status_char(), file.by.clone())).collect()
 }
 
 fn file<'a>(changed: &'a ChangedFiles, path: &str) -> &'a ChangedFile {
@@ -135,7 +135,7 @@ fn changes_by_tools_commands_and_others_are_listed_with_diffs() {
         "the snapshot of the command has the earlier content: {changed:?}"
     );
     assert_eq!((changed.added, changed.removed), (6, 3));
-    assert_eq!(changed.counts().unwrap(), "7 files (+6 −3)");
+    assert_eq!(changed.summary().unwrap(), "7 files (+6 −3)");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn reverted_changes_and_failed_calls_are_not_listed() {
     assert_eq!(session.call("WriteFile", json!({"path": "no/x", "content": "", "createDirectories": false})), ToolStatus::Failed);
     let changed = session.list();
     assert_eq!(short(&changed), [], "{changed:?}");
-    assert_eq!(changed.counts(), None);
+    assert_eq!(changed.summary(), None);
     session.bench.write("a", "three\n");
     let changed = session.list();
     assert_eq!(short(&changed), [("a", 'M', vec![Tool, Command, Outside])]);
@@ -220,7 +220,7 @@ fn the_change_list_survives_a_kill_including_unfinished_changes() {
     session.bench.write("b", "B\n");
     session.bench.write("tree/inner", "inner\n");
     let settings = Arc::new(session.bench.settings.clone());
-    let before = session.runtime.block_on(checkpoint::before(&settings, &CancellationToken::new())).unwrap();
+    let before = session.runtime.block_on(checkpoint::snapshot_before(&settings, &CancellationToken::new())).unwrap();
     session.bench.write("c", "C\n");
     std::mem::forget(before);
     let session = session.resumed();
@@ -304,7 +304,7 @@ fn figures_of_changes() {
         timed("keeping before an edit", &|| drop(session.runtime.block_on(session.changes.keep(place()))));
         fs::write(session.bench.path("a"), "two\n").unwrap();
         timed("keeping and settling after it", &|| {
-            session.runtime.block_on(async { session.changes.settle(session.changes.keep(place()).await).await });
+            session.runtime.block_on(async { session.changes.record_saved(session.changes.keep(place()).await).await });
         });
     }
     timed("a list of one change", &|| drop(session.list()));
@@ -402,7 +402,7 @@ proptest! {
             ((*name).to_owned(), letter)
         }).collect();
         expected.sort();
-        let found: Vec<_> = changed.files.iter().map(|file| (file.path.clone(), file.status.letter())).collect();
+        let found: Vec<_> = changed.files.iter().map(|file| (file.path.clone(), file.status.status_char())).collect();
         prop_assert_eq!(&found, &expected, "{:?}", changed);
         for file in &changed.files {
             let (old, new) = (start.get(file.path.as_str()), end.get(file.path.as_str()));

@@ -4,7 +4,7 @@ use crate::protocol::{Place, Target, ToolError};
 use crate::tools::blocking::off_thread;
 use crate::tools::change_log::Directories;
 use crate::tools::search::skipped::SkippedPlaces;
-use crate::tools::search::walk::{Depth, Reach, walk};
+use crate::tools::search::walk::{Depth, WalkScope, walk};
 use crate::tools::settings::Settings;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(in crate::tools) async fn entries(
     off_thread(move || {
         let target = Target { given: ".".to_owned(), real: root.clone(), place: Place::Directory };
         let found = Mutex::new((Vec::new(), Directories::new()));
-        walk(&target, &settings, Reach::usual(Depth::All), &SkippedPlaces::new(), &kill, || {
+        walk(&target, &settings, WalkScope::default_scope(Depth::All), &SkippedPlaces::new(), &kill, || {
             |entry: &ignore::DirEntry| {
                 let is_directory = entry.file_type().is_none_or(|kind| kind.is_dir());
                 let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,7 +4,7 @@ use super::program_files::Program;
 use super::schema::Schema;
 use super::template::{TemplatePart, pieces};
 use crate::tools::custom::schema::MAX_STEPS;
-use crate::tools::registry::built_in;
+use crate::tools::registry::find_built_in;
 use crate::tools::shell::file_hashes::FileHashes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -85,9 +85,9 @@ struct Raw {
     steps: Option<Spanned<Vec<Spanned<RawStep>>>>,
     input_schema: Option<Spanned<toml::Table>>,
     input_schema_file: Option<Spanned<String>>,
-    arguments: Option<Spanned<How>>,
+    arguments: Option<Spanned<InputMode>>,
     timeout: Option<Spanned<i64>>,
-    output: Option<Spanned<Prints>>,
+    output: Option<Spanned<PrintFormat>>,
     output_schema: Option<Spanned<toml::Table>>,
     output_schema_file: Option<Spanned<String>>,
     sandbox: Option<Spanned<Sandbox>>,
@@ -105,14 +105,14 @@ struct RawStep {
 
 #[derive(Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum How {
+enum InputMode {
     Stdin,
     Argv,
 }
 
 #[derive(Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Prints {
+enum PrintFormat {
     Text,
     Json,
 }
@@ -230,7 +230,7 @@ impl Reader<'_> {
             );
             return Err(self.error(&given.span(), message));
         }
-        if let Some(tool) = built_in(name) {
+        if let Some(tool) = find_built_in(name) {
             let message = format!("`{name}` is already a name of the built-in tool {}; choose another name", tool.name());
             return Err(self.error(&given.span(), message));
         }
@@ -276,7 +276,7 @@ impl Reader<'_> {
 
     fn program(&mut self, raw: &Raw, input: &Schema) -> Result<Program, ManifestError> {
         let Some(command) = &raw.command else { return Err(self.error(&raw.name.span(), "missing `command`")) };
-        let by_words = raw.arguments.as_ref().is_some_and(|how| *how.get_ref() == How::Argv);
+        let by_words = raw.arguments.as_ref().is_some_and(|how| *how.get_ref() == InputMode::Argv);
         let properties = input.value().get("properties").and_then(Value::as_object);
         if command.get_ref().first().is_none_or(|word| word.get_ref().is_empty()) {
             return Err(self.error(&command.span(), "`command` is empty; expected a program and its arguments"));
@@ -308,7 +308,7 @@ impl Reader<'_> {
             let message = format!("the property `{unused}` is not used in `command`; add `{{{unused}}}`");
             return Err(self.error(&command.span(), message));
         }
-        let json = raw.output.as_ref().is_some_and(|prints| *prints.get_ref() == Prints::Json);
+        let json = raw.output.as_ref().is_some_and(|prints| *prints.get_ref() == PrintFormat::Json);
         let output = self.schema("output_schema", raw.output_schema.as_ref(), raw.output_schema_file.as_ref())?;
         if output.is_some() && !json {
             return Err(self.error(&command.span(), "`output_schema` requires `output = \"json\"`"));
@@ -375,7 +375,7 @@ impl Reader<'_> {
             for_each_text(&arguments, &mut |text| {
                 for piece in pieces(text) {
                     let TemplatePart::Named(name) = piece else { continue };
-                    let fits = match (name.strip_prefix("input."), step_of(name)) {
+                    let fits = match (name.strip_prefix("input."), step_index(name)) {
                         (Some(input), _) => properties.is_some_and(|known| known.contains_key(input)),
                         (None, Some(before)) => before < at,
                         (None, None) => !name.starts_with("steps[") && !name.starts_with("input"),
@@ -399,7 +399,7 @@ impl Reader<'_> {
 }
 
 /// Returns the step index of a name such as `steps[0].output`.
-pub(super) fn step_of(name: &str) -> Option<usize> {
+pub(super) fn step_index(name: &str) -> Option<usize> {
     name.strip_prefix("steps[")?.strip_suffix("].output")?.parse().ok()
 }
 

@@ -1,18 +1,18 @@
 //! Custom tools with several steps. A call is checked for the actions of all its steps, so that no step gets permissions from the
 //! whole. The actions of each step must therefore be known before the first one runs.
 
-use super::manifest::{Body, CustomTool, Step, for_each_text, step_of};
-use super::template::{TemplatePart, pieces, word_of};
+use super::manifest::{Body, CustomTool, Step, for_each_text, step_index};
+use super::template::{TemplatePart, pieces, to_word};
 use crate::ports::RunContext;
 use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
-use crate::tools::registry::built_in;
+use crate::tools::registry::find_built_in;
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::Work as CommandWork;
-use crate::tools::text::{drafted, running};
+use crate::tools::text::{draft_call, running};
 use crate::tools::tool::{Payload, SharedTool};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The tool of a step, or the reason why it cannot be one.
 pub(super) type StepTool = Result<SharedTool, ToolError>;
 
-struct Planned {
+struct PlannedStep {
     tool: SharedTool,
     /// The name used for the call, which may imply stricter limits.
     called: String,
@@ -32,21 +32,21 @@ struct Planned {
 /// The steps of one call, in order.
 struct Work {
     name: String,
-    steps: Vec<Planned>,
+    steps: Vec<PlannedStep>,
 }
 
 /// Returns the strongest capability that any step needs.
 pub(super) fn capability(steps: &[Step]) -> &'static str {
-    let of = |step: &Step| built_in(&step.tool).map_or("Shell.Exec", |tool| tool.capability());
+    let of = |step: &Step| find_built_in(&step.tool).map_or("Shell.Exec", |tool| tool.capability());
     let all: Vec<&'static str> = steps.iter().map(of).collect();
     if all.contains(&"Shell.Exec") { "Shell.Exec" } else { all.first().copied().unwrap_or("Shell.Exec") }
 }
 
 /// Builds the arguments of a step: fills in the arguments of the call and marks the places of step outputs.
-fn arguments_of(step: &Step, given: &Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
+fn step_arguments(step: &Step, given: &Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
     let mut made = Map::new();
     for (name, value) in &step.arguments {
-        if let Some(value) = filled(value, given)? {
+        if let Some(value) = fill_value(value, given)? {
             made.insert(name.clone(), value);
         }
     }
@@ -55,7 +55,7 @@ fn arguments_of(step: &Step, given: &Map<String, Value>) -> Result<Map<String, V
 
 /// Fills in the placeholders of a value. A string that is only one placeholder becomes the value itself; it is dropped if the
 /// argument was not given.
-fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, ToolError> {
+fn fill_value(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, ToolError> {
     Ok(match value {
         Value::String(text) => {
             let parts = pieces(text);
@@ -70,7 +70,7 @@ fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, To
                     TemplatePart::Text(text) => whole.push_str(text),
                     TemplatePart::Named(name) => match name.strip_prefix("input.") {
                         Some(input) => {
-                            let value = given.get(input).map_or(Some(String::new()), word_of);
+                            let value = given.get(input).map_or(Some(String::new()), to_word);
                             whole.push_str(&value.ok_or_else(|| {
                                 invalid(format!("`{input}` is a list or an object and cannot be inserted into a string"))
                             })?);
@@ -82,13 +82,13 @@ fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, To
             Some(Value::String(whole))
         }
         Value::Array(values) => {
-            let all = values.iter().map(|value| filled(value, given)).collect::<Result<Vec<_>, _>>()?;
+            let all = values.iter().map(|value| fill_value(value, given)).collect::<Result<Vec<_>, _>>()?;
             Some(Value::Array(all.into_iter().flatten().collect()))
         }
         Value::Object(values) => {
             let mut made = Map::new();
             for (name, value) in values {
-                if let Some(value) = filled(value, given)? {
+                if let Some(value) = fill_value(value, given)? {
                     made.insert(name.clone(), value);
                 }
             }
@@ -99,7 +99,12 @@ fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, To
 }
 
 /// Returns the tool of a step, if it may be used as one.
-pub(super) fn tool_of(step: &Step, all: &[Arc<CustomTool>], settings: &Settings, find: &dyn Fn(&str) -> StepTool) -> StepTool {
+pub(super) fn resolve_step_tool(
+    step: &Step,
+    all: &[Arc<CustomTool>],
+    settings: &Settings,
+    find: &dyn Fn(&str) -> StepTool,
+) -> StepTool {
     let tool = find(&step.tool)?;
     (settings.may_use)(tool.name()).map_err(|why| ToolError::new(ErrorCode::PolicyDenied, why))?;
     let custom = all.iter().find(|custom| custom.name == tool.name());
@@ -109,7 +114,7 @@ pub(super) fn tool_of(step: &Step, all: &[Arc<CustomTool>], settings: &Settings,
     // Only a program that reads its arguments from stdin may get values that are not known yet: its actions do not depend on
     // them.
     let takes = custom.is_some_and(|custom| matches!(&custom.body, Body::Program(program) if !program.by_words));
-    if !takes && waits(&Value::Object(step.arguments.clone())) {
+    if !takes && needs_step_output(&Value::Object(step.arguments.clone())) {
         let message = format!(
             "the step {} takes the output of another step, so its effects cannot be checked before it runs; only a custom tool \
              that reads its arguments on stdin can do that",
@@ -121,10 +126,10 @@ pub(super) fn tool_of(step: &Step, all: &[Arc<CustomTool>], settings: &Settings,
 }
 
 /// Returns whether a value contains the output of another step.
-fn waits(value: &Value) -> bool {
+fn needs_step_output(value: &Value) -> bool {
     let mut found = false;
     for_each_text(value, &mut |text| {
-        found |= pieces(text).iter().any(|piece| matches!(piece, TemplatePart::Named(name) if step_of(name).is_some()));
+        found |= pieces(text).iter().any(|piece| matches!(piece, TemplatePart::Named(name) if step_index(name).is_some()));
     });
     found
 }
@@ -136,7 +141,7 @@ pub(super) fn actions(
 ) -> Result<Vec<Action>, ToolError> {
     let mut all = Vec::new();
     for (step, tool) in steps.iter().zip(tools) {
-        let arguments = arguments_of(step, given)?;
+        let arguments = step_arguments(step, given)?;
         all.extend(tool.clone()?.actions(&step.tool, arguments, paths)?);
     }
     Ok(all)
@@ -153,11 +158,11 @@ pub(super) fn draft(
     let (mut changes, mut timeout, mut said) = (false, 0, Vec::new());
     for (at, (step, step_tool)) in steps.iter().zip(tools).enumerate() {
         let named = |error: ToolError| ToolError::new(error.code, format!("step {}, {}: {}", at + 1, step.tool, error.message));
-        let arguments = arguments_of(step, given).map_err(named)?;
+        let arguments = step_arguments(step, given).map_err(named)?;
         let of_step = step_tool.clone().map_err(named)?;
         crate::tools::redaction::refuse(of_step.name(), false, &arguments).map_err(named)?;
         let CallDraft { summary, actions: of_it, proposal, effect, work } =
-            drafted(&*of_step, &step.tool, arguments, settings).map_err(named)?;
+            draft_call(&*of_step, &step.tool, arguments, settings).map_err(named)?;
         actions.extend(of_it);
         match effect {
             Effect::Reads => {}
@@ -177,11 +182,11 @@ pub(super) fn draft(
             whole.notes.extend(new);
         }
         said.push(format!("{}. {summary}", at + 1));
-        planned.push(Planned {
+        planned.push(PlannedStep {
             tool: of_step,
             called: step.tool.clone(),
             payload: work,
-            takes: waits(&Value::Object(step.arguments.clone())),
+            takes: needs_step_output(&Value::Object(step.arguments.clone())),
         });
     }
     let summary = format!("{}: {}", tool.name, said.join("; "));
@@ -208,7 +213,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
     };
     let (mut outputs, mut whole) = (Vec::<String>::new(), ToolOutput::default());
     let count = work.steps.len();
-    for (at, Planned { tool, called, mut payload, takes }) in work.steps.into_iter().enumerate() {
+    for (at, PlannedStep { tool, called, mut payload, takes }) in work.steps.into_iter().enumerate() {
         if at > 0 && context.interrupt.is_cancelled() {
             let message = format!("interrupted by the user before step {} of {} (done: {at} of {count})", at + 1, work.name);
             let error = ToolError::new(ErrorCode::Cancelled, message);
@@ -228,7 +233,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
                 whole.denied.extend(told.denied);
                 // A hint for continuing one step does not apply to the chain.
                 whole.left_out = told.left_out.and_then(|left_out| LeftOut::from_gaps(left_out.gaps, None));
-                whole.changed = both(whole.changed, told.changed);
+                whole.changed = combine_proposals(whole.changed, told.changed);
                 whole.artifacts.extend(told.artifacts);
                 whole.images.extend(told.images);
             }
@@ -241,7 +246,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
                 let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
                 let mut failed = ToolFailure { error: ToolError::new(failed.error.code, message), ..failed };
                 // The changes of earlier steps stay.
-                failed.changed = both(whole.changed, failed.changed);
+                failed.changed = combine_proposals(whole.changed, failed.changed);
                 whole.artifacts.append(&mut failed.artifacts);
                 failed.artifacts = whole.artifacts;
                 return Err(failed);
@@ -253,7 +258,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
 }
 
 /// Combines the changes of two steps.
-pub(super) fn both(first: Option<Box<Proposal>>, second: Option<Box<Proposal>>) -> Option<Box<Proposal>> {
+pub(super) fn combine_proposals(first: Option<Box<Proposal>>, second: Option<Box<Proposal>>) -> Option<Box<Proposal>> {
     let (mut whole, second) = match (first, second) {
         (Some(first), Some(second)) => (first, second),
         (first, second) => return first.or(second),
@@ -270,24 +275,24 @@ pub(super) fn both(first: Option<Box<Proposal>>, second: Option<Box<Proposal>>) 
 /// Fills the outputs into an input in one pass, so that an output is never read as a mark.
 fn with_outputs(input: &str, outputs: &[String]) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(input) else { return input.to_owned() };
-    put(&mut value, outputs);
+    insert_outputs(&mut value, outputs);
     value.to_string()
 }
 
-fn put(value: &mut Value, outputs: &[String]) {
+fn insert_outputs(value: &mut Value, outputs: &[String]) {
     match value {
         Value::String(text) => {
             let whole = pieces(text).into_iter().map(|piece| match piece {
                 TemplatePart::Text(text) => text.to_owned(),
-                TemplatePart::Named(name) => match step_of(name).and_then(|step| outputs.get(step)) {
+                TemplatePart::Named(name) => match step_index(name).and_then(|step| outputs.get(step)) {
                     Some(output) => output.clone(),
                     None => format!("{{{name}}}"),
                 },
             });
             *text = whole.collect();
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| put(value, outputs)),
-        Value::Object(values) => values.values_mut().for_each(|value| put(value, outputs)),
+        Value::Array(values) => values.iter_mut().for_each(|value| insert_outputs(value, outputs)),
+        Value::Object(values) => values.values_mut().for_each(|value| insert_outputs(value, outputs)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

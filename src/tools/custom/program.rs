@@ -6,14 +6,14 @@ use super::program_files::{Program, ResolvedProgram};
 use super::template;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
-use crate::sys::process::{End, Finished, Shell};
+use crate::sys::process::{End, FinishedRun, Shell};
 use crate::tools::annotations::{READS_BY_PROGRAM, RUNS, ToolHints};
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
-use crate::tools::shell::command_run::{self, Answer, Narrow, Work, environment_note, exec_line};
+use crate::tools::shell::command_run::{self, AccessRestrictions, Answer, Work, environment_note, exec_line};
 use crate::tools::shell::executed_files::PinnedFiles;
 use crate::tools::shell::file_hashes::FileHashes;
 use crate::tools::shell::run_command::directory;
@@ -39,7 +39,7 @@ impl BoundTool {
     ) -> Self {
         let steps = match &tool.body {
             Body::Program(_) => Vec::new(),
-            Body::Steps(steps) => steps.iter().map(|step| pipeline::tool_of(step, all, settings, find)).collect(),
+            Body::Steps(steps) => steps.iter().map(|step| pipeline::resolve_step_tool(step, all, settings, find)).collect(),
         };
         Self { tool, steps }
     }
@@ -101,21 +101,23 @@ impl AnyTool for BoundTool {
             Body::Program(program) => {
                 let cwd = paths.target("cwd", ".", ExpectedKind::Directory)?;
                 Ok(vec![
-                    self.tool.started(program, self.tool.checked(arguments)?, &paths.settings.workspace)?.action(&self.tool, cwd),
+                    self.tool
+                        .build_command(program, self.tool.check_arguments(arguments)?, &paths.settings.workspace)?
+                        .action(&self.tool, cwd),
                 ])
             }
-            Body::Steps(steps) => pipeline::actions((steps, &self.steps), &self.tool.checked(arguments)?, paths),
+            Body::Steps(steps) => pipeline::actions((steps, &self.steps), &self.tool.check_arguments(arguments)?, paths),
         }
     }
 
     fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError> {
         let tool = &*self.tool;
-        let arguments = tool.checked(arguments)?;
+        let arguments = tool.check_arguments(arguments)?;
         let program = match &tool.body {
             Body::Program(program) => program,
             Body::Steps(steps) => return pipeline::draft(tool, (steps, &self.steps), &arguments, settings),
         };
-        let started = tool.started(program, arguments, &settings.workspace)?;
+        let started = tool.build_command(program, arguments, &settings.workspace)?;
         let cwd = directory(None, settings)?;
         let shown = crate::policy::line(&started.words);
         let mut notes =
@@ -136,17 +138,17 @@ impl AnyTool for BoundTool {
                 line: exec_line(&started.words),
                 timeout_seconds,
                 stdin: started.input,
-                pinned: Some(PinnedFiles::of_tool(&cwd, started.print)),
+                pinned: Some(PinnedFiles::for_tool(&cwd, started.print)),
                 cwd,
                 opens: Vec::new(),
                 background: false,
                 shell: Shell::Bash,
                 answer: Some(answer(&tool.name, program)),
-                narrow: Narrow {
+                narrow: AccessRestrictions {
                     read_only: program.read_only_sandbox,
                     no_network: program.no_network,
                     sees,
-                    ..Narrow::default()
+                    ..AccessRestrictions::default()
                 },
             }),
         })
@@ -161,15 +163,15 @@ impl AnyTool for BoundTool {
 }
 
 /// The command line of a call, and its input.
-struct Started {
+struct ProgramCommand {
     words: Vec<String>,
     input: Option<String>,
     print: FileHashes,
 }
 
-impl Started {
+impl ProgramCommand {
     fn fingerprint(&self, tool: &CustomTool) -> String {
-        self.print.with(&tool.hash)
+        self.print.fingerprint_with(&tool.hash)
     }
 
     fn action(&self, tool: &CustomTool, cwd: crate::protocol::Target) -> Action {
@@ -195,7 +197,7 @@ impl CustomTool {
     /// # Errors
     ///
     /// Names the mismatch and the fix.
-    pub(super) fn checked(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
+    pub(super) fn check_arguments(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
         let value = Value::Object(arguments);
         self.input
             .check(&value)
@@ -206,19 +208,24 @@ impl CustomTool {
         }
     }
 
-    fn started(&self, program: &Program, arguments: Map<String, Value>, workspace: &Path) -> Result<Started, ToolError> {
+    fn build_command(
+        &self,
+        program: &Program,
+        arguments: Map<String, Value>,
+        workspace: &Path,
+    ) -> Result<ProgramCommand, ToolError> {
         let unusable =
             |why: String| ToolError::new(ErrorCode::ToolExecutionFailed, format!("cannot start the tool {}: {why}", self.name));
         let ResolvedProgram { words, print } = program.find(workspace).map_err(unusable)?;
         if !program.by_words {
             let input = serde_json::to_string(&arguments).map_err(|error| unusable(error.to_string()))?;
-            return Ok(Started { words, input: Some(input), print });
+            return Ok(ProgramCommand { words, input: Some(input), print });
         }
         let filled = words.iter().enumerate().filter_map(|(at, word)| match at {
             0 => Some(Ok(word.clone())),
-            _ => template::word(word, &arguments).transpose(),
+            _ => template::fill_word(word, &arguments).transpose(),
         });
-        Ok(Started { words: filled.collect::<Result<_, _>>().map_err(invalid)?, input: None, print })
+        Ok(ProgramCommand { words: filled.collect::<Result<_, _>>().map_err(invalid)?, input: None, print })
     }
 
     /// Returns the origin of the tool, for the approval prompt.
@@ -233,7 +240,7 @@ impl CustomTool {
 fn answer(name: &str, program: &Program) -> Answer {
     let (name, timeout) = (name.to_owned(), program.timeout_seconds);
     let (json, schema) = (program.json, program.output.clone());
-    Arc::new(move |finished: &Finished, limit: usize| {
+    Arc::new(move |finished: &FinishedRun, limit: usize| {
         let (stdout, stderr) = (&finished.stdout, &finished.stderr);
         let whole = || {
             let (out, first) = stdout.text_with_gap(limit);

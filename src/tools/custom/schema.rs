@@ -18,9 +18,9 @@ pub(crate) struct Schema {
 }
 
 /// A loader that refuses every external `$ref`: nothing is fetched and no file is opened.
-struct Nothing;
+struct DenyRefs;
 
-impl UrlLoader for Nothing {
+impl UrlLoader for DenyRefs {
     fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
         Err(format!("`{url}` is outside the schema; a schema can only refer to itself").into())
     }
@@ -33,7 +33,7 @@ impl Schema {
             return Err(format!("the schema is {bytes} bytes, expected at most {MAX_BYTES}"));
         }
         let mut compiler = Compiler::new();
-        compiler.use_loader(Box::new(Nothing));
+        compiler.use_loader(Box::new(DenyRefs));
         let mut compiled = Schemas::new();
         let wrong = |error: boon::CompileError| format!("{error:#}").replace(PLACE, "").replace('\n', " ");
         compiler.add_resource(PLACE, value.clone()).map_err(wrong)?;

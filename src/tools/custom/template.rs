@@ -37,7 +37,7 @@ pub(super) fn pieces(text: &str) -> Vec<TemplatePart<'_>> {
 }
 
 /// Returns a scalar value as one argument; `None` for other values.
-pub(super) fn word_of(value: &Value) -> Option<String> {
+pub(super) fn to_word(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
@@ -46,7 +46,7 @@ pub(super) fn word_of(value: &Value) -> Option<String> {
 }
 
 /// Fills in a command-line argument; `None` if it is only a placeholder whose argument was not given.
-pub(super) fn word(template: &str, arguments: &serde_json::Map<String, Value>) -> Result<Option<String>, String> {
+pub(super) fn fill_word(template: &str, arguments: &serde_json::Map<String, Value>) -> Result<Option<String>, String> {
     let mut whole = String::new();
     for piece in pieces(template) {
         let name = match piece {
@@ -59,7 +59,7 @@ pub(super) fn word(template: &str, arguments: &serde_json::Map<String, Value>) -
         let value = match arguments.get(name) {
             None | Some(Value::Null) => return Ok(None),
             Some(value) => {
-                word_of(value).ok_or_else(|| format!("`{name}` is a list or an object and cannot be a command-line argument"))?
+                to_word(value).ok_or_else(|| format!("`{name}` is a list or an object and cannot be a command-line argument"))?
             }
         };
         if value.contains('\0') {

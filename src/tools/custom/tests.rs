@@ -258,11 +258,11 @@ fn changes_of_several_steps_are_merged_even_if_a_later_step_fails() {
             ..Proposal::default()
         }))
     };
-    let whole = pipeline::both(proposal("/a"), proposal("/b")).unwrap();
+    let whole = pipeline::combine_proposals(proposal("/a"), proposal("/b")).unwrap();
     assert_eq!((whole.summary, whole.diff.to_string()), ("changed /a; changed /b".into(), "diff of /a\ndiff of /b\n".into()));
     assert_eq!((whole.paths, whole.bytes), (["/a", "/both", "/b"].map(PathBuf::from).to_vec(), 2));
-    assert_eq!(pipeline::both(proposal("/a"), None), proposal("/a"));
-    assert_eq!(pipeline::both(None, proposal("/a")), proposal("/a"));
+    assert_eq!(pipeline::combine_proposals(proposal("/a"), None), proposal("/a"));
+    assert_eq!(pipeline::combine_proposals(None, proposal("/a")), proposal("/a"));
 }
 
 #[test]

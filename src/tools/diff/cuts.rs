@@ -1,8 +1,8 @@
 //! The hunks of a diff as separate parts that can each be applied, left out or edited.
 
 use crate::protocol::HunkChoice;
-use crate::tools::document::line_breaks::{Breaks, only_cr, shown_lines};
-use crate::tools::document::replacement::{ending_near, endings, relined, with_lf};
+use crate::tools::document::line_breaks::{Breaks, display_lines, only_cr};
+use crate::tools::document::replacement::{adapt_endings, ending_near, endings, with_lf};
 use crate::tools::settings::Settings;
 use similar::{DiffOp, DiffTag};
 use std::ops::Range;
@@ -14,7 +14,7 @@ const NAME: usize = 40;
 
 /// The lines that one hunk replaces and the new ones, counted from 0, without context.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::tools) struct Cut {
+pub(in crate::tools) struct HunkLines {
     pub old: Range<usize>,
     pub new: Range<usize>,
     /// Name of the enclosing definition.
@@ -22,14 +22,14 @@ pub(in crate::tools) struct Cut {
 }
 
 /// Converts the groups of a unified diff into hunks.
-pub(super) fn cuts(groups: &[Vec<DiffOp>], old: &[&str], new: &[&str]) -> Vec<Cut> {
+pub(super) fn cuts(groups: &[Vec<DiffOp>], old: &[&str], new: &[&str]) -> Vec<HunkLines> {
     let cut = |group: &Vec<DiffOp>| {
         let mut changes = group.iter().filter(|op| op.tag() != DiffTag::Equal);
         let first = changes.next()?;
         let last = changes.next_back().unwrap_or(first);
         let (old_lines, new_lines) =
             (first.old_range().start..last.old_range().end, first.new_range().start..last.new_range().end);
-        Some(Cut { name: name(old, &old_lines, new, &new_lines), old: old_lines, new: new_lines })
+        Some(HunkLines { name: name(old, &old_lines, new, &new_lines), old: old_lines, new: new_lines })
     };
     groups.iter().filter_map(cut).collect()
 }
@@ -37,7 +37,7 @@ pub(super) fn cuts(groups: &[Vec<DiffOp>], old: &[&str], new: &[&str]) -> Vec<Cu
 /// Returns the name that the first changed line defines, or that the nearest less indented line above defines.
 fn name(old: &[&str], old_lines: &Range<usize>, new: &[&str], new_lines: &Range<usize>) -> Option<String> {
     let mut own = old[old_lines.clone()].first().into_iter().chain(new[new_lines.clone()].first());
-    if let Some(name) = own.find_map(|line| defined(line)) {
+    if let Some(name) = own.find_map(|line| definition_name(line)) {
         return Some(name);
     }
     let indent = |line: &str| line.len() - line.trim_start().len();
@@ -45,7 +45,7 @@ fn name(old: &[&str], old_lines: &Range<usize>, new: &[&str], new_lines: &Range<
     let mut within = changed.map(|line| indent(line)).min().unwrap_or(usize::MAX).max(1);
     for line in new[..new_lines.start].iter().rev().take(LINES_ABOVE).filter(|line| !line.trim().is_empty()) {
         if indent(line) < within {
-            if let Some(name) = defined(line) {
+            if let Some(name) = definition_name(line) {
                 return Some(name);
             }
             within = indent(line).max(1);
@@ -55,7 +55,7 @@ fn name(old: &[&str], old_lines: &Range<usize>, new: &[&str], new_lines: &Range<
 }
 
 /// Extracts a name: `greet()` from `pub fn greet(name: &str) {`, `Token` from `struct Token<'a> {`, `Notes` from `## Notes`.
-fn defined(line: &str) -> Option<String> {
+fn definition_name(line: &str) -> Option<String> {
     const BEFORE: &[&str] = &[
         "pub",
         "pub(crate)",
@@ -99,10 +99,10 @@ fn defined(line: &str) -> Option<String> {
     ];
     let text = line.trim();
     if let Some(heading) = text.strip_prefix('#').map(|rest| rest.trim_start_matches('#')) {
-        return heading.strip_prefix(' ').map(|words| short(words.trim()));
+        return heading.strip_prefix(' ').map(|words| shorten_name(words.trim()));
     }
     if text.starts_with('[') && text.ends_with(']') && !text.contains(',') {
-        return Some(short(text));
+        return Some(shorten_name(text));
     }
     let mut words = text.split_whitespace().skip_while(|word| BEFORE.contains(word));
     let keyword = words.next()?;
@@ -112,16 +112,16 @@ fn defined(line: &str) -> Option<String> {
     };
     if CALLED.contains(&keyword) {
         let name = letters(named);
-        return (!name.is_empty()).then(|| format!("{}()", short(name.trim_end_matches(':'))));
+        return (!name.is_empty()).then(|| format!("{}()", shorten_name(name.trim_end_matches(':'))));
     }
     if KINDS.contains(&keyword) {
         let name = letters(named);
-        return (!name.is_empty()).then(|| short(name.trim_end_matches(':')));
+        return (!name.is_empty()).then(|| shorten_name(name.trim_end_matches(':')));
     }
     None
 }
 
-fn short(name: &str) -> String {
+fn shorten_name(name: &str) -> String {
     match name.char_indices().nth(NAME) {
         Some((at, _)) => format!("{}…", &name[..at]),
         None => name.to_owned(),
@@ -138,7 +138,7 @@ struct Side<'a> {
 impl<'a> Side<'a> {
     /// Maps the shown lines to the text; `None` if the mapping is ambiguous.
     fn map(text: &'a str, settings: &Settings) -> Option<Self> {
-        let plain_text = super::plain(text, settings);
+        let plain_text = super::prepare_text(text, settings);
         let plain = lines(&plain_text);
         let mut at = 0;
         let mut starts: Vec<usize> = vec![0];
@@ -151,9 +151,9 @@ impl<'a> Side<'a> {
             return Some(Self { text, starts });
         }
         // A redacted secret is shown on one line, even if it spans several.
-        let lf = shown_lines(text);
+        let lf = display_lines(text);
         let mut within = Vec::new();
-        for range in settings.redactor.hidden(&lf) {
+        for range in settings.redactor.redacted_ranges(&lf) {
             let first = lf[..range.start].matches('\n').count();
             within.extend((1..=lf[range].matches('\n').count()).map(|line| first + line));
         }
@@ -179,7 +179,7 @@ fn lines(text: &str) -> usize {
 }
 
 /// Returns why the hunks of a change cannot be applied separately, if so.
-pub(in crate::tools) fn why_fixed(old: &str, new: &str, settings: &Settings) -> Option<&'static str> {
+pub(in crate::tools) fn indivisible_reason(old: &str, new: &str, settings: &Settings) -> Option<&'static str> {
     if Side::map(old, settings).is_none() || Side::map(new, settings).is_none() {
         return Some("a redacted secret in the file spans several lines");
     }
@@ -193,7 +193,7 @@ pub(in crate::tools) fn why_fixed(old: &str, new: &str, settings: &Settings) -> 
 /// they replace or follow. `restored` restores secrets in edited lines.
 pub(in crate::tools) fn with_choices<E>(
     (old_text, new_text): (&str, &str),
-    cuts: &[Cut],
+    cuts: &[HunkLines],
     choices: &[HunkChoice],
     settings: &Settings,
     mut restored: impl FnMut(&str) -> Result<String, E>,
@@ -202,7 +202,7 @@ pub(in crate::tools) fn with_choices<E>(
         return Ok(Some(new_text.to_owned()));
     }
     let (Some(old), Some(new)) = (Side::map(old_text, settings), Side::map(new_text, settings)) else { return Ok(None) };
-    let fits = |cut: &Cut| cut.old.end <= old.count() && cut.new.end <= new.count();
+    let fits = |cut: &HunkLines| cut.old.end <= old.count() && cut.new.end <= new.count();
     if !cuts.iter().all(fits) || cuts.len() != choices.len() {
         return Ok(None);
     }
@@ -229,7 +229,7 @@ pub(in crate::tools) fn with_choices<E>(
                 } else {
                     ending_near(new_text, 0)
                 };
-                text.push_str(&relined(old.lines(cut.old.clone()), &written, near));
+                text.push_str(&adapt_endings(old.lines(cut.old.clone()), &written, near));
             }
         }
         at = cut.old.end;
@@ -256,7 +256,7 @@ mod tests {
             ("    let x = f(1);", None),
             ("", None),
         ] {
-            assert_eq!(defined(line).as_deref(), name, "{line}");
+            assert_eq!(definition_name(line).as_deref(), name, "{line}");
         }
         let old: Vec<&str> =
             "class A:\n    def a(self):\n        x = 1\n\n    def b(self):\n        y = 2\n".split_inclusive('\n').collect();

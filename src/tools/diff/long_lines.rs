@@ -1,6 +1,6 @@
 //! Shortening of very long lines in a diff to their changed part.
 
-use crate::protocol::{DiffLine, DiffSide, cut_after, cut_before};
+use crate::protocol::{DiffLine, DiffSide, cut_position_after, cut_position_before};
 
 /// Line length in bytes above which a line is cut.
 const MAX_BYTES: usize = 4_000;
@@ -50,9 +50,9 @@ fn cut(text: &str, other: &str) -> String {
     };
     let head = same(&mut text.bytes(), &mut other.bytes());
     let tail = same(&mut text.bytes().rev(), &mut other.bytes().rev()).min(text.len() - head);
-    let from = cut_before(text, head.saturating_sub(AROUND_BYTES));
+    let from = cut_position_before(text, head.saturating_sub(AROUND_BYTES));
     let upto = (text.len() - tail).saturating_add(AROUND_BYTES).min(from + AROUND_BYTES * 2 + CHANGED_BYTES).min(text.len());
-    let upto = cut_after(text, upto);
+    let upto = cut_position_after(text, upto);
     let gap = |bytes: usize| if bytes > 0 { format!("[… {bytes} bytes …]") } else { String::new() };
     format!("{}{}{}", gap(from), &text[from..upto], gap(text.len() - upto))
 }

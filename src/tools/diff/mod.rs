@@ -4,11 +4,11 @@ pub(in crate::tools) mod cuts;
 mod long_lines;
 
 use super::document::content::Document;
-use super::document::line_breaks::shown_lines;
+use super::document::line_breaks::display_lines;
 use super::settings::Settings;
 use crate::ports::StoredState;
 use crate::protocol::{DiffHunk, DiffLine, DiffSide, FileDiff};
-use cuts::Cut;
+use cuts::HunkLines;
 use long_lines::shorten;
 use similar::{DiffOp, DiffTag, TextDiff};
 use std::time::Duration;
@@ -21,13 +21,13 @@ const AROUND: usize = 3;
 
 /// Prepares text for a diff: LF endings (also for lone CR) and redaction of the whole text, so that no single line of a key is
 /// shown.
-pub(in crate::tools) fn plain(text: &str, settings: &Settings) -> String {
-    settings.redactor.hide(&shown_lines(text)).into_owned()
+pub(in crate::tools) fn prepare_text(text: &str, settings: &Settings) -> String {
+    settings.redactor.hide(&display_lines(text)).into_owned()
 }
 
 /// Prepares file content for a diff; `None` if it is not text.
-pub(in crate::tools) fn plain_of(content: &[u8], settings: &Settings) -> Option<String> {
-    Document::decode(content).ok().map(|document| plain(&document.text, settings))
+pub(in crate::tools) fn prepare_content(content: &[u8], settings: &Settings) -> Option<String> {
+    Document::decode(content).ok().map(|document| prepare_text(&document.text, settings))
 }
 
 /// The differing lines of two texts.
@@ -38,7 +38,7 @@ pub(in crate::tools) struct LineDiff {
     pub added: usize,
     pub removed: usize,
     /// The changed lines of each hunk.
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<HunkLines>,
 }
 
 /// Returns the differing lines of two texts, in full length.
@@ -97,7 +97,7 @@ fn diff_line(side: DiffSide, line: &str) -> DiffLine {
 
 /// Returns the difference between the earlier and the current content of a path, with its mode if that changed, and the
 /// number of added and removed lines.
-pub(in crate::tools) fn of_place(
+pub(in crate::tools) fn path_diff(
     name: &str,
     (before, old): (&StoredState, &str),
     (now, new): (&StoredState, &str),
@@ -111,7 +111,7 @@ pub(in crate::tools) fn of_place(
 
 /// Returns the difference of a path without its lines: the name, and the mode if it changed.
 pub(in crate::tools) fn head(name: &str, before: &StoredState, now: &StoredState) -> FileDiff {
-    let file = FileDiff::titled(name, name);
+    let file = FileDiff::with_title(name, name);
     match (before, now) {
         (StoredState::File { mode: old, .. }, StoredState::File { mode: new, .. }) if old != new => {
             let mode = |mode: &u32| format!("{:06o}", 0o100_000 | mode);

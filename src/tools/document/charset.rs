@@ -40,7 +40,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("pck", "shift_jis"),
 ];
 
-pub(in crate::tools) fn named(label: &str) -> Result<&'static Encoding, ToolError> {
+pub(in crate::tools) fn encoding_from_label(label: &str) -> Result<&'static Encoding, ToolError> {
     find(label).ok_or_else(|| {
         invalid(format!(
             "`encoding`: unknown encoding `{label}`; use for example `utf-8`, `utf-16le`, `latin1`, `shift_jis`, `gbk`"
@@ -76,7 +76,7 @@ pub(in crate::tools) fn detect(sample: &[u8], charset: Option<&str>, read_as: Re
 
 /// Returns whether text decoded from `encoding` shows a secret that the redactor finds only in the bytes, because two of its
 /// characters became one or NULs separate them.
-pub(in crate::tools) fn hides(text: &str, encoding: &'static Encoding, redactor: &Redactor) -> bool {
+pub(in crate::tools) fn exposes_secret(text: &str, encoding: &'static Encoding, redactor: &Redactor) -> bool {
     let is_secret = |text: &str| redactor.holds_secret(text);
     if text.contains('\0') && is_secret(&text.replace('\0', "")) {
         return true;
@@ -91,7 +91,7 @@ pub(in crate::tools) fn hides(text: &str, encoding: &'static Encoding, redactor:
         let (own, shown) = (String::from_utf8_lossy(&bytes), redactor.hide(text));
         let stands = |run: &str| run.len() > SHORT_RUN && shown.contains(&run[1..]);
         let runs = |hidden: Range<usize>| own[hidden].split(|letter: char| !letter.is_ascii_graphic()).any(stands);
-        return redactor.hidden(&own).into_iter().any(runs);
+        return redactor.redacted_ranges(&own).into_iter().any(runs);
     }
     let bytes: Vec<u8> = text.encode_utf16().flat_map(to_bytes).collect();
     is_secret(&String::from_utf8_lossy(&bytes))
@@ -105,20 +105,20 @@ pub(in crate::tools) fn decode(decoder: &mut Decoder, bytes: &[u8]) -> String {
 }
 
 /// A reader that converts text from another encoding to UTF-8.
-pub(in crate::tools) struct Decoded<R> {
+pub(in crate::tools) struct DecodingReader<R> {
     from: R,
     decoder: Decoder,
     ready: Cursor<Vec<u8>>,
     ended: bool,
 }
 
-impl<R> Decoded<R> {
+impl<R> DecodingReader<R> {
     pub(in crate::tools) fn new(from: R, encoding: &'static Encoding) -> Self {
         Self { from, decoder: encoding.new_decoder_with_bom_removal(), ready: Cursor::default(), ended: false }
     }
 }
 
-impl<R: Read> Read for Decoded<R> {
+impl<R: Read> Read for DecodingReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             let count = self.ready.read(into)?;
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn encodings_are_found_by_several_names() {
         for (label, name) in [("latin1", "windows-1252"), ("UTF8", "UTF-8"), ("SJIS", "Shift_JIS"), ("iso88592", "ISO-8859-2")] {
-            assert_eq!(named(label).unwrap().name(), name);
+            assert_eq!(encoding_from_label(label).unwrap().name(), name);
         }
-        assert!(named("klingon").unwrap_err().message.contains("unknown encoding `klingon`"));
+        assert!(encoding_from_label("klingon").unwrap_err().message.contains("unknown encoding `klingon`"));
     }
 }

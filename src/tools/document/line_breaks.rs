@@ -1,6 +1,6 @@
 //! Line endings of text: LF and CRLF, and lone CR in files that use it.
 
-use super::replacement::{ending_of, with_lf};
+use super::replacement::{line_ending, with_lf};
 
 /// Definition of a line end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Breaks {
 
     /// Returns the ending of a line; empty for an unterminated last line.
     pub(in crate::tools) fn ending(self, line: &str) -> &'static str {
-        match ending_of(line) {
+        match line_ending(line) {
             Some(ending) => ending,
             None if self == Self::Cr && line.ends_with('\r') => "\r",
             None => "",
@@ -59,7 +59,7 @@ pub(in crate::tools) fn only_cr(text: &str) -> bool {
 }
 
 /// Returns the text with LF endings for display. A lone CR next to an LF is an ordinary character.
-pub(in crate::tools) fn shown_lines(text: &str) -> String {
+pub(in crate::tools) fn display_lines(text: &str) -> String {
     if only_cr(text) { text.replace('\r', "\n") } else { with_lf(text) }
 }
 

@@ -15,8 +15,8 @@ pub(in crate::tools) enum Occurrences {
 
 /// Replaces these ranges of `text`, which are in order. Ranges and new text have LF endings; the text keeps its own endings,
 /// and the new text adopts them.
-pub(in crate::tools) fn put<'a>(text: &str, places: impl Iterator<Item = (Range<usize>, &'a str)>) -> String {
-    let shortened = Shortened::from_text(text);
+pub(in crate::tools) fn replace_ranges<'a>(text: &str, places: impl Iterator<Item = (Range<usize>, &'a str)>) -> String {
+    let shortened = LfOffsets::from_text(text);
     let mut result = String::with_capacity(text.len());
     let mut done = 0;
     for (place, new) in places {
@@ -24,7 +24,7 @@ pub(in crate::tools) fn put<'a>(text: &str, places: impl Iterator<Item = (Range<
         result.push_str(&text[done..start]);
         // Determined only if needed: with many places on one long line, each search is slow.
         let near = if shortened.0.is_empty() || !new.contains('\n') { "\n" } else { ending_near(text, start) };
-        result.push_str(&relined(&text[start..end], new, near));
+        result.push_str(&adapt_endings(&text[start..end], new, near));
         done = end;
     }
     result.push_str(&text[done..]);
@@ -44,11 +44,11 @@ pub(in crate::tools) fn replace_all(old: &str, new: &str) -> String {
     if crlf == old.matches('\n').count() {
         return new.replace('\n', "\r\n");
     }
-    relined(old, new, ending_near(old, 0))
+    adapt_endings(old, new, ending_near(old, 0))
 }
 
 /// Returns the line number of a position, from 1.
-pub(in crate::tools) fn line_of(text: &str, at: usize) -> usize {
+pub(in crate::tools) fn line_number(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
@@ -68,9 +68,9 @@ pub(in crate::tools) fn with_lf(text: &str) -> String {
 }
 
 /// Mapping from the text with LF endings to the original: the positions where LF stands for CRLF.
-struct Shortened(Vec<usize>);
+struct LfOffsets(Vec<usize>);
 
-impl Shortened {
+impl LfOffsets {
     fn from_text(text: &str) -> Self {
         Self(text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect())
     }
@@ -112,7 +112,7 @@ fn lines(text: &str) -> (Vec<Line<'_>>, Vec<&str>) {
 
 /// Converts the endings of `new`, which replaces `old`: common lines keep their bytes, new ones end like the lines that they
 /// replace or follow.
-pub(in crate::tools) fn relined(old: &str, new: &str, near: &'static str) -> String {
+pub(in crate::tools) fn adapt_endings(old: &str, new: &str, near: &'static str) -> String {
     let ((old_lines, old_whole), (new_lines, _)) = (lines(old), lines(new));
     let mut result = String::with_capacity(new.len());
     let mut ending = near;
@@ -121,14 +121,14 @@ pub(in crate::tools) fn relined(old: &str, new: &str, near: &'static str) -> Str
         let (old_range, new_range) = (op.old_range(), op.new_range());
         if matches!(op, DiffOp::Equal { .. }) {
             for text in &old_whole[old_range] {
-                ending = ending_of(text).unwrap_or(ending);
+                ending = line_ending(text).unwrap_or(ending);
                 result.push_str(text);
             }
             continue;
         }
         for (index, line) in new_lines[new_range].iter().enumerate() {
             let replaced = old_whole[old_range.clone()].get(index);
-            ending = replaced.and_then(|text| ending_of(text)).unwrap_or(ending);
+            ending = replaced.and_then(|text| line_ending(text)).unwrap_or(ending);
             result.push_str(line.body);
             result.push_str(if line.ended { ending } else { "" });
         }
@@ -137,7 +137,7 @@ pub(in crate::tools) fn relined(old: &str, new: &str, near: &'static str) -> Str
 }
 
 /// Returns the ending of a terminated line.
-pub(in crate::tools) fn ending_of(line: &str) -> Option<&'static str> {
+pub(in crate::tools) fn line_ending(line: &str) -> Option<&'static str> {
     if line.ends_with("\r\n") {
         Some("\r\n")
     } else if line.ends_with('\n') {

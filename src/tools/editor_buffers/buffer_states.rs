@@ -39,7 +39,7 @@ impl BufferStates {
     }
 
     /// Records that this call, or a rewind, is about to write these files.
-    pub(super) fn begins(&mut self, call: Option<CallId>, files: Vec<(PathBuf, blake3::Hash)>) {
+    pub(super) fn begin_write(&mut self, call: Option<CallId>, files: Vec<(PathBuf, blake3::Hash)>) {
         if files.is_empty() {
             return;
         }
@@ -63,7 +63,7 @@ impl BufferStates {
     }
 
     /// Returns the paths that the call wrote, once.
-    pub(super) fn written(&mut self, call: Option<&CallId>) -> Vec<PathBuf> {
+    pub(super) fn take_written(&mut self, call: Option<&CallId>) -> Vec<PathBuf> {
         let (own, others) = std::mem::take(&mut self.written).into_iter().partition(|(of, _)| of.as_ref() == call);
         self.written = others;
         let own: VecDeque<(Option<CallId>, Vec<PathBuf>)> = own;
@@ -71,7 +71,7 @@ impl BufferStates {
     }
 
     /// Records that the editor has the same text as the disk.
-    pub(super) fn follows(&mut self, real: &Path) {
+    pub(super) fn mark_synced(&mut self, real: &Path) {
         self.before.remove(real);
     }
 }
@@ -85,8 +85,8 @@ mod tests {
         let [one, two, three] = ["1", "2", "3"].map(|text| blake3::hash(text.as_bytes()));
         let (mut known, real) = (BufferStates::default(), Path::new("/w/a"));
         assert_eq!(known.compare(real, one, two), BufferState::Unsaved);
-        known.begins(Some(CallId::new("c")), vec![(real.to_owned(), one)]);
-        known.begins(Some(CallId::new("d")), vec![(real.to_owned(), two)]);
+        known.begin_write(Some(CallId::new("c")), vec![(real.to_owned(), one)]);
+        known.begin_write(Some(CallId::new("d")), vec![(real.to_owned(), two)]);
         assert_eq!(
             (known.compare(real, three, one), known.compare(real, three, two)),
             (BufferState::Behind, BufferState::Behind)
@@ -98,20 +98,20 @@ mod tests {
     #[test]
     fn paths_written_by_a_call_are_returned_once_and_only_for_that_call() {
         let (mut known, text) = (BufferStates::default(), blake3::hash(b""));
-        known.begins(Some(CallId::new("c")), vec![("/w/a".into(), text)]);
-        known.begins(None, vec![("/w/b".into(), text)]);
-        assert_eq!(known.written(Some(&CallId::new("x"))), [] as [PathBuf; 0]);
-        assert_eq!(known.written(Some(&CallId::new("c"))), [PathBuf::from("/w/a")]);
-        assert_eq!(known.written(Some(&CallId::new("c"))), [] as [PathBuf; 0]);
-        assert_eq!(known.written(None), [PathBuf::from("/w/b")]);
+        known.begin_write(Some(CallId::new("c")), vec![("/w/a".into(), text)]);
+        known.begin_write(None, vec![("/w/b".into(), text)]);
+        assert_eq!(known.take_written(Some(&CallId::new("x"))), [] as [PathBuf; 0]);
+        assert_eq!(known.take_written(Some(&CallId::new("c"))), [PathBuf::from("/w/a")]);
+        assert_eq!(known.take_written(Some(&CallId::new("c"))), [] as [PathBuf; 0]);
+        assert_eq!(known.take_written(None), [PathBuf::from("/w/b")]);
     }
 
     #[test]
     fn buffer_states_are_bounded() {
         let (mut known, text) = (BufferStates::default(), blake3::hash(b""));
         for number in 0..2 * MAX_FILES {
-            known.begins(Some(CallId::new(number.to_string())), vec![(format!("/w/{number}").into(), text)]);
-            known.begins(None, vec![("/w/same".into(), text)]);
+            known.begin_write(Some(CallId::new(number.to_string())), vec![(format!("/w/{number}").into(), text)]);
+            known.begin_write(None, vec![("/w/same".into(), text)]);
         }
         assert!(known.before.len() <= MAX_FILES && known.written.len() <= MAX_CALLS);
         assert!(known.before.values().all(|texts| texts.len() <= MAX_TEXTS));

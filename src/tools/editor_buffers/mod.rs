@@ -21,7 +21,7 @@ const MAX_REWOUND: usize = 256;
 
 /// The files open in an editor. Clones share their state.
 #[derive(Clone)]
-pub(crate) struct InEditor {
+pub(crate) struct EditorConnection {
     port: Arc<dyn Buffers>,
     state: Arc<Mutex<State>>,
 }
@@ -41,7 +41,7 @@ struct BufferComparison {
     stands: BufferState,
 }
 
-impl InEditor {
+impl EditorConnection {
     pub(crate) fn new(port: Arc<dyn Buffers>) -> Self {
         Self { port, state: Arc::default() }
     }
@@ -51,7 +51,7 @@ impl InEditor {
     }
 
     /// Waits until the editor has received all updates.
-    async fn settled(&self) {
+    async fn wait_for_updates(&self) {
         let telling = self.state().telling.clone();
         if let Some(telling) = telling {
             telling.await;
@@ -68,20 +68,24 @@ impl InEditor {
         }
         // The disk is read after the editor, so that a save in between is not a difference.
         let disk = text::on_disk(real, most_bytes).await?;
-        let stands = self.state().known.compare(real, text::named(&disk.text), text::named(&buffer));
+        let stands = self.state().known.compare(real, text::line_hash(&disk.text), text::line_hash(&buffer));
         Some(BufferComparison { disk, buffer, stands })
     }
 
     /// Returns the editor's text as it would be saved, if it differs from the disk.
-    async fn unsaved(&self, real: &Path, most_bytes: u64) -> Option<Document> {
-        self.settled().await;
+    async fn unsaved_document(&self, real: &Path, most_bytes: u64) -> Option<Document> {
+        self.wait_for_updates().await;
         let BufferComparison { disk, buffer, stands } = self.compare(real, most_bytes).await?;
         (stands == BufferState::Unsaved).then(|| text::as_saved(&disk, &buffer))
     }
 
     /// Refuses a change of files with unsaved edits; otherwise returns the hashes of the files that the editor knows.
-    pub(super) async fn all_saved(&self, files: Vec<Target>, most_bytes: u64) -> Result<Vec<(PathBuf, blake3::Hash)>, ToolError> {
-        self.settled().await;
+    pub(super) async fn check_saved(
+        &self,
+        files: Vec<Target>,
+        most_bytes: u64,
+    ) -> Result<Vec<(PathBuf, blake3::Hash)>, ToolError> {
+        self.wait_for_updates().await;
         let look = |target: Target| async move {
             let look = self.compare(&target.real, most_bytes).await;
             (target, look)
@@ -90,8 +94,8 @@ impl InEditor {
         let mut saved = Vec::new();
         for (target, look) in looks {
             match look {
-                Some(BufferComparison { stands: BufferState::Unsaved, .. }) => return Err(refused(&target)),
-                Some(BufferComparison { disk, .. }) => saved.push((target.real, text::named(&disk.text))),
+                Some(BufferComparison { stands: BufferState::Unsaved, .. }) => return Err(unsaved_error(&target)),
+                Some(BufferComparison { disk, .. }) => saved.push((target.real, text::line_hash(&disk.text))),
                 None => {}
             }
         }
@@ -107,28 +111,28 @@ impl InEditor {
         kill: &CancellationToken,
     ) -> Result<(), ToolError> {
         let saved = tokio::select! {
-            saved = self.all_saved(files, most_bytes) => saved?,
+            saved = self.check_saved(files, most_bytes) => saved?,
             () = kill.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "stopped by the user; nothing was changed")),
         };
-        self.state().known.begins(Some(call.clone()), saved);
+        self.state().known.begin_write(Some(call.clone()), saved);
         Ok(())
     }
 
     /// Prepares the rewind of files. aye tells the editor only about files without unsaved edits.
-    pub(super) async fn goes_back(&self, files: Vec<PathBuf>) {
-        self.settled().await;
+    pub(super) async fn begin_rewind(&self, files: Vec<PathBuf>) {
+        self.wait_for_updates().await;
         let look = |real: PathBuf| async move {
             let look = self.compare(&real, BUFFER_BYTES).await?;
-            (look.stands != BufferState::Unsaved).then(|| (real, text::named(&look.disk.text)))
+            (look.stands != BufferState::Unsaved).then(|| (real, text::line_hash(&look.disk.text)))
         };
         let looks: Vec<_> = stream::iter(files.into_iter().take(MAX_REWOUND)).map(look).buffered(MAX_CONCURRENT).collect().await;
-        self.state().known.begins(None, looks.into_iter().flatten().collect());
+        self.state().known.begin_write(None, looks.into_iter().flatten().collect());
     }
 
     /// Tells the editor, in the background, about the writes of this call or of a rewind.
-    pub(super) fn journaled(&self, call: Option<&CallId>) {
+    pub(super) fn notify_journaled(&self, call: Option<&CallId>) {
         let mut state = self.state();
-        let files = state.known.written(call);
+        let files = state.known.take_written(call);
         if files.is_empty() {
             return;
         }
@@ -151,8 +155,8 @@ impl InEditor {
         };
         // Exact bytes of the disk, because an editor saves the text it receives.
         let text = if disk.form == Form::Utf8Bom { format!("\u{FEFF}{}", disk.text) } else { disk.text };
-        if self.port.follow(real, text).await {
-            self.state().known.follows(real);
+        if self.port.send_text(real, text).await {
+            self.state().known.mark_synced(real);
         } else {
             tracing::info!(path = %real.display(), "the editor did not accept the updated text");
         }
@@ -160,21 +164,21 @@ impl InEditor {
 }
 
 /// Returns the unsaved text of a file, to show to the model instead of the content on disk.
-pub(super) async fn unsaved(
-    editor: Option<&InEditor>,
+pub(super) async fn unsaved_document(
+    editor: Option<&EditorConnection>,
     target: &Target,
     most_bytes: u64,
     context: &RunContext,
 ) -> Option<Document> {
     let editor = editor.filter(|_| matches!(target.place, Place::File { .. }))?;
     tokio::select! {
-        unsaved = editor.unsaved(&target.real, most_bytes) => unsaved,
+        unsaved = editor.unsaved_document(&target.real, most_bytes) => unsaved,
         () = context.kill.cancelled() => None,
     }
 }
 
 /// Appends the note about unsaved text.
-pub(super) fn noted(told: String, given: &str) -> String {
+pub(super) fn with_unsaved_note(told: String, given: &str) -> String {
     let gap = if told.ends_with('\n') { "" } else { "\n" };
     format!(
         "{told}{gap}[`{given}` as open in the user's editor, with unsaved changes; the file on disk differs, and cannot be \
@@ -182,7 +186,7 @@ pub(super) fn noted(told: String, given: &str) -> String {
     )
 }
 
-fn refused(target: &Target) -> ToolError {
+fn unsaved_error(target: &Target) -> ToolError {
     let message = format!(
         "the editor has unsaved changes in `{}`; nothing was changed. Ask the user to save or discard them, then try again",
         target.given

@@ -18,7 +18,7 @@ pub(super) async fn on_disk(real: &Path, most_bytes: u64) -> Option<Document> {
 }
 
 /// Hashes the lines of text. Line endings, a BOM and the final newline are ignored, because editors store them separately.
-pub(super) fn named(text: &str) -> blake3::Hash {
+pub(super) fn line_hash(text: &str) -> blake3::Hash {
     let text = text.strip_prefix(BOM).unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
     blake3::hash(text.strip_suffix('\n').unwrap_or(&text).as_bytes())
 }
@@ -39,10 +39,10 @@ mod tests {
     #[test]
     fn line_endings_a_bom_and_the_final_newline_are_ignored_in_comparisons() {
         for same in ["one\r\ntwo\r\n", "\u{FEFF}one\ntwo\n", "one\ntwo", "one\rtwo\r"] {
-            assert_eq!(named(same), named("one\ntwo\n"), "{same:?}");
+            assert_eq!(line_hash(same), line_hash("one\ntwo\n"), "{same:?}");
         }
         for other in ["one\n\ntwo\n", "one\ntwo\n\n", "one two\n", ""] {
-            assert_ne!(named(other), named("one\ntwo\n"), "{other:?}");
+            assert_ne!(line_hash(other), line_hash("one\ntwo\n"), "{other:?}");
         }
     }
 

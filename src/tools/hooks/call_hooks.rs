@@ -4,7 +4,7 @@ use super::command::CommandOutcome;
 use super::runner::HookRunner;
 use crate::hooks::{Hook, ToolShape, shape_of};
 use crate::protocol::{Action, Arguments, CallHooks, HookDecision, HookEvent, HookRun, ToolCall, ToolResult};
-use crate::tools::argument_names::settle;
+use crate::tools::argument_names::normalize;
 use crate::tools::tool::AnyTool;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -150,7 +150,7 @@ impl HookRunner {
         let tool = self.tools.resolve(&call.tool_name).ok()?;
         let shape = shape_of(tool.name());
         let mut settled = Value::Object(arguments.clone());
-        let arguments = match (settle(&mut settled, &tool.schema(&call.tool_name), ""), settled) {
+        let arguments = match (normalize(&mut settled, &tool.schema(&call.tool_name), ""), settled) {
             (Ok(()), Value::Object(settled)) => settled,
             // The call fails with these arguments, whatever the hooks say.
             _ => arguments.clone(),

@@ -1,11 +1,11 @@
 //! One run of a hook's command.
 
 use crate::hooks::{Hook, HookAction, HookResponse, PROJECT_DIR, read_response};
-use crate::sys::process::{End, Finished, OutputReceivers, Shell, Spec, command_environment, run_with_receivers, signal_name};
+use crate::sys::process::{End, FinishedRun, OutputReceivers, Shell, Spec, command_environment, run_with_receivers, signal_name};
 use crate::tools::blocking::off_thread;
 use crate::tools::session_hooks::SessionHooks;
 use crate::tools::settings::Settings;
-use crate::tools::shell::command_run::Narrow;
+use crate::tools::shell::command_run::AccessRestrictions;
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::network;
 use serde_json::{Map, Value};
@@ -46,7 +46,7 @@ pub(super) async fn run_command(
         Ok(Err(why)) | Err(why) => return CommandOutcome::NotRun(why),
     };
     let settings = narrowed(settings, unsandboxed, files);
-    if !unsandboxed && !settings.command.sandbox.tier.holds() {
+    if !unsandboxed && !settings.command.sandbox.tier.is_enforcing() {
         return CommandOutcome::NotRun("hooks run only in a sandbox, and this system or policy has none".to_owned());
     }
     let input = match serde_json::to_string(input) {
@@ -64,9 +64,9 @@ pub(super) async fn run_command(
 /// Returns the settings of a hook: it only reads, sees no secrets, and has the network that the policy gives to commands.
 fn narrowed(settings: &Arc<Settings>, unsandboxed: bool, files: Vec<PathBuf>) -> Arc<Settings> {
     if unsandboxed {
-        return Narrow { unsandboxed, ..Narrow::default() }.apply_to(Arc::clone(settings));
+        return AccessRestrictions { unsandboxed, ..AccessRestrictions::default() }.apply_to(Arc::clone(settings));
     }
-    Narrow { read_only: true, sees: files, ..Narrow::default() }.apply_to(Arc::new(settings.layered()))
+    AccessRestrictions { read_only: true, sees: files, ..AccessRestrictions::default() }.apply_to(Arc::new(settings.for_layer()))
 }
 
 /// Runs a line to its end. A line that prints too much is killed.
@@ -76,9 +76,9 @@ async fn run(
     timeout: Duration,
     settings: Arc<Settings>,
     stop: CancellationToken,
-) -> Result<Finished, String> {
+) -> Result<FinishedRun, String> {
     let sandbox = Arc::clone(&settings);
-    let hold = off_thread(move || sandbox.hold(&ExtraAccess::default())).await.map_err(|error| error.message)?;
+    let hold = off_thread(move || sandbox.prepare_sandbox(&ExtraAccess::default())).await.map_err(|error| error.message)?;
     let mut environment =
         command_environment(std::env::vars_os(), &settings.command.environment, &settings.command.secret_names, &|value| {
             settings.redactor.holds_secret(value)
@@ -115,7 +115,7 @@ async fn run(
     finished.map_err(|error| error.to_string())
 }
 
-fn response(hook: &Hook, finished: &Finished, timeout_seconds: u64) -> CommandOutcome {
+fn response(hook: &Hook, finished: &FinishedRun, timeout_seconds: u64) -> CommandOutcome {
     let (stdout, stderr) = (&finished.stdout, &finished.stderr);
     if stdout.total().max(stderr.total()) > MAX_OUTPUT_BYTES {
         return CommandOutcome::Failed(format!("it printed more than {} MiB", MAX_OUTPUT_BYTES >> 20));

@@ -2,11 +2,11 @@
 
 use super::readable::{Form, readable};
 use crate::policy::url::{Destination, parse};
-use crate::protocol::{ArtifactKind, ErrorCode, LeftOut, ToolError, size, truncated_with_gap};
+use crate::protocol::{ArtifactKind, ErrorCode, LeftOut, ToolError, size, truncate_with_gap};
 use crate::sys::http::fetch::{Answer, FetchError};
 use crate::sys::http::{UnpackError, unpack_body};
 use crate::tools::call_result::{ToolFailure, ToolOutput};
-use crate::tools::output::{Kept, image_type, keep_image, keep_text, new, way_to};
+use crate::tools::output::{Kept, image_type, keep_image, keep_text, new, reading_hint};
 use crate::tools::settings::Settings;
 use encoding_rs::{Encoding, UTF_8};
 use std::fmt::Write;
@@ -58,8 +58,9 @@ pub(super) fn format_response(
     let redirects = answer.status_line.starts_with('3');
     if let Some(location) = answer.header("location").filter(|_| redirects) {
         let from = if answer.redirects == 0 { asked.as_str() } else { answer.url.as_str() };
-        let to =
-            parse(from).and_then(|from| from.follow(location)).map_or_else(|_| location.to_owned(), |to| to.as_str().to_owned());
+        let to = parse(from)
+            .and_then(|from| from.redirect_target(location))
+            .map_or_else(|_| location.to_owned(), |to| to.as_str().to_owned());
         let _ = writeln!(
             text,
             "[redirect not followed: its target is another server, which needs its own approval; request {to} if you need it]"
@@ -83,11 +84,11 @@ fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<
     let bytes = match unpack_body(bytes, &packed, ANSWER_BYTES) {
         Ok(bytes) => bytes,
         // The timeout is irrelevant here.
-        Err(UnpackError::TooLarge) => return Err(failed(&FetchError::TooLarge { most_bytes: ANSWER_BYTES }, 0)),
+        Err(UnpackError::TooLarge) => return Err(fetch_failure(&FetchError::TooLarge { most_bytes: ANSWER_BYTES }, 0)),
         Err(UnpackError::Packed(why)) => return Ok(format!("Compressed body ({packed}), {length} bytes, {kind}; {why}").into()),
     };
     if let Some(media_type) = image_type(&bytes) {
-        return Ok(kept_image(&bytes, media_type, &answer.url, settings));
+        return Ok(store_image(&bytes, media_type, &answer.url, settings));
     }
     let Some(decoded) = decode(&bytes, &kind) else {
         return Ok(format!("Binary body, {} bytes, {kind}", bytes.len()).into());
@@ -103,16 +104,16 @@ fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<
     let limit = settings.max_output_bytes;
     let new = new(ArtifactKind::ToolOutput, &format!("response of {}", answer.url), content_type);
     let kept = keep_text(settings, new, &shown);
-    let (text, gap) = truncated_with_gap(&shown, limit);
+    let (text, gap) = truncate_with_gap(&shown, limit);
     let mut text = text.into_owned();
     if let Some(kept) = kept.as_ref().filter(|_| shown.len() > limit) {
-        let _ = write!(text, "\n{}", way_to("the whole body", kept));
+        let _ = write!(text, "\n{}", reading_hint("the whole body", kept));
     }
     let left_out = LeftOut::from_gaps(gap.into_iter().collect(), None);
     Ok(ToolOutput { text, artifacts: kept.and_then(Result::ok).into_iter().collect(), left_out, ..ToolOutput::default() })
 }
 
-fn kept_image(bytes: &[u8], media_type: &str, url: &str, settings: &Settings) -> ToolOutput {
+fn store_image(bytes: &[u8], media_type: &str, url: &str, settings: &Settings) -> ToolOutput {
     let told = format!("Image, {} bytes, {media_type}", bytes.len());
     let Some(artifacts) = &settings.artifacts else { return told.into() };
     match keep_image(&**artifacts, bytes, &format!("image of {url}"), media_type) {
@@ -120,7 +121,7 @@ fn kept_image(bytes: &[u8], media_type: &str, url: &str, settings: &Settings) ->
             let text = format!("{told}\n[stored as {} ({}); view it with ReadFile]", artifact.uri, size(artifact.bytes));
             ToolOutput { text, artifacts: vec![artifact], ..ToolOutput::default() }
         }
-        Err(error) => way_to("the image", &Kept::Err(error.message)).into(),
+        Err(error) => reading_hint("the image", &Kept::Err(error.message)).into(),
     }
 }
 
@@ -144,7 +145,7 @@ fn decode(bytes: &[u8], kind: &str) -> Option<String> {
         let (name, value) = part.split_once('=')?;
         name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
     });
-    let of_page = || if essence.ends_with("html") || essence.ends_with("xml") { named_within(bytes) } else { None };
+    let of_page = || if essence.ends_with("html") || essence.ends_with("xml") { declared_encoding(bytes) } else { None };
     let named = Encoding::for_bom(bytes)
         .map(|(encoding, _)| encoding)
         .or_else(|| Encoding::for_label(charset?.as_bytes()))
@@ -157,7 +158,7 @@ fn decode(bytes: &[u8], kind: &str) -> Option<String> {
 }
 
 /// Returns the encoding that a page declares, with `<meta charset=…>` or as in XML.
-fn named_within(bytes: &[u8]) -> Option<&'static Encoding> {
+fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     let start = String::from_utf8_lossy(&bytes[..META_BYTES.min(bytes.len())]).to_ascii_lowercase();
     let label = |sign: &str| {
         let after = &start[start.find(sign)? + sign.len()..];
@@ -173,7 +174,7 @@ fn named_within(bytes: &[u8]) -> Option<&'static Encoding> {
 /// Size limit of a response in bytes.
 pub(super) const ANSWER_BYTES: usize = 10 * 1024 * 1024;
 
-pub(super) fn failed(error: &FetchError, timeout_seconds: u64) -> ToolFailure {
+pub(super) fn fetch_failure(error: &FetchError, timeout_seconds: u64) -> ToolFailure {
     let (code, hint) = match error {
         FetchError::Invalid(_) => (ErrorCode::InvalidRequest, String::new()),
         FetchError::Refused(_) => (ErrorCode::PolicyDenied, String::new()),

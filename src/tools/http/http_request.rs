@@ -2,7 +2,7 @@
 
 use super::answer::format_response;
 use super::readable::Form;
-use crate::policy::url::{Destination, only_asks, parse};
+use crate::policy::url::{Destination, is_read_method, parse};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Proposal, ToolError, VerdictKind};
 use crate::sys::http::fetch::{Guard, Next, Request, check_headers};
@@ -11,7 +11,7 @@ use crate::tools::arguments::{parse as parse_arguments, schema};
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
-use crate::tools::http::answer::{ANSWER_BYTES, MAX_TIMEOUT_SECONDS, failed};
+use crate::tools::http::answer::{ANSWER_BYTES, MAX_TIMEOUT_SECONDS, fetch_failure};
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
@@ -79,8 +79,8 @@ pub(in crate::tools) struct Work {
 impl Tool for HttpRequest {
     const NAME: &'static str = "HttpRequest";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("http_request"),
-        Alias::same("http"),
+        Alias::with_same_arguments("http_request"),
+        Alias::with_same_arguments("http"),
         for_reading("fetch"),
         for_reading("fetch_url"),
         for_reading("web_fetch"),
@@ -99,7 +99,7 @@ impl Tool for HttpRequest {
         let method = method(arguments.method.as_deref())?;
         let to = parse(&arguments.url).map_err(|reason| invalid(format!("`url`: {reason}")))?;
         let body = arguments.body.unwrap_or_default();
-        if !body.is_empty() && only_asks(&method) {
+        if !body.is_empty() && is_read_method(&method) {
             return Err(invalid(format!("a {method} request has no `body`; remove it, or use POST")));
         }
         if body.len() > BODY_BYTES {
@@ -148,7 +148,7 @@ impl Tool for HttpRequest {
             let rules = Arc::clone(&settings);
             let guard = Rules { settings: &rules, approved: &work.to };
             let answer = settings.http.fetcher.fetch(work.request, &guard, &context.interrupt).await;
-            let answer = answer.map_err(|error| failed(&error, work.timeout_seconds))?;
+            let answer = answer.map_err(|error| fetch_failure(&error, work.timeout_seconds))?;
             blocking(move || format_response(answer, &work.to, work.form, &settings)).await
         }
         .boxed()
@@ -176,7 +176,7 @@ impl Guard for Rules<'_> {
     }
 
     fn redirect(&self, from: &str, location: &str, method: &str) -> Next {
-        let to = match parse(from).and_then(|from| from.follow(location)) {
+        let to = match parse(from).and_then(|from| from.redirect_target(location)) {
             Ok(to) => to,
             Err(reason) => return Next::Refuse(format!("the redirect target is not valid: {reason}")),
         };

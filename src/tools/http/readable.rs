@@ -35,7 +35,7 @@ pub(in crate::tools) fn readable(html: &str, base: &str, form: Form) -> String {
     let (queue, begun) = (BufferQueue::default(), Instant::now());
     let mut rest = html;
     while !rest.is_empty() {
-        let (piece, after) = rest.split_at(crate::protocol::cut_after(rest, CHUNK_BYTES.min(rest.len())));
+        let (piece, after) = rest.split_at(crate::protocol::cut_position_after(rest, CHUNK_BYTES.min(rest.len())));
         rest = after;
         queue.push_back(StrTendril::from_slice(piece));
         // No script runs, so the tokenizer never pauses for one.
@@ -145,7 +145,7 @@ impl Page {
             "br" => self.breaks += 1,
             "hr" => {
                 self.block(2);
-                self.put("---");
+                self.push_word("---");
                 self.block(2);
             }
             "ul" | "ol" => self.begin_list(tag),
@@ -258,7 +258,7 @@ impl Page {
         for (index, word) in text.split([' ', '\t', '\n', '\r', '\u{c}']).enumerate() {
             self.space |= index > 0;
             if !word.is_empty() {
-                self.put(word);
+                self.push_word(word);
             }
         }
     }
@@ -290,7 +290,7 @@ impl Page {
         self.quoted = self.quotes;
     }
 
-    fn put(&mut self, word: &str) {
+    fn push_word(&mut self, word: &str) {
         self.flush();
         if std::mem::take(&mut self.space) && !self.out.is_empty() && !self.out.ends_with([' ', '\n']) {
             self.out.push(' ');
@@ -301,7 +301,7 @@ impl Page {
     /// Writes a marker that only markdown has; the text follows directly.
     fn mark(&mut self, sign: &str) {
         if self.is_markdown() {
-            self.put(sign);
+            self.push_word(sign);
         }
     }
 
@@ -315,7 +315,7 @@ impl Page {
             }
             Some(None) | None => "- ".to_owned(),
         };
-        self.put(&sign);
+        self.push_word(&sign);
     }
 
     fn cell(&mut self) {
@@ -324,10 +324,10 @@ impl Page {
         let first = *cells == 1;
         if self.is_markdown() {
             self.space = !first;
-            self.put("| ");
+            self.push_word("| ");
         } else if !first {
             self.space = true;
-            self.put("| ");
+            self.push_word("| ");
         }
     }
 
@@ -337,10 +337,10 @@ impl Page {
         let (count, first) = (std::mem::take(cells), std::mem::take(is_first));
         if self.is_markdown() && count > 0 {
             self.space = true;
-            self.put("|");
+            self.push_word("|");
             if first && !nested {
                 self.block(1);
-                self.put(&format!("|{}", " --- |".repeat(count.min(100))));
+                self.push_word(&format!("|{}", " --- |".repeat(count.min(100))));
             }
         }
         self.block(1);

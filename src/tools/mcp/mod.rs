@@ -8,12 +8,12 @@ mod server_tool;
 #[cfg(test)]
 mod tests;
 
-pub(super) use answer::short;
+pub(super) use answer::single_line;
 pub(crate) use pins::Pins;
 pub(super) use server_tool::{ServerTool, full_name};
 
 use super::error::invalid;
-use super::naming::{Conflict, Meaning, NameError, Names};
+use super::naming::{Conflict, Meaning, NameError, NameTable};
 use super::tool::{AnyTool, SharedTool};
 use crate::ports::{MAX_SCHEMA_BYTES, RemoteServers, RemoteTool};
 use crate::protocol::{ErrorCode, ServerState, ServerStatus, ToolError};
@@ -32,7 +32,7 @@ pub(crate) type MayInvoke = Arc<dyn Fn(&str, &str) -> Result<(), String> + Send 
 
 /// The MCP servers of a session and the settings for their tools.
 #[derive(Clone)]
-pub(crate) struct Remote {
+pub(crate) struct RemoteConfig {
     pub servers: Arc<dyn RemoteServers>,
     pub conflict: Conflict,
     pub may_invoke: MayInvoke,
@@ -51,8 +51,8 @@ pub(crate) struct RemoteTools {
     listed: Vec<Arc<ServerTool>>,
     /// Tools that exist but are not listed by the policy.
     unlisted: Vec<Arc<ServerTool>>,
-    names: Names,
-    unlisted_names: Names,
+    names: NameTable,
+    unlisted_names: NameTable,
     /// The definitions are too large to offer all at once.
     on_demand: bool,
     problems: Vec<String>,
@@ -64,8 +64,8 @@ fn pair(tool: &RemoteTool) -> (&str, &str) {
 
 impl RemoteTools {
     /// Lists the tools that the servers offer now; `own` are the names of the local tools.
-    pub(super) fn new(own: &[String], remote: Remote) -> Self {
-        let Remote { servers, conflict, may_invoke, pins, most_bytes, timeout } = remote;
+    pub(super) fn new(own: &[String], remote: RemoteConfig) -> Self {
+        let RemoteConfig { servers, conflict, may_invoke, pins, most_bytes, timeout } = remote;
         let reached: HashMap<String, String> =
             servers.statuses().into_iter().map(|status| (status.name, status.reached_by)).collect();
         let wires = Arc::new(CallDeps { servers: Arc::clone(&servers), pins, timeout });
@@ -73,15 +73,17 @@ impl RemoteTools {
         let all = servers.tools();
         for tool in all.iter() {
             match (unusable(tool), may_invoke(&tool.server, &tool.name)) {
-                (Some(why), Ok(())) => left_out.push(format!("{}/{}: {why}", short(&tool.server, 80), short(&tool.name, 80))),
+                (Some(why), Ok(())) => {
+                    left_out.push(format!("{}/{}: {why}", single_line(&tool.server, 80), single_line(&tool.name, 80)))
+                }
                 (Some(_), Err(_)) => {}
                 (None, Ok(())) => yes.push(tool),
                 (None, Err(why)) => no.push((tool, why)),
             }
         }
-        let names = Names::new(own.iter().map(String::as_str), yes.iter().map(|tool| pair(tool)), conflict);
-        let unlisted_names = Names::new([], no.iter().map(|(tool, _)| pair(tool)), Conflict::LocalFirst);
-        let mapped: HashMap<(String, String), String> = names.mapped().collect();
+        let names = NameTable::new(own.iter().map(String::as_str), yes.iter().map(|tool| pair(tool)), conflict);
+        let unlisted_names = NameTable::new([], no.iter().map(|(tool, _)| pair(tool)), Conflict::LocalFirst);
+        let mapped: HashMap<(String, String), String> = names.remote_names().collect();
         let made = |tool: &RemoteTool, unlisted: Option<String>| {
             let name = mapped.get(&(tool.server.clone(), tool.name.clone()));
             let offered = name.cloned().unwrap_or_else(|| full_name(&tool.server, &tool.name));
@@ -100,7 +102,7 @@ impl RemoteTools {
     }
 
     /// Returns the tools that the policy lists.
-    pub(super) fn listed(&self) -> impl Iterator<Item = &dyn AnyTool> {
+    pub(super) fn listed_tools(&self) -> impl Iterator<Item = &dyn AnyTool> {
         self.listed.iter().map(|tool| &**tool as &dyn AnyTool)
     }
 
@@ -110,7 +112,7 @@ impl RemoteTools {
     }
 
     /// Returns whether a name of a local tool refers to an MCP tool, so that the local tool is not offered.
-    pub(super) fn takes(&self, name: &str) -> bool {
+    pub(super) fn is_remote_name(&self, name: &str) -> bool {
         self.conflict != Conflict::LocalFirst && self.names.is_contested(name)
     }
 
@@ -120,7 +122,7 @@ impl RemoteTools {
         let meant = match said {
             Some(meant) => meant,
             None if is_local && self.conflict == Conflict::LocalFirst => return Ok(None),
-            None => self.names.bare(called),
+            None => self.names.resolve_unqualified(called),
         };
         match meant {
             Ok(Meaning::Remote { server, tool }) => Ok(find_tool(&self.listed, &server, &tool)),
@@ -129,13 +131,13 @@ impl RemoteTools {
             Err(NameError::Unknown(_)) if is_local => Ok(None),
             Err(NameError::Unknown(_)) => match self.unlisted_names.meaning(called) {
                 Ok(Meaning::Remote { server, tool }) => Ok(find_tool(&self.unlisted, &server, &tool)),
-                Ok(Meaning::Local(_)) | Err(_) => self.unknown(called).map_or(Ok(None), Err),
+                Ok(Meaning::Local(_)) | Err(_) => self.unknown_tool(called).map_or(Ok(None), Err),
             },
         }
     }
 
     /// Builds the error for an unknown name, with the state of the server if the name contains one.
-    fn unknown(&self, called: &str) -> Option<ToolError> {
+    fn unknown_tool(&self, called: &str) -> Option<ToolError> {
         let name = called.strip_prefix("Mcp.").unwrap_or(called);
         let of_server = |status: &ServerStatus| {
             let rest = name.get(..status.name.len()).filter(|start| start.eq_ignore_ascii_case(&status.name))?;
@@ -146,8 +148,8 @@ impl RemoteTools {
         let (status, tool) = statuses.iter().find_map(|status| Some((status, of_server(status)?)))?;
         let message = format!(
             "the MCP server `{}` currently offers no tool `{}`: {}",
-            short(&status.name, NAME_CHARS),
-            short(&tool, NAME_CHARS),
+            single_line(&status.name, NAME_CHARS),
+            single_line(&tool, NAME_CHARS),
             state(&status.state, &status.name)
         );
         Some(ToolError::new(ErrorCode::ToolNotFound, message))
@@ -194,10 +196,10 @@ fn state(state: &ServerState, name: &str) -> String {
         ServerState::Ready | ServerState::Asleep => "the server has no tool with that name".to_owned(),
         ServerState::Starting => "the server is starting; try again in a moment".to_owned(),
         ServerState::NeedsLogin => {
-            format!("sign-in required; the user can run `aye mcp login {}`", short(name, NAME_CHARS))
+            format!("sign-in required; the user can run `aye mcp login {}`", single_line(name, NAME_CHARS))
         }
-        ServerState::Unreachable { why } => format!("the server is down ({}); continue without it", short(why, NAME_CHARS)),
-        ServerState::Off { why } => format!("the server is off ({})", short(why, NAME_CHARS)),
+        ServerState::Unreachable { why } => format!("the server is down ({}); continue without it", single_line(why, NAME_CHARS)),
+        ServerState::Off { why } => format!("the server is off ({})", single_line(why, NAME_CHARS)),
     }
 }
 

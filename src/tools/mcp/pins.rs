@@ -48,7 +48,7 @@ pub(super) enum PinState {
 
 impl Pins {
     /// Uses `directory`, which may not exist yet.
-    pub(crate) fn at(directory: PathBuf) -> Self {
+    pub(crate) fn in_directory(directory: PathBuf) -> Self {
         Self { directory }
     }
 
@@ -59,7 +59,7 @@ impl Pins {
     }
 
     /// Compares a tool with its stored definition. An unreadable file counts as a change.
-    pub(super) fn known(&self, tool: &RemoteTool) -> PinState {
+    pub(super) fn compare(&self, tool: &RemoteTool) -> PinState {
         let file = self.file(&tool.server, &tool.name);
         let unreadable = |why: String| {
             PinState::Changed(format!(
@@ -84,7 +84,7 @@ impl Pins {
 
     /// Returns whether the tool has changed since it was last approved.
     pub(crate) fn is_changed(&self, tool: &RemoteTool) -> bool {
-        matches!(self.known(tool), PinState::Changed(_))
+        matches!(self.compare(tool), PinState::Changed(_))
     }
 
     /// Stores the current definition as approved.

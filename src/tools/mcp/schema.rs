@@ -1,6 +1,6 @@
 //! Schemas of an MCP tool: their form for the model, and validation of values.
 
-use super::schema_cost::{too_much, unfit};
+use super::schema_cost::{excess_reason, unsuitable_reason};
 use crate::text::clean;
 use crate::tools::custom::Schema;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 /// A compiled schema, created on first use.
 #[derive(Default)]
-pub(super) struct Checked {
+pub(super) struct CompiledSchema {
     made: OnceLock<Result<Schema, String>>,
 }
 
@@ -22,15 +22,15 @@ pub(super) enum Fit {
     Unknown(String),
 }
 
-impl Checked {
+impl CompiledSchema {
     pub(super) fn check(&self, schema: &Value, value: &Value) -> Fit {
-        let made = self.made.get_or_init(|| match unfit(schema) {
+        let made = self.made.get_or_init(|| match unsuitable_reason(schema) {
             Some(why) => Err(why.to_owned()),
             None => Schema::new(schema.clone()),
         });
         match made {
             Err(why) => Fit::Unknown(clean(why).into_owned()),
-            Ok(made) => match too_much(schema, value) {
+            Ok(made) => match excess_reason(schema, value) {
                 Some(why) => Fit::Unknown(why.to_owned()),
                 None => made.check(value).map_or_else(|why| Fit::Wrong(clean(&why).into_owned()), |()| Fit::Fits),
             },
@@ -47,11 +47,11 @@ pub(super) fn for_model(schema: &Value) -> Value {
     told.entry("type").or_insert_with(|| json!("object"));
     told.remove("$schema");
     let mut told = Value::Object(told);
-    clean_words(&mut told);
+    clean_descriptions(&mut told);
     told
 }
 
-fn clean_words(schema: &mut Value) {
+fn clean_descriptions(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
             for (name, inner) in members.iter_mut() {
@@ -61,11 +61,11 @@ fn clean_words(schema: &mut Value) {
                             *words = cleaned;
                         }
                     }
-                    _ => clean_words(inner),
+                    _ => clean_descriptions(inner),
                 }
             }
         }
-        Value::Array(elements) => elements.iter_mut().for_each(clean_words),
+        Value::Array(elements) => elements.iter_mut().for_each(clean_descriptions),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

@@ -24,7 +24,7 @@ const MAX_PATTERNS: usize = 32;
 const OF_SCHEMAS: [&str; 2] = ["https://json-schema.org/draft", "http://json-schema.org/draft"];
 
 /// Returns why this schema cannot be used for validation, if so.
-pub(super) fn unfit(schema: &Value) -> Option<&'static str> {
+pub(super) fn unsuitable_reason(schema: &Value) -> Option<&'static str> {
     let mut patterns = 0;
     if has_elsewhere(schema, true, &mut patterns) {
         return Some("the schema has references that aye does not follow");
@@ -33,7 +33,7 @@ pub(super) fn unfit(schema: &Value) -> Option<&'static str> {
 }
 
 /// Returns why this value cannot be validated, if so.
-pub(super) fn too_much(schema: &Value, value: &Value) -> Option<&'static str> {
+pub(super) fn excess_reason(schema: &Value, value: &Value) -> Option<&'static str> {
     let mut count = Count { root: schema, left: MAX_LOOKS, refs: HashSet::new() };
     (!count.count(schema, value, 0)).then_some("the check would take too long")
 }
@@ -141,8 +141,8 @@ mod tests {
         });
         let leaf = json!({"name": "x", "children": []});
         let value = json!({"name": "x", "children": vec![json!({"name": "y", "children": vec![leaf; 100]}); 50]});
-        assert_eq!(too_much(&tree, &value), None);
-        assert_eq!(too_much(&json!({"$ref": "#"}), &value), None);
+        assert_eq!(excess_reason(&tree, &value), None);
+        assert_eq!(excess_reason(&json!({"$ref": "#"}), &value), None);
     }
 
     #[test]
@@ -153,15 +153,15 @@ mod tests {
             parts.insert(format!("a{level}"), json!({"allOf": [{"$ref": next}, {"$ref": next}]}));
         }
         parts.insert("a64".to_owned(), json!({"type": "object"}));
-        assert!(too_much(&json!({"$ref": "#/$defs/a0", "$defs": parts}), &json!({})).is_some());
+        assert!(excess_reason(&json!({"$ref": "#/$defs/a0", "$defs": parts}), &json!({})).is_some());
         // The same with a deep value.
         let twice = json!({"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}});
         let mut deep = json!(1);
         for _ in 0..60 {
             deep = json!({"a": deep});
         }
-        assert!(too_much(&twice, &deep).is_some());
-        assert_eq!(too_much(&twice, &json!({"a": {"a": 1}})), None);
+        assert!(excess_reason(&twice, &deep).is_some());
+        assert_eq!(excess_reason(&twice, &json!({"a": {"a": 1}})), None);
     }
 
     #[test]
@@ -173,12 +173,12 @@ mod tests {
             json!({"items": {"$ref": "file:///etc/passwd"}}),
             json!({"anyOf": vec![json!({"pattern": "(a{1000}){1000}"}); 40]}),
         ] {
-            assert!(unfit(&schema).is_some(), "{schema}");
+            assert!(unsuitable_reason(&schema).is_some(), "{schema}");
         }
         let plain = json!({
             "$id": "https://example.org/s",
             "properties": {"id": {"type": "string"}, "$ref": {"type": "string"}, "b": {"$ref": "#/properties/id"}}
         });
-        assert_eq!(unfit(&plain), None);
+        assert_eq!(unsuitable_reason(&plain), None);
     }
 }

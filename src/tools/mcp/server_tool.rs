@@ -1,8 +1,8 @@
 //! One tool of an MCP server. A call is judged as the use of exactly this tool, sent as shown, and its result is labelled.
 
-use super::answer::{Offer, SUMMARY_CHARS, convert_result, short};
+use super::answer::{Offer, SUMMARY_CHARS, convert_result, single_line};
 use super::pins::{PinState, Pins};
-use super::schema::{self, Checked, Fit};
+use super::schema::{self, CompiledSchema, Fit};
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::text::clean;
@@ -67,7 +67,7 @@ impl ServerTool {
         unlisted: Option<String>,
     ) -> Self {
         let name = full_name(&tool.server, &tool.name);
-        let offer = Offer { tool, reached_by, input: Checked::default(), output: Checked::default() };
+        let offer = Offer { tool, reached_by, input: CompiledSchema::default(), output: CompiledSchema::default() };
         Self { offer: Arc::new(offer), wires, name, offered, description: OnceLock::new(), unlisted }
     }
 
@@ -80,8 +80,8 @@ impl ServerTool {
         self.offered.len() + self.tool().description.len().min(DESCRIPTION_CHARS) + self.tool().input_schema.to_string().len()
     }
 
-    fn known(&self) -> PinState {
-        self.wires.pins.as_ref().map_or(PinState::New, |pins| pins.known(self.tool()))
+    fn pin_state(&self) -> PinState {
+        self.wires.pins.as_ref().map_or(PinState::New, |pins| pins.compare(self.tool()))
     }
 
     fn action(&self, known: &PinState) -> Action {
@@ -102,15 +102,18 @@ impl ServerTool {
                 line.push_str(" …");
                 break;
             }
-            line.extend([" ", &short(name, VALUE_CHARS), "=", &short(&value.to_string(), VALUE_CHARS)]);
+            line.extend([" ", &single_line(name, VALUE_CHARS), "=", &single_line(&value.to_string(), VALUE_CHARS)]);
         }
         line
     }
 
     fn notes(&self, arguments: &Map<String, Value>, known: &PinState, unchecked: Option<String>) -> Vec<String> {
         let RemoteTool { server, fingerprint, .. } = self.tool();
-        let mut notes =
-            vec![format!("MCP server {}, {}", short(server, SUMMARY_CHARS), short(&self.offer.reached_by, SUMMARY_CHARS))];
+        let mut notes = vec![format!(
+            "MCP server {}, {}",
+            single_line(server, SUMMARY_CHARS),
+            single_line(&self.offer.reached_by, SUMMARY_CHARS)
+        )];
         match known {
             PinState::Changed(what) => notes.push(format!("the tool's definition changed since it was last approved:\n{what}")),
             PinState::New => notes.push(format!("first use; description by the server: {}", self.description_of_server())),
@@ -123,7 +126,7 @@ impl ServerTool {
             notes.push(format!("arguments:\n{whole}"));
         }
         notes.extend(unchecked.map(|why| format!("arguments not checked against the schema: {why}")));
-        notes.push(format!("fingerprint {}", short(fingerprint, SUMMARY_CHARS)));
+        notes.push(format!("fingerprint {}", single_line(fingerprint, SUMMARY_CHARS)));
         notes
     }
 
@@ -136,8 +139,8 @@ impl ServerTool {
         words
     }
 
-    fn planned(&self, arguments: Map<String, Value>) -> Result<CallDraft<Payload>, ToolError> {
-        let known = self.known();
+    fn plan(&self, arguments: Map<String, Value>) -> Result<CallDraft<Payload>, ToolError> {
+        let known = self.pin_state();
         let actions = vec![self.action(&known)];
         let summary = self.summary(&arguments);
         if self.unlisted.is_some() {
@@ -193,7 +196,7 @@ impl AnyTool for ServerTool {
 
     fn description(&self) -> &str {
         self.description.get_or_init(|| {
-            let server = short(&self.tool().server, SUMMARY_CHARS);
+            let server = single_line(&self.tool().server, SUMMARY_CHARS);
             let words = self.description_of_server();
             let gap = if words.is_empty() { "" } else { "\n" };
             format!("{words}{gap}[a tool of the MCP server {server}]")
@@ -210,22 +213,22 @@ impl AnyTool for ServerTool {
     }
 
     fn actions(&self, _: &str, _: Map<String, Value>, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![self.action(&self.known())])
+        Ok(vec![self.action(&self.pin_state())])
     }
 
     fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<CallDraft<Payload>, ToolError> {
-        self.planned(arguments)
+        self.plan(arguments)
     }
 
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         match payload.downcast::<Work>() {
-            Ok(work) => called(*work, settings, context).boxed(),
-            Err(_) => std::future::ready(Err(crate::tools::error::never_allowed().into())).boxed(),
+            Ok(work) => call_tool(*work, settings, context).boxed(),
+            Err(_) => std::future::ready(Err(crate::tools::error::stale_denial().into())).boxed(),
         }
     }
 }
 
-async fn called(work: Work, settings: Arc<Settings>, context: RunContext) -> CallResult {
+async fn call_tool(work: Work, settings: Arc<Settings>, context: RunContext) -> CallResult {
     let Work { offer, wires, arguments, timeout, is_pinned } = work;
     if let (Some(pins), false) = (wires.pins.clone(), is_pinned) {
         let tool = Arc::clone(&offer);
@@ -241,11 +244,11 @@ async fn called(work: Work, settings: Arc<Settings>, context: RunContext) -> Cal
     let context = RemoteContext { output, cancel: interrupt, timeout };
     match wires.servers.call(call, context).await {
         Ok(result) => blocking(move || convert_result(result, &offer, &settings)).await,
-        Err(error) => Err(failed(&error, &offer)),
+        Err(error) => Err(call_failure(&error, &offer)),
     }
 }
 
-fn failed(error: &RemoteError, offer: &Offer) -> ToolFailure {
+fn call_failure(error: &RemoteError, offer: &Offer) -> ToolFailure {
     let (code, hint) = match error {
         RemoteError::Unreachable { .. }
         | RemoteError::Busy { .. }
@@ -258,5 +261,5 @@ fn failed(error: &RemoteError, offer: &Offer) -> ToolFailure {
         RemoteError::Changed { .. } => (ErrorCode::Conflict, "; nothing was done, call it again"),
         RemoteError::Unknown { .. } => (ErrorCode::ToolNotFound, ""),
     };
-    ToolError::new(code, format!("{}: {}{hint}", offer.plain_name(), short(&error.to_string(), ERROR_CHARS))).into()
+    ToolError::new(code, format!("{}: {}{hint}", offer.plain_name(), single_line(&error.to_string(), ERROR_CHARS))).into()
 }

@@ -100,7 +100,7 @@ fn text(words: &str) -> Result<RemoteResult, RemoteError> {
 struct Servers {
     bench: Bench,
     fake: Arc<Fake>,
-    remote: Remote,
+    remote: RemoteConfig,
 }
 
 impl Servers {
@@ -119,13 +119,13 @@ impl Servers {
             changed: watch::Sender::new(0),
         });
         let bench = Bench::new();
-        let remote = Remote {
+        let remote = RemoteConfig {
             servers: fake.clone(),
             conflict: Conflict::LocalFirst,
             may_invoke: Arc::new(
                 |server, tool| if server == "shut" || tool == "shut" { Err("not listed".to_owned()) } else { Ok(()) },
             ),
-            pins: Some(Pins::at(bench.root.join("data/pins"))),
+            pins: Some(Pins::in_directory(bench.root.join("data/pins"))),
             most_bytes: None,
             timeout: Arc::new(|_, _| Duration::from_secs(5)),
         };

@@ -1,6 +1,6 @@
 //! FindTools: loads tools by name or topic.
 
-use super::loaded::{LoadedTools, is};
+use super::loaded::{LoadedTools, has_name};
 use super::{SELDOM_USED, TOGETHER, is_seldom_used};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
@@ -8,11 +8,11 @@ use crate::text::clean;
 use crate::tools::arguments::{parse, schema};
 use crate::tools::call_result::{CallResult, ToolOutput};
 use crate::tools::draft::{CallDraft, Effect};
-use crate::tools::error::{invalid, never_allowed};
-use crate::tools::mcp::{RemoteTools, ServerTool, short};
+use crate::tools::error::{invalid, stale_denial};
+use crate::tools::mcp::{RemoteTools, ServerTool, single_line};
 use crate::tools::on_demand::FIND_TOOLS as NAME;
 use crate::tools::paths::Paths;
-use crate::tools::registry::built_in_here;
+use crate::tools::registry::enabled_built_in;
 use crate::tools::settings::Settings;
 use crate::tools::tool::{AnyTool, Payload, SharedTool};
 use futures_util::FutureExt;
@@ -67,7 +67,7 @@ struct Work {
 }
 
 impl Tool {
-    fn any(&self) -> &dyn AnyTool {
+    fn as_tool(&self) -> &dyn AnyTool {
         match self {
             Self::BuiltIn(tool) => *tool,
             Self::OfSession(tool) => &**tool,
@@ -90,7 +90,7 @@ impl Tool {
         }
         let (name, others, server, description) = match self {
             Self::BuiltIn(_) | Self::OfSession(_) => {
-                let tool = self.any();
+                let tool = self.as_tool();
                 let aliases = split_words(&tool.alias_names().join(" "));
                 (split_words(tool.name()), aliases, Vec::new(), split_words(tool.description()))
             }
@@ -127,20 +127,20 @@ impl FindTools {
         loaded: LoadedTools,
     ) -> Option<Self> {
         let may = |tool: &dyn AnyTool| {
-            let is_clear = remote.is_none_or(|remote| !remote.takes(tool.name()));
+            let is_clear = remote.is_none_or(|remote| !remote.is_remote_name(tool.name()));
             is_clear && (settings.grants)(tool.capability()) && (settings.may_use)(tool.name()).is_ok()
         };
         // Without this tool, nothing could be loaded.
         let on_demand = on_demand && (settings.may_use)(NAME).is_ok();
         let built_in =
-            built_in_here(settings).map(|tool| &**tool).filter(|tool| on_demand && is_seldom_used(tool.name()) && may(*tool));
+            enabled_built_in(settings).map(|tool| &**tool).filter(|tool| on_demand && is_seldom_used(tool.name()) && may(*tool));
         let mut tools: Vec<Tool> = built_in.map(Tool::BuiltIn).collect();
         let local = local.filter(|tool| on_demand && may(&***tool));
         tools.extend(local.map(|tool| Tool::OfSession(Arc::clone(tool))));
         tools.extend(remote.into_iter().flat_map(|remote| remote.on_demand().iter().cloned()).map(Tool::OfServer));
-        let capability = tools.first()?.any().capability();
+        let capability = tools.first()?.as_tool().capability();
         Some(Self {
-            names: tools.iter().map(|tool| tool.any().name().to_owned()).collect(),
+            names: tools.iter().map(|tool| tool.as_tool().name().to_owned()).collect(),
             loaded,
             description: description(&tools),
             has_servers: tools.iter().any(|tool| tool.server().is_some()),
@@ -155,14 +155,14 @@ impl FindTools {
     }
 
     /// Returns whether a tool must be loaded and is not yet.
-    pub(in crate::tools) fn waits(&self, tool: &dyn AnyTool) -> bool {
+    pub(in crate::tools) fn needs_loading(&self, tool: &dyn AnyTool) -> bool {
         self.loads(tool) && !self.loaded.has(tool)
     }
 
     /// Returns the loaded tools in loading order, so that the list before them does not change.
-    pub(in crate::tools) fn loaded(&self) -> impl Iterator<Item = &dyn AnyTool> {
+    pub(in crate::tools) fn loaded_tools(&self) -> impl Iterator<Item = &dyn AnyTool> {
         let mut seen = HashSet::new();
-        let find = |name: String| self.tools.iter().map(Tool::any).find(|tool| is(*tool, &name));
+        let find = |name: String| self.tools.iter().map(Tool::as_tool).find(|tool| has_name(*tool, &name));
         self.loaded.names().into_iter().filter_map(find).filter(move |tool| seen.insert(tool.name().to_owned()))
     }
 
@@ -173,7 +173,7 @@ impl FindTools {
 
     fn search(&self, arguments: &Arguments) -> Result<Work, ToolError> {
         let query: String = arguments.query.chars().take(QUERY_CHARS).collect();
-        let named = self.named(&query);
+        let named = self.find_by_name(&query);
         if !named.is_empty() {
             return Ok(work(&named, 0));
         }
@@ -183,14 +183,15 @@ impl FindTools {
         };
         let searched: Vec<&Tool> = self.tools.iter().filter(of_server).collect();
         if let (true, Some(server)) = (searched.is_empty(), &arguments.server) {
-            return Err(invalid(format!("no MCP server `{}` has tools to load; omit `server`", short(server, LINE_CHARS))));
+            return Err(invalid(format!("no MCP server `{}` has tools to load; omit `server`", single_line(server, LINE_CHARS))));
         }
         let mut wanted = split_words(&query);
         wanted.retain(|word| !FILLERS.contains(&word.as_str()));
         if wanted.is_empty() && arguments.server.is_none() {
             return Err(invalid("`query` has no words; use tool names, or words that describe what the tools should do"));
         }
-        let mut scored: Vec<(usize, &dyn AnyTool)> = searched.into_iter().map(|tool| (tool.score(&wanted), tool.any())).collect();
+        let mut scored: Vec<(usize, &dyn AnyTool)> =
+            searched.into_iter().map(|tool| (tool.score(&wanted), tool.as_tool())).collect();
         scored.sort_by(|(one, first), (other, second)| {
             other.cmp(one).then_with(|| first.offered_name().cmp(second.offered_name()))
         });
@@ -202,20 +203,20 @@ impl FindTools {
     }
 
     /// Returns the tools named exactly in a query, together with their companions.
-    fn named(&self, query: &str) -> Vec<&dyn AnyTool> {
+    fn find_by_name(&self, query: &str) -> Vec<&dyn AnyTool> {
         let is_in_name = |letter: char| letter.is_alphanumeric() || "_-./:".contains(letter);
         let given: Vec<&str> = query.split(|letter: char| !is_in_name(letter)).collect();
         let starts_all = TOGETHER.first().is_some_and(|first| given.contains(first));
         let is_meant =
-            |tool: &&dyn AnyTool| given.iter().any(|name| is(*tool, name)) || starts_all && TOGETHER.contains(&tool.name());
-        self.tools.iter().map(Tool::any).filter(is_meant).collect()
+            |tool: &&dyn AnyTool| given.iter().any(|name| has_name(*tool, name)) || starts_all && TOGETHER.contains(&tool.name());
+        self.tools.iter().map(Tool::as_tool).filter(is_meant).collect()
     }
 }
 
 fn description(tools: &[Tool]) -> String {
     let mut groups = Vec::new();
     for (names, topic) in SELDOM_USED {
-        let is_there = |name: &&&str| tools.iter().any(|tool| tool.server().is_none() && tool.any().name() == **name);
+        let is_there = |name: &&&str| tools.iter().any(|tool| tool.server().is_none() && tool.as_tool().name() == **name);
         let names: Vec<&str> = names.iter().filter(is_there).copied().collect();
         if !names.is_empty() {
             let topic = if topic.is_empty() { String::new() } else { format!(" ({topic})") };
@@ -235,7 +236,7 @@ fn description(tools: &[Tool]) -> String {
     }
     let more = counts.len().saturating_sub(MAX_SERVERS);
     let mut servers: Vec<String> =
-        counts.iter().take(MAX_SERVERS).map(|(server, count)| format!("{} ({count})", short(server, LINE_CHARS))).collect();
+        counts.iter().take(MAX_SERVERS).map(|(server, count)| format!("{} ({count})", single_line(server, LINE_CHARS))).collect();
     if more > 0 {
         servers.push(format!("{more} more"));
     }
@@ -251,7 +252,7 @@ fn work(found: &[&dyn AnyTool], more: usize) -> Work {
     for tool in found {
         let cleaned = clean(tool.description());
         let first = cleaned.lines().next().unwrap_or_default();
-        let _ = writeln!(lines, "{}: {}", tool.offered_name(), short(first, LINE_CHARS));
+        let _ = writeln!(lines, "{}: {}", tool.offered_name(), single_line(first, LINE_CHARS));
     }
     match (found.len(), more) {
         (0, _) => lines.push_str("[no tool matches; use other words, or the name of a tool]"),
@@ -318,14 +319,14 @@ impl AnyTool for FindTools {
     fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<CallDraft<Payload>, ToolError> {
         let arguments: Arguments = parse(arguments)?;
         let work = self.search(&arguments)?;
-        let summary = format!("Find tools for {}", short(&arguments.query, LINE_CHARS));
+        let summary = format!("Find tools for {}", single_line(&arguments.query, LINE_CHARS));
         Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: Box::new(work) })
     }
 
     fn run(&self, payload: Payload, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         let loaded = self.loaded.clone();
         async move {
-            let Ok(work) = payload.downcast::<Work>() else { return Err(never_allowed().into()) };
+            let Ok(work) = payload.downcast::<Work>() else { return Err(stale_denial().into()) };
             let Work { lines, names } = *work;
             loaded.add(names).await;
             Ok(ToolOutput::from(lines))

@@ -30,12 +30,12 @@ impl Default for LoadedTools {
 
 impl LoadedTools {
     /// Returns a receiver that changes whenever a tool is loaded.
-    pub(crate) fn wanted(&self) -> watch::Receiver<u64> {
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.wanted.subscribe()
     }
 
     /// Reports that the tools of the first `up_to` loads are offered.
-    pub(crate) fn is_offered(&self, up_to: u64) {
+    pub(crate) fn mark_offered(&self, up_to: u64) {
         self.offered.send_replace(up_to);
     }
 
@@ -53,7 +53,7 @@ impl LoadedTools {
             return;
         }
         match result.tool_name.as_str() {
-            FIND_TOOLS => self.insert(names_in(&result.output_text).map(str::to_owned)),
+            FIND_TOOLS => self.insert(parse_names(&result.output_text).map(str::to_owned)),
             used => self.insert([used.to_owned()]),
         };
     }
@@ -64,7 +64,7 @@ impl LoadedTools {
 
     pub(super) fn has(&self, tool: &dyn AnyTool) -> bool {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.iter().any(|name| is(tool, name))
+        names.iter().any(|name| has_name(tool, name))
     }
 
     /// Loads tools, and waits until they are offered if someone follows the list.
@@ -97,11 +97,11 @@ impl LoadedTools {
 }
 
 /// Returns whether a tool has this name, in policies or for the model.
-pub(super) fn is(tool: &dyn AnyTool, name: &str) -> bool {
+pub(super) fn has_name(tool: &dyn AnyTool, name: &str) -> bool {
     tool.name() == name || tool.offered_name() == name
 }
 
 /// Returns the tool names listed in a result of FindTools.
-pub(super) fn names_in(output: &str) -> impl Iterator<Item = &str> {
+pub(super) fn parse_names(output: &str) -> impl Iterator<Item = &str> {
     output.lines().filter(|line| !line.starts_with('[')).filter_map(|line| line.split_once(": ")).map(|(name, _)| name)
 }

@@ -32,7 +32,7 @@ fn is_seldom_used(name: &str) -> bool {
 
 /// Adds a hint to an argument error of a tool that is not loaded: how to see its arguments.
 pub(super) fn with_hint(error: ToolError, tool: &dyn AnyTool, finder: Option<&FindTools>) -> ToolError {
-    let waits = finder.is_some_and(|finder| finder.waits(tool));
+    let waits = finder.is_some_and(|finder| finder.needs_loading(tool));
     if error.code != ErrorCode::InvalidRequest || !waits {
         return error;
     }

@@ -7,7 +7,7 @@ use crate::sys::opener::{Desktop, OpenError, OpenerResult, Opening};
 use crate::sys::path::{Identity, identity};
 use crate::tools::call_result::{CallResult, ToolOutput};
 use crate::tools::draft::{CallDraft, Effect};
-use crate::tools::paths::{ExpectedKind, Paths, not_found, shown_in_one_line, special};
+use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line, not_found_error, special_file_error};
 use crate::tools::settings::Settings;
 use futures_util::FutureExt;
 use std::path::Path;
@@ -67,11 +67,11 @@ pub(in crate::tools) fn draft(way: OpenMode, path: &str, settings: &Settings) ->
             let message = format!("`{path}` is a URL, but only files and directories can be opened; tell the user the address");
             return Err(ToolError::new(ErrorCode::InvalidRequest, message));
         }
-        Place::Missing => return Err(not_found(&target, settings)),
-        Place::Special => return Err(special(&target)),
+        Place::Missing => return Err(not_found_error(&target, settings)),
+        Place::Special => return Err(special_file_error(&target)),
         Place::File { .. } | Place::Directory => {}
     }
-    let shown = shown_in_one_line(&target.real, settings);
+    let shown = display_path_one_line(&target.real, settings);
     let summary = match way {
         OpenMode::Open => format!("Open {shown} with its default program"),
         OpenMode::Reveal => format!("Show {shown} in the file manager"),
@@ -106,7 +106,7 @@ pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunCon
             OpenMode::Open | OpenMode::Reveal => Opening::Open(target.real.clone()),
         };
         let opened = tokio::select! {
-            opened = desktop.carry_out(&opening) => opened,
+            opened = desktop.perform(&opening) => opened,
             () = context.interrupt.cancelled() => {
                 let message = "stopped by the user; the file may already have been opened";
                 return Err(ToolError::new(ErrorCode::Cancelled, message).into());

@@ -25,7 +25,8 @@ pub(in crate::tools) struct Arguments {
 
 impl Tool for OpenPath {
     const NAME: &'static str = "OpenPath";
-    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("open_path"), Alias::same("xdg-open")];
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::with_same_arguments("open_path"), Alias::with_same_arguments("xdg-open")];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/OpenPath.md");
     type Arguments = Arguments;

@@ -25,7 +25,8 @@ pub(in crate::tools) struct Arguments {
 
 impl Tool for RevealInOs {
     const NAME: &'static str = "RevealInOs";
-    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("reveal_in_os"), Alias::same("show_in_folder")];
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::with_same_arguments("reveal_in_os"), Alias::with_same_arguments("show_in_folder")];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/RevealInOs.md");
     type Arguments = Arguments;

@@ -1,8 +1,8 @@
 //! Storage of the complete output of a command while it runs.
 
-use super::{Keeper, Kept, new, way_to};
+use super::{ArtifactSpool, Kept, new, reading_hint};
 use crate::protocol::ArtifactKind;
-use crate::sys::process::{Finished, OutputChunk, Printed};
+use crate::sys::process::{FinishedRun, OutputChunk, Printed};
 use crate::tools::call_result::CallResult;
 use crate::tools::settings::Settings;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,24 +13,24 @@ use tokio::task::JoinHandle;
 const DEPTH: usize = 4;
 
 /// Collects both outputs of a command. Nothing is stored if it is dropped.
-pub(in crate::tools) struct Whole {
-    task: JoinHandle<Wholes>,
+pub(in crate::tools) struct OutputCollector {
+    task: JoinHandle<OutputCollectors>,
 }
 
 /// The stored outputs.
 #[derive(Default)]
-pub(in crate::tools) struct Wholes {
+pub(in crate::tools) struct OutputCollectors {
     stdout: Option<Kept>,
     stderr: Option<Kept>,
 }
 
-impl Whole {
+impl OutputCollector {
     /// Starts collecting, and returns the channel for the output; `None` if nothing is stored.
     pub(in crate::tools) fn begin(line: &str, settings: &Settings) -> (Option<mpsc::Sender<OutputChunk>>, Option<Self>) {
         let Some(artifacts) = &settings.artifacts else { return (None, None) };
         let keeper = |what: &str| {
             let new = new(ArtifactKind::ToolOutput, &format!("{what} of {}", settings.redactor.hide(line)), "text/plain");
-            Keeper::new(Arc::clone(artifacts), Arc::clone(&settings.redactor), new)
+            ArtifactSpool::new(Arc::clone(artifacts), Arc::clone(&settings.redactor), new)
         };
         let (send, receive) = mpsc::channel(DEPTH);
         let task = tokio::spawn(gather([keeper("output"), keeper("errors")], receive));
@@ -38,49 +38,49 @@ impl Whole {
     }
 
     /// Completes the artifacts after the command has ended.
-    pub(in crate::tools) async fn finish(mut self) -> Wholes {
+    pub(in crate::tools) async fn finish(mut self) -> OutputCollectors {
         (&mut self.task).await.unwrap_or_default()
     }
 }
 
-impl Drop for Whole {
+impl Drop for OutputCollector {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Wholes {
+impl OutputCollectors {
     /// Adds the artifacts to a result, with a reference for the model if the shown output is cut.
-    pub(in crate::tools) fn put_to(self, told: CallResult, finished: &Finished, limit: usize) -> CallResult {
+    pub(in crate::tools) fn attach_to(self, told: CallResult, finished: &FinishedRun, limit: usize) -> CallResult {
         let Self { stdout, stderr } = self;
         let is_cut = finished.stdout.total() + finished.stderr.total() > limit as u64;
         let named = [("the whole stdout", &stdout), ("the whole stderr", &stderr)];
-        let way = |(what, kept): (&str, &Option<Kept>)| kept.as_ref().filter(|_| is_cut).map(|kept| way_to(what, kept));
+        let way = |(what, kept): (&str, &Option<Kept>)| kept.as_ref().filter(|_| is_cut).map(|kept| reading_hint(what, kept));
         let lines: Vec<String> = named.into_iter().filter_map(way).collect();
         super::with_kept(told, stdout.into_iter().chain(stderr).collect(), &lines)
     }
 }
 
-async fn gather(keepers: [Keeper; 2], mut pieces: mpsc::Receiver<OutputChunk>) -> Wholes {
+async fn gather(keepers: [ArtifactSpool; 2], mut pieces: mpsc::Receiver<OutputChunk>) -> OutputCollectors {
     let keepers = Arc::new(Mutex::new(keepers));
     while let Some(OutputChunk { on, bytes }) = pieces.recv().await {
         let index = usize::from(on == Printed::Stderr);
-        let push = |keepers: &Mutex<[Keeper; 2]>| locked(keepers)[index].push(&bytes);
-        if locked(&keepers)[index].is_slow(bytes.len()) {
+        let push = |keepers: &Mutex<[ArtifactSpool; 2]>| lock_ignoring_poison(keepers)[index].push(&bytes);
+        if lock_ignoring_poison(&keepers)[index].is_slow(bytes.len()) {
             let keepers = Arc::clone(&keepers);
-            let _ = tokio::task::spawn_blocking(move || locked(&keepers)[index].push(&bytes)).await;
+            let _ = tokio::task::spawn_blocking(move || lock_ignoring_poison(&keepers)[index].push(&bytes)).await;
         } else {
             push(&keepers);
         }
     }
     let finish = move || {
         let keepers = Arc::into_inner(keepers)?.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let [stdout, stderr] = keepers.map(Keeper::finish);
-        Some(Wholes { stdout, stderr })
+        let [stdout, stderr] = keepers.map(ArtifactSpool::finish);
+        Some(OutputCollectors { stdout, stderr })
     };
     tokio::task::spawn_blocking(finish).await.ok().flatten().unwrap_or_default()
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

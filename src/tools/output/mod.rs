@@ -4,14 +4,14 @@ mod command_output;
 mod image;
 mod spool;
 
-pub(in crate::tools) use command_output::{Whole, Wholes};
+pub(in crate::tools) use command_output::{OutputCollector, OutputCollectors};
 pub(in crate::tools) use image::{image_type, keep_image};
-pub(in crate::tools) use spool::{Keeper, keep_text};
+pub(in crate::tools) use spool::{ArtifactSpool, keep_text};
 
 use super::call_result::CallResult;
 use super::settings::Settings;
 use crate::ports::{ArtifactError, Artifacts, NewArtifact, StoredArtifact};
-use crate::protocol::{Artifact, ArtifactKind, Proposal, ToolResult, cut_before, size};
+use crate::protocol::{Artifact, ArtifactKind, Proposal, ToolResult, cut_position_before, size};
 use std::io::{Read, Seek, SeekFrom};
 
 /// Size in bytes above which output is stored.
@@ -27,13 +27,13 @@ pub(in crate::tools) type Kept = Result<Artifact, String>;
 /// Creates the description of a new artifact.
 pub(in crate::tools) fn new(kind: ArtifactKind, name: &str, content_type: &str) -> NewArtifact {
     let line = name.lines().next().unwrap_or_default();
-    let end = cut_before(line, NAME_BYTES);
+    let end = cut_position_before(line, NAME_BYTES);
     let more = if end < name.trim_end().len() { "…" } else { "" };
     NewArtifact { kind, name: format!("{}{more}", &line[..end]), content_type: content_type.to_owned() }
 }
 
 /// Tells the model how to read the stored `what` (`the whole stdout`).
-pub(in crate::tools) fn way_to(what: &str, kept: &Kept) -> String {
+pub(in crate::tools) fn reading_hint(what: &str, kept: &Kept) -> String {
     match kept {
         Ok(Artifact { uri, bytes, .. }) => {
             format!("[{what} is {uri} ({}); read it with ReadFile (`offset`, `limit`) or search it with Grep]", size(*bytes))
@@ -61,7 +61,7 @@ pub(in crate::tools) fn with_kept(told: CallResult, kept: Vec<Kept>, lines: &[St
 }
 
 /// Returns an artifact for the user; of a long one, only its start and end.
-pub(in crate::tools) fn shown_to_person(artifacts: &dyn Artifacts, uri: &str) -> Result<(Artifact, String), ArtifactError> {
+pub(in crate::tools) fn preview_for_user(artifacts: &dyn Artifacts, uri: &str) -> Result<(Artifact, String), ArtifactError> {
     let StoredArtifact { artifact, path } = artifacts.find(uri)?;
     if artifact.kind == ArtifactKind::Image {
         return Err(ArtifactError { message: format!("{uri} is an image, stored at `{}`", path.display()) });

@@ -3,7 +3,7 @@
 use super::{KEPT_FROM_BYTES, Kept};
 use crate::policy::redact::{Redactor, Stream};
 use crate::ports::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact};
-use crate::protocol::{cut_before, size};
+use crate::protocol::{cut_position_before, size};
 use crate::sys::process::whole_start;
 use crate::tools::settings::Settings;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 const NOTE_BYTES: u64 = 256;
 
 /// Stores text as an artifact if it is long. Memory use stays small for any length.
-pub(in crate::tools) struct Keeper {
+pub(in crate::tools) struct ArtifactSpool {
     artifacts: Arc<dyn Artifacts>,
     new: NewArtifact,
     /// Redacts secrets across piece boundaries.
@@ -36,7 +36,7 @@ enum State {
     Failed(String),
 }
 
-impl Keeper {
+impl ArtifactSpool {
     pub(in crate::tools) fn new(artifacts: Arc<dyn Artifacts>, redactor: Arc<Redactor>, new: NewArtifact) -> Self {
         Self { artifacts, new, stream: Stream::new(redactor), held: Vec::new(), total: 0, state: State::Short }
     }
@@ -60,19 +60,19 @@ impl Keeper {
                         Ok(writer) => State::Writing { writer, room: ARTIFACT_BYTES - NOTE_BYTES },
                         Err(error) => State::Failed(error.message),
                     };
-                    self.write_held();
+                    self.write_buffered();
                 }
             }
             State::Writing { .. } => {
                 self.held.extend_from_slice(bytes);
-                self.write_held();
+                self.write_buffered();
             }
             State::Full { .. } | State::Failed(_) => {}
         }
     }
 
     /// Writes the buffered bytes, except an incomplete character at the end.
-    fn write_held(&mut self) {
+    fn write_buffered(&mut self) {
         let whole = whole_start(&self.held).len();
         let text = String::from_utf8_lossy(&self.held[..whole]).into_owned();
         self.held.drain(..whole);
@@ -82,7 +82,7 @@ impl Keeper {
 
     fn write(&mut self, text: &str) {
         let State::Writing { writer, room } = &mut self.state else { return };
-        let fits = cut_before(text, usize::try_from(*room).unwrap_or(usize::MAX));
+        let fits = cut_position_before(text, usize::try_from(*room).unwrap_or(usize::MAX));
         let written = writer.write(&text.as_bytes()[..fits]);
         *room -= fits as u64;
         self.state = match (written, std::mem::replace(&mut self.state, State::Short)) {
@@ -118,7 +118,7 @@ pub(in crate::tools) fn keep_text(settings: &Settings, new: NewArtifact, text: &
     if text.len() <= KEPT_FROM_BYTES {
         return None;
     }
-    let mut keeper = Keeper::new(Arc::clone(settings.artifacts.as_ref()?), Arc::clone(&settings.redactor), new);
+    let mut keeper = ArtifactSpool::new(Arc::clone(settings.artifacts.as_ref()?), Arc::clone(&settings.redactor), new);
     // In pieces, because redaction works per piece.
     text.as_bytes().chunks(64 * 1024).for_each(|piece| keeper.push(piece));
     keeper.finish()

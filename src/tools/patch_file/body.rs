@@ -34,7 +34,7 @@ pub(super) fn section(entry: &FileEntry, old: &[u8], new: &[u8]) -> std::io::Res
 
 /// Returns the rows about the file as a whole.
 fn head(entry: &FileEntry) -> FileDiff {
-    let file = FileDiff::titled(&entry.path, &entry.path);
+    let file = FileDiff::with_title(&entry.path, &entry.path);
     match (&entry.base, &entry.result) {
         (Some(base), Some(result)) if base.mode != result.mode => file.with_modes(&base.mode, &result.mode),
         (None, Some(result)) => file.created(&result.mode),

@@ -4,7 +4,7 @@ use super::header::{FileEntry, FileState, LeftOutPath};
 use super::{MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, body, check_path, is_of_git};
 use crate::sys::file;
 use crate::sys::overlay::{Change, Changes, Kind, RefusalReason};
-use crate::tools::ignored::Ignored;
+use crate::tools::ignored::IgnoreRules;
 use std::path::Path;
 
 /// The changes of a task that a patch file contains, and those that it omits.
@@ -25,7 +25,7 @@ impl CollectedChanges {
     /// The directory was changed by others during the task, the changes exceed a limit, or a file cannot be read.
     pub(crate) fn read(changes: &Changes) -> Result<Self, String> {
         let everything: &dyn Fn(&Path) -> bool = &|_| true;
-        let mut ignored = Ignored::new(changes.directory(), everything);
+        let mut ignored = IgnoreRules::new(changes.directory(), everything);
         let mut collected = Self::default();
         for change in changes.entries() {
             if change.kind() == Some(Kind::Directory) {
@@ -35,7 +35,7 @@ impl CollectedChanges {
                 collected.leave_out(&change.path, why);
                 continue;
             }
-            if change.before.is_some_and(|before| before.kind == Kind::File && before.changed > changes.began()) {
+            if change.before.is_some_and(|before| before.kind == Kind::File && before.changed > changes.start_time()) {
                 return Err(format!("`{}` was changed by another program while the task ran", change.path.display()));
             }
             collected.add(change, changes)?;
@@ -85,7 +85,7 @@ fn side(mode: Option<u32>, place: &Path) -> Result<Side, file::ReadError> {
     Ok((Some(FileState::new(&content, mode & 0o100 != 0)), content))
 }
 
-fn reason_to_leave_out(change: &Change, ignored: &mut Ignored<'_>) -> Option<&'static str> {
+fn reason_to_leave_out(change: &Change, ignored: &mut IgnoreRules<'_>) -> Option<&'static str> {
     let kinds = || change.before.iter().chain(&change.after).map(|node| node.kind);
     let is_large = change.before.iter().chain(&change.after).any(|node| node.kind == Kind::File && node.bytes > MAX_FILE_BYTES);
     if is_of_git(&change.path) {

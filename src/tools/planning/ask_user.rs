@@ -60,8 +60,11 @@ pub(in crate::tools) struct CheckedQuestion {
 
 impl Tool for AskUser {
     const NAME: &'static str = "AskUser";
-    const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::same("ask_user"), Alias::same("AskUserQuestion"), Alias::same("ask_user_question")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::with_same_arguments("ask_user"),
+        Alias::with_same_arguments("AskUserQuestion"),
+        Alias::with_same_arguments("ask_user_question"),
+    ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/AskUser.md");
     type Arguments = Arguments;

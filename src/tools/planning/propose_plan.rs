@@ -6,7 +6,7 @@ use crate::protocol::{Action, Amendable, Amendment, Artifact, ArtifactKind, Erro
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput, blocking};
 use crate::tools::draft::{CallDraft, Effect};
-use crate::tools::error::{invalid, not_amended};
+use crate::tools::error::{amendment_error, invalid};
 use crate::tools::output::new;
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
@@ -50,8 +50,11 @@ impl From<OnlyText> for Arguments {
 
 impl Tool for ProposePlan {
     const NAME: &'static str = PROPOSE_PLAN;
-    const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::same("propose_plan"), Alias::new::<OnlyText>("ExitPlanMode"), Alias::new::<OnlyText>("exit_plan_mode")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::with_same_arguments("propose_plan"),
+        Alias::new::<OnlyText>("ExitPlanMode"),
+        Alias::new::<OnlyText>("exit_plan_mode"),
+    ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/ProposePlan.md");
     type Arguments = Arguments;
@@ -72,7 +75,7 @@ impl Tool for ProposePlan {
     }
 
     fn amend(_: TaskPlan, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<TaskPlan>, String), ToolError> {
-        let Amendment::File { text, .. } = amendment else { return Err(not_amended()) };
+        let Amendment::File { text, .. } = amendment else { return Err(amendment_error()) };
         let draft = draft(text, settings)?;
         let told = format!("{EDITED}\n\n{}\n", draft.work.text);
         Ok((draft, told))

@@ -110,7 +110,7 @@ impl From<Status> for StepStatus {
 impl Tool for UpdateSteps {
     const NAME: &'static str = UPDATE_STEPS;
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("update_steps"),
+        Alias::with_same_arguments("update_steps"),
         Alias::new::<Todos>("TodoWrite"),
         Alias::new::<Todos>("todo_write"),
         Alias::new::<PlanItems>("update_plan"),

@@ -1,15 +1,15 @@
 //! DiskUsage: measures a directory tree and its largest entries.
 
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, counted, size};
-use crate::sys::file::usage::{Part, Sum, Usage, Watch, usage};
+use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, format_count, size};
+use crate::sys::file::usage::{EntryTotals, TreeTotals, Usage, UsageOptions, usage};
 use crate::sys::path::facts;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{ExpectedKind, Paths, listed, not_found, open_error, shown, special};
-use crate::tools::search::top_k::First;
+use crate::tools::paths::{ExpectedKind, Paths, display_path, join_names, not_found_error, open_error, special_file_error};
+use crate::tools::search::top_k::TopItems;
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
@@ -42,7 +42,11 @@ pub(in crate::tools) struct Work {
 
 impl Tool for DiskUsage {
     const NAME: &'static str = "DiskUsage";
-    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("disk_usage"), Alias::same("du"), Alias::same("directory_size")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::with_same_arguments("disk_usage"),
+        Alias::with_same_arguments("du"),
+        Alias::with_same_arguments("directory_size"),
+    ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/DiskUsage.md");
     type Arguments = Arguments;
@@ -72,25 +76,25 @@ impl Tool for DiskUsage {
 
 fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
     let target = &work.target;
-    let name = shown(&target.real, settings);
+    let name = display_path(&target.real, settings);
     match target.place {
         Place::Directory => {}
-        Place::Missing => return Err(not_found(target, settings)),
+        Place::Missing => return Err(not_found_error(target, settings)),
         Place::File { .. } => {
             let facts = facts(&target.real).map_err(|error| open_error(target, &error))?;
-            return Ok(format!("{name}: {} in one file, {} on disk", exact(facts.bytes), exact(facts.allocated)));
+            return Ok(format!("{name}: {} in one file, {} on disk", format_exact(facts.bytes), format_exact(facts.allocated)));
         }
-        Place::Special => return Err(special(target)),
+        Place::Special => return Err(special_file_error(target)),
     }
     // By size, then by name. Smaller entries than those kept are dropped.
-    let mut largest: First<(Reverse<u64>, PathBuf, EntryDetails)> = First::new(MAX_SHOWN);
+    let mut largest: TopItems<(Reverse<u64>, PathBuf, EntryDetails)> = TopItems::new(MAX_SHOWN);
     let found = usage(
         &target.real,
-        &mut Watch {
+        &mut UsageOptions {
             depth: work.depth,
             may_see: &*settings.paths.may_read,
             stopped: &|| kill.is_cancelled(),
-            on_part: &mut |Part { path, is_directory, sum }| {
+            on_part: &mut |EntryTotals { path, is_directory, sum }| {
                 largest.push((Reverse(sum.bytes), path, EntryDetails { is_directory, files: sum.files }));
             },
         },
@@ -99,15 +103,15 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
     let Some(usage) = found else {
         return Err(ToolError::new(ErrorCode::Cancelled, "stopped before everything was counted; try a subdirectory"));
     };
-    let mut lines = vec![format!("{name}: {}", whole(&usage.sum))];
+    let mut lines = vec![format!("{name}: {}", summarize(&usage.sum))];
     let seen = largest.seen;
     for (Reverse(bytes), path, sum) in largest.into_sorted() {
         let below = path.strip_prefix(&target.real).unwrap_or(&path).display();
         lines.push(match sum {
             EntryDetails { is_directory: true, files } => {
-                format!("{}  {below}/ ({})", exact(bytes), counted(files, "file", "files"))
+                format!("{}  {below}/ ({})", format_exact(bytes), format_count(files, "file", "files"))
             }
-            EntryDetails { is_directory: false, .. } => format!("{}  {below}", exact(bytes)),
+            EntryDetails { is_directory: false, .. } => format!("{}  {below}", format_exact(bytes)),
         });
     }
     if seen > MAX_SHOWN as u64 {
@@ -132,11 +136,11 @@ fn notes(usage: &Usage, settings: &Settings) -> Vec<String> {
         notes.push(format!("[{} of the files are additional hard links, whose bytes are counted once]", usage.further_names));
     }
     if !usage.other_file_systems.is_empty() {
-        let places = listed(usage.other_file_systems.iter().map(|path| format!("`{}`", shown(path, settings))));
+        let places = join_names(usage.other_file_systems.iter().map(|path| format!("`{}`", display_path(path, settings))));
         notes.push(format!("[not counted, on other file systems: {places}; measure them by their own path]"));
     }
     if !usage.unread.is_empty() {
-        let places = listed(usage.unread.iter().map(|(path, why)| format!("`{}`: {why}", shown(path, settings))));
+        let places = join_names(usage.unread.iter().map(|(path, why)| format!("`{}`: {why}", display_path(path, settings))));
         notes.push(format!("[not counted: {places}]"));
     }
     if usage.is_cut {
@@ -148,15 +152,15 @@ fn notes(usage: &Usage, settings: &Settings) -> Vec<String> {
     notes
 }
 
-fn whole(sum: &Sum) -> String {
-    let mut parts = vec![counted(sum.files, "file", "files"), counted(sum.directories - 1, "directory", "directories")];
+fn summarize(sum: &TreeTotals) -> String {
+    let mut parts = vec![format_count(sum.files, "file", "files"), format_count(sum.directories - 1, "directory", "directories")];
     if sum.others > 0 {
-        parts.push(counted(sum.others, "symlink or special file", "symlinks and special files"));
+        parts.push(format_count(sum.others, "symlink or special file", "symlinks and special files"));
     }
-    format!("{} in {}; {} on disk", exact(sum.bytes), parts.join(", "), exact(sum.allocated))
+    format!("{} in {}; {} on disk", format_exact(sum.bytes), parts.join(", "), format_exact(sum.allocated))
 }
 
 /// Formats a size exactly: `812 bytes`, `4.1 MB (4300123 bytes)`.
-fn exact(bytes: u64) -> String {
+fn format_exact(bytes: u64) -> String {
     if bytes < 1024 { size(bytes) } else { format!("{} ({bytes} bytes)", size(bytes)) }
 }

@@ -8,7 +8,7 @@ use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::document::content::{Document, NotText};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, special};
+use crate::tools::paths::{ExpectedKind, Paths, not_found_error, open_error, special_file_error};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use encoding_rs::UTF_8;
@@ -55,8 +55,12 @@ pub(in crate::tools) struct Work {
 
 impl Tool for HashFile {
     const NAME: &'static str = "HashFile";
-    const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::same("hash_file"), Alias::same("file_hash"), Alias::same("checksum"), Alias::same("sha256sum")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::with_same_arguments("hash_file"),
+        Alias::with_same_arguments("file_hash"),
+        Alias::with_same_arguments("checksum"),
+        Alias::with_same_arguments("sha256sum"),
+    ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/HashFile.md");
     type Arguments = Arguments;
@@ -68,7 +72,7 @@ impl Tool for HashFile {
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
-        let algorithm = Algorithm::named(arguments.algorithm.as_deref().unwrap_or("sha256"))?;
+        let algorithm = Algorithm::parse(arguments.algorithm.as_deref().unwrap_or("sha256"))?;
         Ok(CallDraft::reads(format!("Hash {}", target.given), target.clone(), Work { target, algorithm }))
     }
 
@@ -78,7 +82,7 @@ impl Tool for HashFile {
 }
 
 impl Algorithm {
-    fn named(given: &str) -> Result<Self, ToolError> {
+    fn parse(given: &str) -> Result<Self, ToolError> {
         match given.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
             "sha256" => Ok(Self::Sha256),
             "sha512" => Ok(Self::Sha512),
@@ -136,14 +140,14 @@ impl Hasher {
 fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
     let target = &work.target;
     match target.place {
-        Place::Missing => return Err(not_found(target, settings)),
+        Place::Missing => return Err(not_found_error(target, settings)),
         Place::Directory => {
             return Err(invalid(format!(
                 "`{}` is a directory, and only files can be hashed; list it with ListDirectory",
                 target.given
             )));
         }
-        Place::Special => return Err(special(target)),
+        Place::Special => return Err(special_file_error(target)),
         Place::File { .. } => {}
     }
     let failed = |error: io::Error| open_error(target, &error);

@@ -21,7 +21,7 @@ use crate::tools::draft::CallDraft;
 use crate::tools::editor_buffers;
 use crate::tools::error::invalid;
 use crate::tools::output::image_type;
-use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, special};
+use crate::tools::paths::{ExpectedKind, Paths, not_found_error, open_error, special_file_error};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8};
@@ -61,12 +61,12 @@ pub(in crate::tools) struct Arguments {
     /// Return a notebook as JSON.
     raw: Option<bool>,
     #[serde(skip)]
-    manner: Manner,
+    manner: ReadVariant,
 }
 
 /// Differences between the names under which the tool is called.
 #[derive(Debug, Clone, Copy)]
-struct Manner {
+struct ReadVariant {
     /// Argument names of the first and the last line.
     first_line: &'static str,
     last_line: &'static str,
@@ -74,7 +74,7 @@ struct Manner {
     read_as: ReadAs,
 }
 
-impl Default for Manner {
+impl Default for ReadVariant {
     fn default() -> Self {
         Self { first_line: "offset", last_line: "endLine", most_bytes: MAX_TEXT_BYTES, read_as: ReadAs::Detected }
     }
@@ -92,18 +92,18 @@ pub(in crate::tools) struct Work {
 #[derive(Clone, Copy)]
 struct ReadRequest {
     range: Range,
-    manner: Manner,
+    manner: ReadVariant,
 }
 
 impl Tool for ReadFile {
     const NAME: &'static str = "ReadFile";
     const ALIASES: &'static [Alias<Arguments>] = &[
         Alias::new::<alias::ReadLines>("read_file"),
-        Alias::same("read"),
-        Alias::same("view"),
-        Alias::same("cat"),
-        Alias::same("open_file"),
-        Alias::same("view_image"),
+        Alias::with_same_arguments("read"),
+        Alias::with_same_arguments("view"),
+        Alias::with_same_arguments("cat"),
+        Alias::with_same_arguments("open_file"),
+        Alias::with_same_arguments("view_image"),
         Alias::new::<alias::TextRead>("TextRead"),
     ];
     const CAPABILITY: &'static str = "File.Read";
@@ -117,7 +117,7 @@ impl Tool for ReadFile {
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let target = Paths::on_disk(settings).source("path", &arguments.path, ExpectedKind::File)?;
-        let encoding = arguments.encoding.as_deref().map(charset::named).transpose()?;
+        let encoding = arguments.encoding.as_deref().map(charset::encoding_from_label).transpose()?;
         let part = arguments.offset.or(arguments.limit).or(arguments.end_line).or(arguments.column).is_some();
         let asked = ReadRequest { range: range(&arguments)?, manner: arguments.manner };
         Ok(CallDraft::reads(
@@ -132,12 +132,18 @@ impl Tool for ReadFile {
             // An explicit encoding refers to the bytes on disk.
             let unsaved = match work.encoding {
                 None => {
-                    editor_buffers::unsaved(settings.editor.as_ref(), &work.target, settings.max_file_size_bytes, &context).await
+                    editor_buffers::unsaved_document(
+                        settings.editor.as_ref(),
+                        &work.target,
+                        settings.max_file_size_bytes,
+                        &context,
+                    )
+                    .await
                 }
                 Some(_) => None,
             };
             let most = work.asked.manner.most_bytes.min(context.most_bytes).max(MIN_BYTES);
-            let asked = ReadRequest { manner: Manner { most_bytes: most, ..work.asked.manner }, ..work.asked };
+            let asked = ReadRequest { manner: ReadVariant { most_bytes: most, ..work.asked.manner }, ..work.asked };
             let work = Work { asked, ..work };
             let read = move || match unsaved {
                 Some(document) => read_unsaved(&work, &document, &settings),
@@ -151,7 +157,7 @@ impl Tool for ReadFile {
 
 /// Returns the requested range of lines.
 fn range(arguments: &Arguments) -> Result<Range, ToolError> {
-    let Manner { first_line, last_line, .. } = arguments.manner;
+    let ReadVariant { first_line, last_line, .. } = arguments.manner;
     let zero = |name: &str| Err(invalid(format!("`{name}` is 0; lines and columns are counted from 1")));
     let first = match arguments.offset {
         Some(0) => return zero(first_line),
@@ -176,18 +182,18 @@ fn range(arguments: &Arguments) -> Result<Range, ToolError> {
 fn read(work: &Work, settings: &Settings) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
     match target.place {
-        Place::Missing => return Err(not_found(target, settings)),
+        Place::Missing => return Err(not_found_error(target, settings)),
         Place::Directory => return Err(invalid(format!("`{}` is a directory; list it with ListDirectory", target.given))),
-        Place::Special => return Err(special(target)),
+        Place::Special => return Err(special_file_error(target)),
         Place::File { .. } => {}
     }
     let failed = |error: io::Error| open_error(target, &error);
-    settings.seen.looks_at(&target.real);
+    settings.seen.begin_read(&target.real);
     let mut file = open_file(&target.real).map_err(failed)?;
     let bytes = file.metadata().map_err(failed)?.len();
     let limit = settings.max_file_size_bytes;
     if bytes > limit && !work.part {
-        return Err(too_large(work, bytes, limit));
+        return Err(too_large_error(work, bytes, limit));
     }
     let whole = bytes <= limit.min(HELD_BYTES);
     let mut start = Vec::new();
@@ -210,7 +216,7 @@ fn read(work: &Work, settings: &Settings) -> Result<ToolOutput, ToolError> {
 /// Reads text that is unsaved in the user's editor and differs from the disk.
 fn read_unsaved(work: &Work, document: &Document, settings: &Settings) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
-    settings.seen.saw(&target.real, document.fingerprint());
+    settings.seen.record_read(&target.real, document.fingerprint());
     let text = document.text.as_bytes();
     let told = if text.is_empty() {
         format!("(`{}` is empty)", target.given).into()
@@ -220,14 +226,14 @@ fn read_unsaved(work: &Work, document: &Document, settings: &Settings) -> Result
         let as_text = Work { encoding: Some(UTF_8), target: target.clone(), asked: work.asked, ..*work };
         read_text(&as_text, text.to_vec(), None, text.len() as u64, settings)?
     };
-    Ok(ToolOutput { text: editor_buffers::noted(told.text, &target.given), ..told })
+    Ok(ToolOutput { text: editor_buffers::with_unsaved_note(told.text, &target.given), ..told })
 }
 
 fn is_notebook(target: &Target) -> bool {
     target.real.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
-fn too_large(work: &Work, bytes: u64, limit: u64) -> ToolError {
+fn too_large_error(work: &Work, bytes: u64, limit: u64) -> ToolError {
     let ReadRequest { manner, .. } = &work.asked;
     let message = format!(
         "`{}` is {bytes} bytes; at most {limit} can be read at once. Read a part with `{}` (first line) and `limit` (lines), \
@@ -249,7 +255,7 @@ fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<ToolOu
             let text = read_text(work, json.to_vec(), None, json.len() as u64, settings)?;
             let gap = if text.text.ends_with('\n') { "" } else { "\n" };
             let note = format!("[cannot be parsed as a notebook ({reason}); this is the raw text]");
-            Ok(text.and(&format!("{gap}{note}")))
+            Ok(text.with_note(&format!("{gap}{note}")))
         }
     }
 }
@@ -271,11 +277,11 @@ fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settin
     let changes_all = encoding == ISO_2022_JP && redactor.holds_secret(&String::from_utf8_lossy(&start));
     let start = Cursor::new(start);
     let taken = match file {
-        Some(file) => lines::take(start.chain(file), encoding, *range, manner.most_bytes, redactor),
-        None => lines::take(start, encoding, *range, manner.most_bytes, redactor),
+        Some(file) => lines::read_range(start.chain(file), encoding, *range, manner.most_bytes, redactor),
+        None => lines::read_range(start, encoding, *range, manner.most_bytes, redactor),
     };
     let mut taken = taken.map_err(|error| open_error(target, &error))?;
-    if changes_all || charset::hides(&taken.text, encoding, redactor) {
+    if changes_all || charset::exposes_secret(&taken.text, encoding, redactor) {
         let message = "in this encoding the text would show a redacted secret; read it without `encoding`, or ask the user";
         return Err(invalid(format!("`{}`: {message}", target.given)));
     }

@@ -1,15 +1,15 @@
 //! Stat: returns facts about a path without its content.
 
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Place, Target, ToolError, counted};
+use crate::protocol::{Action, Place, Target, ToolError, format_count};
 use crate::sys::file;
-use crate::sys::path::{Facts, Sort, facts};
+use crate::sys::path::{EntryKind, Facts, facts};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::document::content::Document;
 use crate::tools::document::replacement::endings;
 use crate::tools::draft::{CallDraft, Effect};
-use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, shown};
+use crate::tools::paths::{ExpectedKind, Paths, display_path, not_found_error, open_error};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
@@ -39,11 +39,11 @@ pub(in crate::tools) struct Work {
 impl Tool for Stat {
     const NAME: &'static str = "Stat";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("stat"),
-        Alias::same("file_info"),
-        Alias::same("get_file_info"),
-        Alias::same("file_stat"),
-        Alias::same("lstat"),
+        Alias::with_same_arguments("stat"),
+        Alias::with_same_arguments("file_info"),
+        Alias::with_same_arguments("get_file_info"),
+        Alias::with_same_arguments("file_stat"),
+        Alias::with_same_arguments("lstat"),
     ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Stat.md");
@@ -51,12 +51,12 @@ impl Tool for Stat {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        let (entry, end) = both(arguments, paths)?;
+        let (entry, end) = resolve_entry_and_target(arguments, paths)?;
         Ok(std::iter::once(entry).chain(end).map(|target| Action::Read { target }).collect())
     }
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
-        let (entry, end) = both(&arguments, &Paths::on_disk(settings))?;
+        let (entry, end) = resolve_entry_and_target(&arguments, &Paths::on_disk(settings))?;
         Ok(CallDraft {
             summary: format!("Stat {}", entry.given),
             actions: std::iter::once(&entry).chain(&end).map(|target| Action::Read { target: target.clone() }).collect(),
@@ -73,7 +73,7 @@ impl Tool for Stat {
 
 /// Resolves an entry and, if it is a symlink, its target. For a symlink without a readable target, only the symlink itself is
 /// described.
-fn both(arguments: &Arguments, paths: &Paths<'_>) -> Result<(Target, Option<Target>), ToolError> {
+fn resolve_entry_and_target(arguments: &Arguments, paths: &Paths<'_>) -> Result<(Target, Option<Target>), ToolError> {
     let entry = paths.entry("path", &arguments.path)?;
     let end = paths.target("path", &arguments.path, ExpectedKind::Directory).ok();
     let end = end.filter(|end| end.real != entry.real && (paths.settings.paths.may_read)(&end.real));
@@ -83,19 +83,19 @@ fn both(arguments: &Arguments, paths: &Paths<'_>) -> Result<(Target, Option<Targ
 fn format_entries(work: &Work, settings: &Settings) -> Result<String, ToolError> {
     let entry = &work.entry;
     if entry.place == Place::Missing {
-        return Err(not_found(entry, settings));
+        return Err(not_found_error(entry, settings));
     }
     let own = facts(&entry.real).map_err(|error| open_error(entry, &error))?;
-    let mut text = of_one(entry, &own, settings);
-    if own.sort == Sort::Link {
+    let mut text = format_entry(entry, &own, settings);
+    if own.sort == EntryKind::Link {
         let says = own.says.as_ref().map_or_else(|| "?".into(), |says| says.to_string_lossy());
         let _ = writeln!(text, "target: {says}");
         match work.end.as_ref().map(|end| (end, facts(&end.real))) {
             Some((end, Ok(facts))) => {
-                let _ = write!(text, "\nIt points to:\n{}", of_one(end, &facts, settings));
+                let _ = write!(text, "\nIt points to:\n{}", format_entry(end, &facts, settings));
             }
             Some((end, Err(_))) => {
-                let _ = writeln!(text, "points to: {}, which does not exist", shown(&end.real, settings));
+                let _ = writeln!(text, "points to: {}, which does not exist", display_path(&end.real, settings));
             }
             None => text.push_str("points to: a path that cannot be read\n"),
         }
@@ -104,22 +104,22 @@ fn format_entries(work: &Work, settings: &Settings) -> Result<String, ToolError>
     Ok(text)
 }
 
-fn of_one(target: &Target, facts: &Facts, settings: &Settings) -> String {
+fn format_entry(target: &Target, facts: &Facts, settings: &Settings) -> String {
     let mut text = format!("path: {}\nkind: {}\n", target.real.display(), kind(facts.sort));
     let _ = writeln!(text, "size: {} bytes", facts.bytes);
-    if facts.sort == Sort::File {
+    if facts.sort == EntryKind::File {
         let _ = writeln!(text, "on disk: {} bytes", facts.allocated);
     }
-    let _ = writeln!(text, "mode: {:04o} ({})", facts.mode, letters(facts.mode));
+    let _ = writeln!(text, "mode: {:04o} ({})", facts.mode, format_mode(facts.mode));
     let named = |(id, name): &(u32, Option<String>)| name.as_ref().map_or(id.to_string(), |name| format!("{name} ({id})"));
     let _ = writeln!(text, "owner: {}, group: {}", named(&facts.owner), named(&facts.group));
-    if facts.names > 1 && facts.sort == Sort::File {
+    if facts.names > 1 && facts.sort == EntryKind::File {
         let _ = writeln!(text, "hard links: {}", facts.names);
     }
     for (name, at) in [("modified", facts.modified), ("accessed", facts.accessed), ("status changed", facts.changed)] {
-        let _ = writeln!(text, "{name}: {}", at.map_or_else(|| "unknown".to_owned(), iso));
+        let _ = writeln!(text, "{name}: {}", at.map_or_else(|| "unknown".to_owned(), format_iso));
     }
-    if facts.sort == Sort::File && facts.bytes <= COUNTED_BYTES.min(settings.max_file_size_bytes) {
+    if facts.sort == EntryKind::File && facts.bytes <= COUNTED_BYTES.min(settings.max_file_size_bytes) {
         text.push_str(&content(target));
     }
     text
@@ -135,26 +135,26 @@ fn content(target: &Target) -> String {
             let lines = text.split_inclusive('\n').count();
             let last = if text.ends_with('\n') { "" } else { ", no trailing newline" };
             let endings = endings(&text).map_or(String::new(), |endings| format!(", {endings}"));
-            format!("content: {}, {}{endings}{last}\n", form.name(), counted(lines as u64, "line", "lines"))
+            format!("content: {}, {}{endings}{last}\n", form.name(), format_count(lines as u64, "line", "lines"))
         }
         Err(_) => "content: binary\n".to_owned(),
     }
 }
 
-fn kind(sort: Sort) -> &'static str {
+fn kind(sort: EntryKind) -> &'static str {
     match sort {
-        Sort::File => "file",
-        Sort::Directory => "directory",
-        Sort::Link => "symbolic link",
-        Sort::Fifo => "FIFO",
-        Sort::Socket => "socket",
-        Sort::CharacterDevice => "character device",
-        Sort::BlockDevice => "block device",
+        EntryKind::File => "file",
+        EntryKind::Directory => "directory",
+        EntryKind::Link => "symbolic link",
+        EntryKind::Fifo => "FIFO",
+        EntryKind::Socket => "socket",
+        EntryKind::CharacterDevice => "character device",
+        EntryKind::BlockDevice => "block device",
     }
 }
 
 /// Formats a mode as `rwxr-xr-x`, with `s` and `t` where set.
-fn letters(mode: u32) -> String {
+fn format_mode(mode: u32) -> String {
     let special = [(0o4000, 's'), (0o2000, 's'), (0o1000, 't')];
     (0..3)
         .flat_map(|who| {
@@ -172,7 +172,7 @@ fn letters(mode: u32) -> String {
 }
 
 /// Formats a time as `2026-11-21T17:04:05.123456789Z`.
-fn iso(at: SystemTime) -> String {
+fn format_iso(at: SystemTime) -> String {
     jiff::Timestamp::try_from(at).map_or_else(|_| "unknown".to_owned(), |at| at.to_string())
 }
 
@@ -185,7 +185,7 @@ mod tests {
         for (mode, told) in
             [(0o644, "rw-r--r--"), (0o4755, "rwsr-xr-x"), (0o1777, "rwxrwxrwt"), (0o2640, "rw-r-S---"), (0, "---------")]
         {
-            assert_eq!(letters(mode), told);
+            assert_eq!(format_mode(mode), told);
         }
     }
 }

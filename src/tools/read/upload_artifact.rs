@@ -9,7 +9,7 @@ use crate::tools::document::content::{Document, NotText};
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::output::{image_type, new};
-use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, special};
+use crate::tools::paths::{ExpectedKind, Paths, not_found_error, open_error, special_file_error};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use encoding_rs::UTF_8;
@@ -58,7 +58,8 @@ pub(in crate::tools) struct Work {
 
 impl Tool for UploadArtifact {
     const NAME: &'static str = "UploadArtifact";
-    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("upload_artifact"), Alias::same("create_artifact")];
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::with_same_arguments("upload_artifact"), Alias::with_same_arguments("create_artifact")];
     const CAPABILITY: &'static str = "Workspace.Upload";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/UploadArtifact.md");
     type Arguments = Arguments;
@@ -86,11 +87,11 @@ impl Tool for UploadArtifact {
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
-        blocking(move || hand_over(&work, &settings, &context.kill))
+        blocking(move || upload(&work, &settings, &context.kill))
     }
 }
 
-fn hand_over(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<ToolOutput, ToolFailure> {
+fn upload(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<ToolOutput, ToolFailure> {
     let Some(artifacts) = &settings.artifacts else {
         let message = "this session has no artifact store; tell the user where the file is instead";
         return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
@@ -98,7 +99,7 @@ fn hand_over(work: &Work, settings: &Settings, kill: &CancellationToken) -> Resu
     let bytes = read(&work.target, settings)?;
     let (shown, hidden, is_text) = without_secrets(&bytes, settings);
     let image = image_type(&bytes);
-    let content_type = work.content_type.as_deref().or(image).unwrap_or_else(|| type_of(&work.target, is_text));
+    let content_type = work.content_type.as_deref().or(image).unwrap_or_else(|| media_type(&work.target, is_text));
     let kind = if image.is_some() { ArtifactKind::Image } else { ArtifactKind::File };
     let name = settings.redactor.hide(&work.name).into_owned();
     let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -120,11 +121,11 @@ fn hand_over(work: &Work, settings: &Settings, kill: &CancellationToken) -> Resu
 
 fn read(target: &Target, settings: &Settings) -> Result<Vec<u8>, ToolError> {
     match target.place {
-        Place::Missing => return Err(not_found(target, settings)),
+        Place::Missing => return Err(not_found_error(target, settings)),
         Place::Directory => {
             return Err(invalid(format!("`{}` is a directory, not a file; pack it into an archive first", target.given)));
         }
-        Place::Special => return Err(special(target)),
+        Place::Special => return Err(special_file_error(target)),
         Place::File { .. } => {}
     }
     let mut bytes = Vec::new();
@@ -175,7 +176,7 @@ fn keep(
     Ok(writer.finish())
 }
 
-fn type_of(target: &Target, is_text: bool) -> &'static str {
+fn media_type(target: &Target, is_text: bool) -> &'static str {
     let ending = target.real.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
     let known = TYPES.iter().find(|(known, _)| *known == ending).map(|(_, named)| *named);
     known.unwrap_or(if is_text { "text/plain" } else { "application/octet-stream" })

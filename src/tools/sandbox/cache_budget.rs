@@ -1,6 +1,6 @@
 //! Size of the cache layers, and removal of the least recently used ones.
 
-use super::caches::{LAYERS, ONCE, locked, remove};
+use super::caches::{LAYERS, ONCE, remove, try_lock};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +39,7 @@ pub(crate) fn prune_caches(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) 
         if left <= budget_bytes {
             break;
         }
-        if dry_run || give_up(&layer.directory) {
+        if dry_run || mark_for_removal(&layer.directory) {
             left -= layer.bytes;
             freed = CacheUse { count: freed.count + 1, bytes: freed.bytes + layer.bytes };
         }
@@ -48,9 +48,9 @@ pub(crate) fn prune_caches(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) 
 }
 
 /// Renames a layer so that the next sweep removes it, and no command finds a partial one.
-fn give_up(directory: &Path) -> bool {
+fn mark_for_removal(directory: &Path) -> bool {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let Ok(Some(lock)) = locked(directory) else { return false };
+    let Ok(Some(lock)) = try_lock(directory) else { return false };
     let name = format!("{ONCE}gone-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     let aside = directory.with_file_name(name);
     if std::fs::rename(directory, &aside).is_err() {
@@ -74,13 +74,13 @@ fn layers(bases: &[PathBuf]) -> Vec<Layer> {
 
 /// Measures the allocated bytes below a directory; symlinks are not followed.
 pub(in crate::tools) fn bytes_below(directory: &Path) -> u64 {
-    bytes_at(directory, 0)
+    directory_bytes(directory, 0)
 }
 
-fn bytes_at(directory: &Path, depth: usize) -> u64 {
+fn directory_bytes(directory: &Path, depth: usize) -> u64 {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let of_each = entries.map(|entry| match entry.metadata() {
-        Ok(metadata) if metadata.is_dir() && depth < MAX_DEPTH => bytes_at(&entry.path(), depth + 1),
+        Ok(metadata) if metadata.is_dir() && depth < MAX_DEPTH => directory_bytes(&entry.path(), depth + 1),
         // In blocks of 512 bytes on every file system; holes in a file are not counted.
         Ok(metadata) => metadata.blocks() * 512,
         Err(_) => 0,
@@ -116,7 +116,7 @@ mod tests {
         let budget = all.bytes / 3;
         assert_eq!(prune_caches(&bases, budget, true).count, 2);
         assert!(old.exists() && older.exists());
-        let held = locked(&older).expect("locked").expect("free");
+        let held = try_lock(&older).expect("locked").expect("free");
         assert_eq!(prune_caches(&bases, all.bytes * 2 / 3, false).count, 1);
         assert!(older.exists() && !old.exists() && new.exists(), "the older one is in use");
         drop(held);

@@ -1,7 +1,7 @@
 //! Caches of package managers: the existing directories, and a layer over each that receives the writes of commands.
 
 use crate::sys::overlay;
-use crate::sys::overlay::Layered;
+use crate::sys::overlay::LayeredDirectory;
 use crate::sys::sandbox::Substitute;
 use crate::tools::blocking::run_in_background;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -180,7 +180,7 @@ impl Caches {
 /// The layers of one command, released when it ends.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Leases {
-    pub layers: Vec<Layered>,
+    pub layers: Vec<LayeredDirectory>,
     pub substitutes: Vec<Substitute>,
     held: Vec<Lease>,
 }
@@ -208,7 +208,7 @@ impl Leases {
     /// Acquires a layer below `base` for each cache: the persistent one of this workspace, or a temporary one if another
     /// command uses it. A cache without a layer is read-only. Files that a command of one workspace stored are never visible to
     /// another workspace, which might run them. `layered` is false if the caches are written directly.
-    pub(in crate::tools) fn take(base: &Path, caches: &Caches, layered: bool, roots: &[PathBuf]) -> Self {
+    pub(in crate::tools) fn acquire(base: &Path, caches: &Caches, layered: bool, roots: &[PathBuf]) -> Self {
         static SWEPT: Once = Once::new();
         let layers = base.join(LAYERS);
         let mut leases = Self::default();
@@ -230,7 +230,7 @@ impl Leases {
             Err(error) => tracing::warn!(%error, "commands have no separate cache directory"),
         }
         for cache in caches.directories.iter().filter(|_| layered) {
-            match lease(&layers, cache, roots).and_then(|(directory, lease)| Ok((layer_in(&directory, cache)?, lease))) {
+            match lease(&layers, cache, roots).and_then(|(directory, lease)| Ok((create_layer(&directory, cache)?, lease))) {
                 Ok((layer, lease)) => {
                     leases.layers.push(layer);
                     leases.held.push(lease);
@@ -253,28 +253,28 @@ fn lease(layers: &Path, cache: &Path, roots: &[PathBuf]) -> io::Result<(PathBuf,
     let name = name.finalize().to_hex();
     let directory = layers.join(&name[..16]);
     private(&directory)?;
-    if let Some(lock) = locked(&directory)? {
+    if let Some(lock) = try_lock(&directory)? {
         // The time of last use decides which layer is removed first.
         let _ = lock.set_modified(std::time::SystemTime::now());
         return Ok((directory, Lease { lock: Some(lock), thrown_away: None }));
     }
     let directory = layers.join(format!("{ONCE}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
     private(&directory)?;
-    let lock = locked(&directory)?.ok_or_else(|| io::Error::other("another process has locked the layer"))?;
+    let lock = try_lock(&directory)?.ok_or_else(|| io::Error::other("another process has locked the layer"))?;
     Ok((directory.clone(), Lease { lock: Some(lock), thrown_away: Some(directory) }))
 }
 
-fn layer_in(directory: &Path, cache: &Path) -> io::Result<Layered> {
+fn create_layer(directory: &Path, cache: &Path) -> io::Result<LayeredDirectory> {
     let (upper, work) = (directory.join("upper"), directory.join("work"));
     private(&upper)?;
     private(&work)?;
     // The upper directory appears as the cache, so it needs the same permissions.
     std::fs::set_permissions(&upper, cache.metadata()?.permissions())?;
-    Ok(Layered { directory: cache.to_owned(), upper, work })
+    Ok(LayeredDirectory { directory: cache.to_owned(), upper, work })
 }
 
 /// Locks a directory; `None` if another command uses it, or it is being removed.
-pub(super) fn locked(directory: &Path) -> io::Result<Option<File>> {
+pub(super) fn try_lock(directory: &Path) -> io::Result<Option<File>> {
     let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join("lock"))?;
     match lock.try_lock() {
         Ok(()) => Ok(Some(lock).filter(|lock| lock.metadata().is_ok_and(|metadata| metadata.nlink() > 0))),
@@ -291,7 +291,7 @@ fn private(directory: &Path) -> io::Result<()> {
 fn sweep(layers: &Path) {
     for entry in std::fs::read_dir(layers).into_iter().flatten().flatten() {
         let left = entry.file_name().to_string_lossy().starts_with(ONCE);
-        if left && matches!(locked(&entry.path()), Ok(Some(_)) | Err(_)) {
+        if left && matches!(try_lock(&entry.path()), Ok(Some(_)) | Err(_)) {
             remove(&entry.path());
         }
     }
@@ -346,22 +346,22 @@ mod tests {
         let (tree, home) = home();
         let (base, cache) = (tree.path().join("data"), Caches { directories: vec![home.join(".npm")], ..Caches::default() });
         let roots = [home.join("work")];
-        let first = Leases::take(&base, &cache, true, &roots);
-        let second = Leases::take(&base, &cache, true, &roots);
+        let first = Leases::acquire(&base, &cache, true, &roots);
+        let second = Leases::acquire(&base, &cache, true, &roots);
         assert_ne!(first.layers[0].upper, second.layers[0].upper);
         let (kept, thrown_away) = (first.layers[0].upper.clone(), second.layers[0].upper.clone());
         std::fs::create_dir_all(thrown_away.join("a/b")).expect("made");
         std::fs::set_permissions(thrown_away.join("a"), std::fs::Permissions::from_mode(0o500)).expect("set");
         drop((first, second));
         assert!(kept.is_dir() && !thrown_away.exists());
-        assert_eq!(Leases::take(&base, &cache, true, &roots).layers[0].upper, kept);
+        assert_eq!(Leases::acquire(&base, &cache, true, &roots).layers[0].upper, kept);
     }
 
     #[test]
     fn the_cache_directory_is_recreated_for_each_cache_despite_command_changes() {
         let (tree, home) = home();
         let (base, caches) = (tree.path().join("data"), Caches::find(&home, |_| None, &[&home]));
-        let take = || Leases::take(&base, &caches, true, &[home.join("work")]);
+        let take = || Leases::acquire(&base, &caches, true, &[home.join("work")]);
         let content = take().substitutes[0].content.clone();
         assert!(content.join("pip").is_dir() && !content.join("mozilla").exists());
         std::fs::remove_dir(content.join("pip")).expect("removed");
@@ -375,7 +375,7 @@ mod tests {
     fn workspaces_do_not_share_cache_layers() {
         let (tree, home) = home();
         let (base, cache) = (tree.path().join("data"), Caches { directories: vec![home.join(".npm")], ..Caches::default() });
-        let layer = |root: &str| Leases::take(&base, &cache, true, &[home.join(root)]).layers[0].upper.clone();
+        let layer = |root: &str| Leases::acquire(&base, &cache, true, &[home.join(root)]).layers[0].upper.clone();
         assert_eq!(layer("work"), layer("work"));
         assert_ne!(layer("work"), layer("own"));
     }

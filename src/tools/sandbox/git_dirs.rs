@@ -50,7 +50,7 @@ impl GitOutside {
             // Inside the workspace it is not an outside path.
             if level == workspace { Vec::new() } else { vec![git] }
         } else {
-            pointed_to(&git, level)
+            linked_git_dirs(&git, level)
         };
         Self { directories: directories.iter().filter_map(|directory| directory.canonicalize().ok()).collect() }
     }
@@ -61,7 +61,7 @@ impl GitOutside {
     }
 
     /// Returns the paths for a command with access to all of them.
-    pub(in crate::tools) fn opened(&self) -> RepositoryAccess {
+    pub(in crate::tools) fn all_access(&self) -> RepositoryAccess {
         let mut opened = RepositoryAccess::default();
         self.directories.iter().for_each(|directory| opened.add(directory));
         opened
@@ -69,15 +69,15 @@ impl GitOutside {
 }
 
 /// Returns the git directory that a `.git` file points to, and the one it shares data with.
-fn pointed_to(git: &Path, level: &Path) -> Vec<PathBuf> {
+fn linked_git_dirs(git: &Path, level: &Path) -> Vec<PathBuf> {
     let found = || {
-        let directory = level.join(line_of(git)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
-        let Some(common) = line_of(&directory.join("commondir")) else {
+        let directory = level.join(first_line(git)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+        let Some(common) = first_line(&directory.join("commondir")) else {
             let in_modules = |above: &Path| directory.starts_with(above.join(".git/modules"));
             return level.ancestors().skip(1).any(in_modules).then(|| vec![directory.clone()]);
         };
         // The repository must point back to this work tree, which an attacker with access only to the tree cannot fake.
-        let back = PathBuf::from(line_of(&directory.join("gitdir"))?).canonicalize().ok()?;
+        let back = PathBuf::from(first_line(&directory.join("gitdir"))?).canonicalize().ok()?;
         let common = directory.join(common).canonicalize().ok()?;
         let known = back == git.canonicalize().ok()? && directory.starts_with(common.join("worktrees"));
         known.then(|| vec![common, directory.clone()])
@@ -85,7 +85,7 @@ fn pointed_to(git: &Path, level: &Path) -> Vec<PathBuf> {
     found().unwrap_or_default()
 }
 
-fn line_of(file: &Path) -> Option<String> {
+fn first_line(file: &Path) -> Option<String> {
     let mut text = String::new();
     crate::sys::path::open_file(&file.canonicalize().ok()?).ok()?.take(POINTER_BYTES).read_to_string(&mut text).ok()?;
     Some(text.trim_end().to_owned())
@@ -121,7 +121,7 @@ impl RepositoryAccess {
         }
     }
 
-    pub(in crate::tools) fn and(mut self, other: Self) -> Self {
+    pub(in crate::tools) fn merge(mut self, other: Self) -> Self {
         self.writable.extend(other.writable);
         self.read_only.extend(other.read_only);
         self.must_not_appear.extend(other.must_not_appear);
@@ -231,7 +231,7 @@ mod tests {
                 ("wt/.git", &format!("gitdir: {}\n", root.join("main/.git/worktrees/wt").display())),
             ],
         );
-        let opened = GitOutside::find(&root.join("wt")).opened();
+        let opened = GitOutside::find(&root.join("wt")).all_access();
         assert_eq!(opened.writable, [root.join("main/.git"), root.join("main/.git/worktrees/wt")]);
         for name in ["hooks", "config", "worktrees/wt/commondir", "worktrees/wt/config.worktree"] {
             assert!(opened.read_only.contains(&root.join("main/.git").join(name)), "{name}");
@@ -262,7 +262,7 @@ mod tests {
         let tree = tempfile::tempdir().expect("a directory");
         let root = tree.path().canonicalize().expect("real");
         made(&root, &[(".git/HEAD", "x"), ("crates/a/x", "")]);
-        assert_eq!(GitOutside::find(&root.join("crates/a")).opened().writable, [root.join(".git")]);
+        assert_eq!(GitOutside::find(&root.join("crates/a")).all_access().writable, [root.join(".git")]);
         assert_eq!(GitOutside::find(&root), GitOutside::default());
     }
 }

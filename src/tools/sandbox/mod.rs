@@ -13,7 +13,7 @@ pub(in crate::tools) use cache_budget::bytes_below;
 pub(crate) use cache_budget::{cache_use, prune_caches};
 pub(crate) use caches::Caches;
 pub(in crate::tools) use caches::{ELSEWHERE, Leases};
-pub(in crate::tools) use git::{GitWorkspace, Hardening, Purpose, Strictness, names_git};
+pub(in crate::tools) use git::{GitWorkspace, Hardening, Purpose, Strictness, mentions_git};
 pub(crate) use git::{GlobalConfig, RepositoryTrust, Sources};
 pub(crate) use git_dirs::GitOutside;
 pub(in crate::tools) use git_dirs::{RepositoryAccess, take_away};

@@ -5,7 +5,7 @@ use super::git::{GlobalConfig, RepositoryScan, RepositoryTrust};
 use super::git_dirs::GitOutside;
 use super::protected_scan::{ProtectedScan, SocketSearch};
 use super::visible::Visible;
-use crate::policy::{BuildOutputMode, Cache, Network, SandboxRequirements, SandboxSetting, Unasked};
+use crate::policy::{BuildOutputMode, Cache, Network, SandboxRequirements, SandboxSetting, UnaskedConditions};
 use crate::protocol::SandboxTier;
 use crate::sys::sandbox::{NetworkAccess, ResourceLimits};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub(crate) struct SandboxPolicy {
     /// Search for all repositories of the workspace, if the project is not trusted.
     pub(in crate::tools) repositories: Option<Arc<RepositoryScan>>,
     /// Assumptions of the policy about a command that runs without approval.
-    pub(in crate::tools) unasked: Option<Unasked>,
+    pub(in crate::tools) unasked: Option<UnaskedConditions>,
     /// Whether the command runs in a layer without approval.
     pub(in crate::tools) layered: bool,
     /// Whether the command is read-only only because a rule allowed it as a read-only command; with approval, it may write.
@@ -86,7 +86,7 @@ pub(crate) struct HostCapabilities {
 
 impl SandboxPolicy {
     /// Returns settings without a sandbox.
-    pub(crate) fn nothing() -> Self {
+    pub(crate) fn unsandboxed() -> Self {
         Self {
             tier: SandboxTier::Bare,
             writes: true,
@@ -121,14 +121,14 @@ impl SandboxPolicy {
     /// Returns the settings of a command that the user allows to run outside the sandbox.
     #[must_use]
     pub(in crate::tools) fn outside(&self) -> Self {
-        Self { roots: self.roots.clone(), trust: self.trust, repositories: self.repositories.clone(), ..Self::nothing() }
+        Self { roots: self.roots.clone(), trust: self.trust, repositories: self.repositories.clone(), ..Self::unsandboxed() }
     }
 
     /// Combines the policy with the properties of the system.
     pub(crate) fn new(held: SandboxRequirements, ground: HostCapabilities) -> Self {
         let repositories = (ground.trust != RepositoryTrust::Trusted).then(|| RepositoryScan::new(&held.roots));
         if held.sandbox == SandboxSetting::Off {
-            return Self { trust: ground.trust, repositories, ..Self::nothing() };
+            return Self { trust: ground.trust, repositories, ..Self::unsandboxed() };
         }
         let writes = held.is_whole() && held.sandbox == SandboxSetting::WorkspaceWrite;
         let mut writable = held.writable;
@@ -142,8 +142,8 @@ impl SandboxPolicy {
             visible.shown.iter().filter(|shown| !held.readable.contains(shown)).cloned().map(SocketSearch::toolchain);
         let granted = writable.iter().chain(&held.readable).cloned().chain(SEARCHED.iter().map(PathBuf::from));
         // Paths granted by the policy come first and are searched completely within the limit.
-        let searched = granted.map(SocketSearch::whole).chain(toolchains).collect();
-        let survey = ground.tier.holds().then(|| ProtectedScan::new(held.roots.clone(), held.marks, searched));
+        let searched = granted.map(SocketSearch::entire).chain(toolchains).collect();
+        let survey = ground.tier.is_enforcing().then(|| ProtectedScan::new(held.roots.clone(), held.marks, searched));
         let mut hidden = held.hidden;
         hidden.extend(visible.hidden.iter().chain(&visible.masked).cloned());
         Self {
@@ -197,7 +197,7 @@ impl SandboxPolicy {
     /// Returns the reason if not all of them are known.
     pub(in crate::tools) fn secrets(&self) -> Result<Vec<PathBuf>, String> {
         let survey = self.survey.as_ref().ok_or("the workspace was not scanned")?;
-        let found = survey.fresh();
+        let found = survey.wait_for_scan();
         match &found.cut {
             None => Ok(found.secrets.clone()),
             Some(_) => Err("the workspace is too large to find all files with secrets".to_owned()),
@@ -211,7 +211,7 @@ impl SandboxPolicy {
 
     /// Returns whether the sandbox makes the whole workspace read-only.
     pub(in crate::tools) fn is_read_only_view(&self) -> bool {
-        self.tier.holds() && self.writes_in_workspace() == Writes::Nothing
+        self.tier.is_enforcing() && self.writes_in_workspace() == Writes::Nothing
     }
 
     /// Returns the writable part of the workspace.
@@ -237,14 +237,14 @@ impl SandboxPolicy {
     }
 
     /// Starts scanning the workspace on another thread.
-    pub(crate) fn look_through(&self) {
+    pub(crate) fn start_scan(&self) {
         if let Some(survey) = &self.survey {
-            survey.look_again();
+            survey.start_scan();
         }
     }
 
     /// Describes the rules of the policy that are not enforced for commands. Waits for the scan of the workspace.
-    pub(crate) fn unheld(&self) -> Vec<String> {
+    pub(crate) fn unenforceable_rules(&self) -> Vec<String> {
         let cut = self.survey.as_ref().and_then(|survey| survey.now().cut.clone());
         self.unheld.iter().cloned().chain(cut).collect()
     }

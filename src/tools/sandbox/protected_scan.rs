@@ -1,7 +1,7 @@
 //! Scan of the workspace for paths to protect that the policy does not name: nested repositories, nested `.vscode` directories,
 //! and matches of policy globs. The walk is bounded, and repeated in the background.
 
-use crate::policy::{EntryProtection, Marks, is_secret_name};
+use crate::policy::{EntryProtection, ProtectionRules, is_secret_name};
 use crate::sys::file::FileStamp;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
@@ -56,12 +56,12 @@ pub(in crate::tools) struct ScanResult {
 #[derive(Debug)]
 pub(in crate::tools) struct ProtectedScan {
     roots: Vec<PathBuf>,
-    marks: Marks,
+    marks: ProtectionRules,
     /// Directories outside the workspace that are searched for sockets.
     outside: Vec<SocketSearch>,
     latest: RwLock<Option<(Instant, Arc<ScanResult>)>>,
     /// Locked during a walk.
-    walking: Mutex<Seen>,
+    walking: Mutex<DirectoryCache>,
 }
 
 /// A directory to search for sockets, and the depth.
@@ -73,7 +73,7 @@ pub(in crate::tools) struct SocketSearch {
 
 impl SocketSearch {
     /// Searches the whole directory within the limit.
-    pub(in crate::tools) fn whole(directory: PathBuf) -> Self {
+    pub(in crate::tools) fn entire(directory: PathBuf) -> Self {
         Self { directory, levels: usize::MAX }
     }
 
@@ -82,17 +82,17 @@ impl SocketSearch {
         Self { directory, levels: TOOLCHAIN_DEPTH }
     }
 
-    fn below(&self, name: &OsString) -> Self {
+    fn for_child(&self, name: &OsString) -> Self {
         Self { directory: self.directory.join(name), levels: self.levels - 1 }
     }
 }
 
 /// The directories of the last walk.
-type Seen = HashMap<PathBuf, Listed>;
+type DirectoryCache = HashMap<PathBuf, CachedListing>;
 
 /// A cached listing, repeated if the directory has changed or been replaced.
 #[derive(Debug, Default)]
-struct Listed {
+struct CachedListing {
     stamp: DirectoryStamp,
     entries: usize,
     kept: Vec<Mark>,
@@ -119,30 +119,30 @@ struct Mark {
 }
 
 impl ProtectedScan {
-    pub(in crate::tools) fn new(roots: Vec<PathBuf>, marks: Marks, outside: Vec<SocketSearch>) -> Arc<Self> {
+    pub(in crate::tools) fn new(roots: Vec<PathBuf>, marks: ProtectionRules, outside: Vec<SocketSearch>) -> Arc<Self> {
         Arc::new(Self { roots, marks, outside, latest: RwLock::default(), walking: Mutex::default() })
     }
 
     /// Returns the last result, and waits only for the first scan. An old result is refreshed in the background.
     pub(in crate::tools) fn now(self: &Arc<Self>) -> Arc<ScanResult> {
-        if let Some((at, found)) = self.known() {
+        if let Some((at, found)) = self.cached() {
             if at.elapsed() > STALE {
-                self.look_again();
+                self.start_scan();
             }
             return found;
         }
         let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
-        self.known().map_or_else(|| self.walk_now(&mut seen), |(_, found)| found)
+        self.cached().map_or_else(|| self.walk_now(&mut seen), |(_, found)| found)
     }
 
     /// Returns the current state, after waiting for a scan.
-    pub(in crate::tools) fn fresh(self: &Arc<Self>) -> Arc<ScanResult> {
+    pub(in crate::tools) fn wait_for_scan(self: &Arc<Self>) -> Arc<ScanResult> {
         let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
         self.walk_now(&mut seen)
     }
 
     /// Starts a scan on another thread, unless one is running.
-    pub(in crate::tools) fn look_again(self: &Arc<Self>) {
+    pub(in crate::tools) fn start_scan(self: &Arc<Self>) {
         let survey = Arc::clone(self);
         let walks = move || {
             if let Ok(mut seen) = survey.walking.try_lock() {
@@ -155,12 +155,12 @@ impl ProtectedScan {
     }
 
     /// Returns protected paths that are not in `before`. Waits for a scan, except in a large workspace.
-    pub(in crate::tools) fn appeared(self: &Arc<Self>, before: &ScanResult) -> Vec<PathBuf> {
+    pub(in crate::tools) fn new_paths(self: &Arc<Self>, before: &ScanResult) -> Vec<PathBuf> {
         if before.cut.is_some() || before.entries > MAX_RESCANNED {
-            self.look_again();
+            self.start_scan();
             return Vec::new();
         }
-        let now = self.fresh();
+        let now = self.wait_for_scan();
         let new = |now: &[PathBuf], before: &[PathBuf]| -> Vec<PathBuf> {
             now.iter().filter(|place| !before.contains(place)).cloned().collect()
         };
@@ -168,16 +168,16 @@ impl ProtectedScan {
     }
 
     /// Returns unresolved paths that run code when the folder is opened and are not in `before`. Waits for a scan.
-    pub(in crate::tools) fn appeared_by_name(self: &Arc<Self>, before: &ScanResult) -> Vec<PathBuf> {
+    pub(in crate::tools) fn new_unresolved_paths(self: &Arc<Self>, before: &ScanResult) -> Vec<PathBuf> {
         let known: HashSet<&PathBuf> = before.watched.iter().collect();
-        self.fresh().watched.iter().filter(|place| !known.contains(place)).cloned().collect()
+        self.wait_for_scan().watched.iter().filter(|place| !known.contains(place)).cloned().collect()
     }
 
-    fn known(&self) -> Option<(Instant, Arc<ScanResult>)> {
+    fn cached(&self) -> Option<(Instant, Arc<ScanResult>)> {
         self.latest.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn walk_now(&self, seen: &mut Seen) -> Arc<ScanResult> {
+    fn walk_now(&self, seen: &mut DirectoryCache) -> Arc<ScanResult> {
         let found = Arc::new(walk(&self.roots, &self.marks, &self.outside, MAX_ENTRIES, seen));
         *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), Arc::clone(&found)));
         found
@@ -186,19 +186,25 @@ impl ProtectedScan {
 
 /// Walks breadth-first, so that only deep entries exceed the limit. `seen` has the listings of the last walk, and afterwards
 /// those of this one.
-fn walk(roots: &[PathBuf], marks: &Marks, outside: &[SocketSearch], most: usize, seen: &mut Seen) -> ScanResult {
+fn walk(
+    roots: &[PathBuf],
+    marks: &ProtectionRules,
+    outside: &[SocketSearch],
+    most: usize,
+    seen: &mut DirectoryCache,
+) -> ScanResult {
     let mut before = std::mem::take(seen);
     let mut aside: VecDeque<SocketSearch> = outside.iter().cloned().collect();
     let mut found = walk_roots(roots, marks, most, &mut before, seen, &mut aside);
-    let nothing = Marks::default();
+    let nothing = ProtectionRules::default();
     let mut entries = 0;
     while let Some(search) = aside.pop_front().filter(|_| entries < MAX_ENTRIES_ASIDE) {
         let known = before.remove(&search.directory);
-        let Some(listed) = listed(&search.directory, known, &nothing, MAX_ENTRIES_ASIDE - entries) else { continue };
+        let Some(listed) = list_directory(&search.directory, known, &nothing, MAX_ENTRIES_ASIDE - entries) else { continue };
         entries += listed.entries;
         keep_sockets(&mut found, &search.directory, &listed);
         if search.levels > 0 {
-            aside.extend(listed.below.iter().chain(&listed.aside).map(|name| search.below(name)));
+            aside.extend(listed.below.iter().chain(&listed.aside).map(|name| search.for_child(name)));
         }
         if listed.is_settled() {
             seen.insert(search.directory, listed);
@@ -207,7 +213,7 @@ fn walk(roots: &[PathBuf], marks: &Marks, outside: &[SocketSearch], most: usize,
     found
 }
 
-fn keep_sockets(found: &mut ScanResult, directory: &Path, listed: &Listed) {
+fn keep_sockets(found: &mut ScanResult, directory: &Path, listed: &CachedListing) {
     let room = MAX_SOCKETS.saturating_sub(found.sockets.len());
     found.sockets.extend(listed.sockets.iter().take(room).map(|name| directory.join(name)));
 }
@@ -215,10 +221,10 @@ fn keep_sockets(found: &mut ScanResult, directory: &Path, listed: &Listed) {
 /// Walks the roots, and puts skipped directories `aside`.
 fn walk_roots(
     roots: &[PathBuf],
-    marks: &Marks,
+    marks: &ProtectionRules,
     most: usize,
-    before: &mut Seen,
-    seen: &mut Seen,
+    before: &mut DirectoryCache,
+    seen: &mut DirectoryCache,
     aside: &mut VecDeque<SocketSearch>,
 ) -> ScanResult {
     let mut found = ScanResult::default();
@@ -227,7 +233,7 @@ fn walk_roots(
     while let Some(directory) = open.pop_front() {
         let known = before.remove(&directory);
         // What cannot be listed cannot be written by a command either, except directories that it can enter but not list.
-        let Some(listed) = listed(&directory, known, marks, most - entries) else { continue };
+        let Some(listed) = list_directory(&directory, known, marks, most - entries) else { continue };
         entries += listed.entries;
         let room = MAX_PLACES.saturating_sub(found.hidden.len() + found.read_only.len() + found.runs_code.len());
         let (watched, kept): (Vec<&Mark>, Vec<&Mark>) =
@@ -238,7 +244,7 @@ fn walk_roots(
         found.secrets.extend(secrets.filter(|real| real.is_file()));
         kept.into_iter().take(room).chain(watched).for_each(|mark| keep(&mut found, &directory, mark));
         keep_sockets(&mut found, &directory, &listed);
-        aside.extend(listed.aside.iter().map(|name| SocketSearch::whole(directory.join(name))));
+        aside.extend(listed.aside.iter().map(|name| SocketSearch::entire(directory.join(name))));
         open.extend(listed.below.iter().map(|name| directory.join(name)));
         if is_cut {
             let below = directory.display();
@@ -257,13 +263,13 @@ fn walk_roots(
 }
 
 /// Lists a directory up to the limit, reusing the `known` listing if it is unchanged.
-fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -> Option<Listed> {
+fn list_directory(directory: &Path, known: Option<CachedListing>, marks: &ProtectionRules, most: usize) -> Option<CachedListing> {
     // Taken before listing: a change in between is seen the next time.
     let stamp = DirectoryStamp::read(directory)?;
     if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
         return Some(known);
     }
-    let mut listed = Listed { stamp, ..Listed::default() };
+    let mut listed = CachedListing { stamp, ..CachedListing::default() };
     for entry in std::fs::read_dir(directory).ok()?.flatten().take(most) {
         listed.entries += 1;
         let name = entry.file_name();
@@ -298,7 +304,7 @@ impl DirectoryStamp {
     }
 }
 
-impl Listed {
+impl CachedListing {
     fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
         (self.stamp.file.changed / 1_000_000_000).saturating_add(TICK_SECONDS) < now
@@ -329,7 +335,7 @@ mod tests {
     use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
     use crate::protocol::Mode;
 
-    fn marks(root: &Path) -> Marks {
+    fn marks(root: &Path) -> ProtectionRules {
         let text =
             "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/.env\"]\n[capabilities.\"Shell.Exec\"]\n";
         let bundle = Bundle::parse(text, "policy.toml").expect("parses");
@@ -354,7 +360,7 @@ mod tests {
     fn protected_paths_are_found_at_any_depth_and_not_searched_further() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        let mut found = walk(std::slice::from_ref(&root), &marks(&root), &[], MAX_ENTRIES, &mut Seen::new());
+        let mut found = walk(std::slice::from_ref(&root), &marks(&root), &[], MAX_ENTRIES, &mut DirectoryCache::new());
         found.read_only.sort();
         let at = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<_>>();
         assert_eq!(found.read_only, at(&[".git", "a/.git", "a/b/.mcp.json", "a/b/.vscode"]));
@@ -372,7 +378,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("../real", root.join("a/.cargo")).expect("linked");
         let served = std::os::unix::net::UnixListener::bind(root.join("a/.bsp")).expect("bound");
-        let mut found = walk(std::slice::from_ref(&root), &marks(&root), &[], MAX_ENTRIES, &mut Seen::new());
+        let mut found = walk(std::slice::from_ref(&root), &marks(&root), &[], MAX_ENTRIES, &mut DirectoryCache::new());
         found.watched.sort();
         let at = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<_>>();
         let watched = [".husky", ".husky/.vscode", "a/.bsp", "a/.cargo", "a/.venv/bin", "a/.zed"];
@@ -386,7 +392,7 @@ mod tests {
     fn truncated_scans_are_reported() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        assert!(walk(std::slice::from_ref(&root), &marks(&root), &[], 3, &mut Seen::new()).cut.is_some());
+        assert!(walk(std::slice::from_ref(&root), &marks(&root), &[], 3, &mut DirectoryCache::new()).cut.is_some());
     }
 
     #[test]
@@ -395,10 +401,10 @@ mod tests {
         let root = tree.path().canonicalize().expect("real");
         let survey = ProtectedScan::new(vec![root.clone()], marks(&root), Vec::new());
         let before = survey.now();
-        assert_eq!(survey.appeared(&before), Vec::<PathBuf>::new());
+        assert_eq!(survey.new_paths(&before), Vec::<PathBuf>::new());
         std::fs::create_dir_all(root.join("a/new/.git/hooks")).expect("made");
-        assert_eq!(survey.appeared(&before), [root.join("a/new/.git")]);
-        assert_eq!(survey.appeared(&survey.now()), Vec::<PathBuf>::new());
+        assert_eq!(survey.new_paths(&before), [root.join("a/new/.git")]);
+        assert_eq!(survey.new_paths(&survey.now()), Vec::<PathBuf>::new());
     }
 
     #[test]
@@ -414,23 +420,23 @@ mod tests {
     fn only_changed_directories_are_listed_again() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        let (marks, mut seen) = (marks(&root), Seen::new());
+        let (marks, mut seen) = (marks(&root), DirectoryCache::new());
         let first = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);
         // Directories not mentioned here are not found.
         let listed = |name: &str, kept: Vec<Mark>, below: &[&str]| {
             let path = root.join(name);
             let stamp = DirectoryStamp::read(&path).expect("there");
             let below = below.iter().map(OsString::from).collect();
-            (path, Listed { stamp, entries: 1, kept, below, ..Listed::default() })
+            (path, CachedListing { stamp, entries: 1, kept, below, ..CachedListing::default() })
         };
         let git = Mark { name: ".git".into(), kept: EntryProtection::ReadOnly, is_link: false };
-        seen = Seen::new();
+        seen = DirectoryCache::new();
         seen.extend([listed("", vec![git.clone()], &["a"]), listed("a", vec![git], &[])]);
         let again = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);
         assert_eq!(again.read_only, [root.join(".git"), root.join("a/.git")]);
         let (path, mut earlier) = listed("a", Vec::new(), &[]);
         earlier.stamp.file.changed -= 1_000_000_000;
-        seen = Seen::new();
+        seen = DirectoryCache::new();
         seen.insert(path, earlier);
         let mut changed = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);
         let mut all = first.read_only.clone();
@@ -446,8 +452,8 @@ mod tests {
         let aside = tempfile::tempdir().expect("a directory");
         let places = [root.join("a/s"), root.join("target/s"), root.join("node_modules/x/s"), aside.path().join("s")];
         let served = places.each_ref().map(|place| std::os::unix::net::UnixListener::bind(place).expect("bound"));
-        let outside = [SocketSearch::whole(aside.path().to_owned())];
-        let (marks, mut seen) = (marks(&root), Seen::new());
+        let outside = [SocketSearch::entire(aside.path().to_owned())];
+        let (marks, mut seen) = (marks(&root), DirectoryCache::new());
         for _ in 0..2 {
             let mut found = walk(std::slice::from_ref(&root), &marks, &outside, MAX_ENTRIES, &mut seen).sockets;
             found.sort();
@@ -465,7 +471,7 @@ mod tests {
         let [near, deep] = ["a/b/s", "a/b/c/s"].map(|name| toolchain.path().join(name));
         let served = [&near, &deep].map(|place| std::os::unix::net::UnixListener::bind(place).expect("bound"));
         let search = SocketSearch::toolchain(toolchain.path().to_owned());
-        let found = walk(&[], &Marks::default(), &[search], MAX_ENTRIES, &mut Seen::new());
+        let found = walk(&[], &ProtectionRules::default(), &[search], MAX_ENTRIES, &mut DirectoryCache::new());
         assert_eq!(found.sockets, [near]);
         drop(served);
     }

@@ -4,7 +4,7 @@ use crate::sys::locale;
 use crate::sys::path::open_file;
 use crate::sys::process::whole_start;
 use crate::tools::document::charset;
-use crate::tools::document::charset::{Decoded, HELD_BYTES, ReadAs};
+use crate::tools::document::charset::{DecodingReader, HELD_BYTES, ReadAs};
 use crate::tools::settings::Settings;
 use encoding_rs::{Encoding, UTF_8};
 use std::io::{self, Read};
@@ -29,12 +29,12 @@ impl Encodings {
     }
 
     /// Returns the encoding of a large file, based on its start.
-    pub(super) fn of_start(&self, start: &[u8]) -> Option<&'static Encoding> {
+    pub(super) fn detect_from_start(&self, start: &[u8]) -> Option<&'static Encoding> {
         self.detect(whole_start(start))
     }
 
     /// Returns the encoding of a file that is read for this purpose.
-    pub(super) fn of_file(&self, path: &Path) -> io::Result<Option<&'static Encoding>> {
+    pub(super) fn detect_file(&self, path: &Path) -> io::Result<Option<&'static Encoding>> {
         let mut bytes = Vec::new();
         open_file(path)?.take(self.most_held).read_to_end(&mut bytes)?;
         Ok(self.detect(&bytes))
@@ -46,10 +46,10 @@ pub(super) fn is_utf_16(start: &[u8]) -> bool {
 }
 
 /// Opens a file as UTF-8.
-pub(super) fn opened(path: &Path, encoding: Option<&'static Encoding>) -> io::Result<Box<dyn Read>> {
+pub(super) fn open_as_utf8(path: &Path, encoding: Option<&'static Encoding>) -> io::Result<Box<dyn Read>> {
     let file = open_file(path)?;
     Ok(match encoding {
-        Some(encoding) => Box::new(Decoded::new(file, encoding)),
+        Some(encoding) => Box::new(DecodingReader::new(file, encoding)),
         None => Box::new(file),
     })
 }

@@ -18,12 +18,12 @@ pub(in crate::tools) struct FileFilter {
 impl FileFilter {
     /// Compiles the selection. A glob starting with `!` excludes; types are names such as `rust`.
     pub(in crate::tools) fn new(globs: &[String], types: &[String]) -> Result<Self, ToolError> {
-        let globs: Vec<&str> = globs.iter().flat_map(|globs| apart(globs)).collect();
+        let globs: Vec<&str> = globs.iter().flat_map(|globs| split_globs(globs)).collect();
         let (unwanted, wanted): (Vec<&str>, Vec<&str>) = globs.iter().partition(|glob| glob.starts_with('!'));
         let unwanted: Vec<&str> = unwanted.iter().map(|glob| glob.trim_start_matches('!')).collect();
         let types: Vec<&str> =
             types.iter().flat_map(|types| types.split(',')).map(str::trim).filter(|name| !name.is_empty()).collect();
-        Ok(Self { wanted: set(&wanted, false)?, unwanted: set(&unwanted, true)?, types: kinds(&types)? })
+        Ok(Self { wanted: compile_globs(&wanted, false)?, unwanted: compile_globs(&unwanted, true)?, types: kinds(&types)? })
     }
 
     pub(in crate::tools) fn is_all(&self) -> bool {
@@ -31,7 +31,7 @@ impl FileFilter {
     }
 
     /// Returns whether a file is selected, by its path relative to the start of the search.
-    pub(in crate::tools) fn takes(&self, below: &Path) -> bool {
+    pub(in crate::tools) fn matches(&self, below: &Path) -> bool {
         self.wanted.as_ref().is_none_or(|set| set.is_match(below))
             && self.unwanted.as_ref().is_none_or(|set| !set.is_match(below))
             && self.types.as_ref().is_none_or(|types| types.matched(below, false).is_whitelist())
@@ -39,7 +39,7 @@ impl FileFilter {
 }
 
 /// Splits text with several globs at commas outside braces.
-fn apart(globs: &str) -> impl Iterator<Item = &str> {
+fn split_globs(globs: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     let split = move |letter: char| {
         match letter {
@@ -53,7 +53,7 @@ fn apart(globs: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Compiles globs. One without a slash matches names at any depth; one with a final slash matches everything below.
-fn set(globs: &[&str], with_all_below: bool) -> Result<Option<GlobSet>, ToolError> {
+fn compile_globs(globs: &[&str], with_all_below: bool) -> Result<Option<GlobSet>, ToolError> {
     if globs.is_empty() {
         return Ok(None);
     }
@@ -82,14 +82,14 @@ fn kinds(names: &[&str]) -> Result<Option<Types>, ToolError> {
     let known = builder.definitions();
     for name in names {
         let lower = name.trim_start_matches(['.', '*']).to_lowercase();
-        let found = known.iter().find(|kind| kind.name() == lower).ok_or_else(|| unknown(&lower, &known))?;
+        let found = known.iter().find(|kind| kind.name() == lower).ok_or_else(|| unknown_type(&lower, &known))?;
         builder.select(found.name());
     }
     builder.build().map(Some).map_err(|error| invalid(format!("`type`: {error}")))
 }
 
 /// Builds the error for an unknown type, with similar names and types that have it as an extension.
-fn unknown(name: &str, known: &[FileTypeDef]) -> ToolError {
+fn unknown_type(name: &str, known: &[FileTypeDef]) -> ToolError {
     const LIKE: f64 = 0.85;
     let extension = format!("*.{name}");
     let by_extension = known.iter().filter(|kind| kind.globs().contains(&extension)).map(FileTypeDef::name);

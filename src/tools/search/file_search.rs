@@ -1,12 +1,12 @@
 //! Search in one file: the matching lines in order and within limits, or their number.
 
-use super::encoded::{Encodings, OnlyUtf8, is_not_utf8, is_utf_16, opened};
-use super::grep_answer::{Counted, FileHits, Hit, Hits, Line, MAX_COUNTED};
+use super::encoded::{Encodings, OnlyUtf8, is_not_utf8, is_utf_16, open_as_utf8};
+use super::grep_answer::{FileHits, Hit, Hits, Line, MAX_COUNTED, MatchCount};
 use super::grep_arguments::{Mode, Request};
-use super::line_redaction::{Keys, RedactedText, Sight};
-use super::top_k::Part;
+use super::line_redaction::{LineFilter, PrivateKeyLines, RedactedText};
+use super::top_k::ThreadResults;
 use crate::policy::redact::Redactor;
-use crate::protocol::{cut_after, cut_before};
+use crate::protocol::{cut_position_after, cut_position_before};
 use crate::sys::path::open_file;
 use crate::tools::document::charset::SNIFFED_BYTES;
 use encoding_rs::Encoding;
@@ -70,8 +70,8 @@ pub(super) struct FileSearch<'a> {
     /// Only counts matches.
     counts: Searcher,
     buffer: Vec<u8>,
-    hits: Part<'a, Hits>,
-    counted: &'a Counted,
+    hits: ThreadResults<'a, Hits>,
+    counted: &'a MatchCount,
     encodings: &'a Encodings,
 }
 
@@ -80,12 +80,12 @@ pub(super) struct Common<'a> {
     pub request: &'a Request,
     pub redactor: &'a Redactor,
     pub kill: &'a CancellationToken,
-    pub counted: &'a Counted,
+    pub counted: &'a MatchCount,
     pub encodings: &'a Encodings,
 }
 
 impl<'a> FileSearch<'a> {
-    pub(super) fn new(common: &Common<'a>, hits: Part<'a, Hits>) -> Self {
+    pub(super) fn new(common: &Common<'a>, hits: ThreadResults<'a, Hits>) -> Self {
         let Common { request, redactor, kill, counted, encodings } = *common;
         let searcher = |lines: bool| {
             SearcherBuilder::new()
@@ -113,7 +113,7 @@ impl<'a> FileSearch<'a> {
 
     pub(super) fn search(&mut self, path: &Path) -> Result<Content, Skip> {
         let counts = matches!(self.request.mode, Mode::Content | Mode::Count);
-        if counts && self.counted.is_full() && self.hits.own.room(path) == 0 {
+        if counts && self.counted.is_full() && self.hits.own.remaining_capacity(path) == 0 {
             return Ok(Content::Text);
         }
         let file = open_file(path).map_err(Skip::Io)?;
@@ -122,7 +122,7 @@ impl<'a> FileSearch<'a> {
             return Err(Skip::Large);
         }
         if bytes > WHOLE_BYTES {
-            return self.in_pieces(path, file, bytes);
+            return self.search_in_chunks(path, file, bytes);
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
@@ -130,9 +130,9 @@ impl<'a> FileSearch<'a> {
         let found = match read {
             // The file has grown in the meantime.
             Ok(read) if read as u64 > WHOLE_BYTES => {
-                open_file(path).map_err(Skip::Io).and_then(|file| self.in_pieces(path, file, WHOLE_BYTES + 1))
+                open_file(path).map_err(Skip::Io).and_then(|file| self.search_in_chunks(path, file, WHOLE_BYTES + 1))
             }
-            Ok(_) => self.whole(path, &buffer),
+            Ok(_) => self.search_decoded(path, &buffer),
             Err(error) => Err(Skip::Io(error)),
         };
         self.buffer = buffer;
@@ -140,7 +140,7 @@ impl<'a> FileSearch<'a> {
     }
 
     /// Searches text in another encoding after decoding it.
-    fn whole(&mut self, path: &Path, bytes: &[u8]) -> Result<Content, Skip> {
+    fn search_decoded(&mut self, path: &Path, bytes: &[u8]) -> Result<Content, Skip> {
         if is_utf_16(bytes) {
             return self.slice(path, bytes, self.encodings.detect(bytes)).map(|()| Content::Text);
         }
@@ -166,8 +166,8 @@ impl<'a> FileSearch<'a> {
             self.hits.own.add(path, FileHits::default());
             return Ok(());
         }
-        let keys = Keys::find(text);
-        let numbers = keys.any();
+        let keys = PrivateKeyLines::find(text);
+        let numbers = keys.has_keys();
         self.run(path, keys, (numbers, encoding), |searcher, expression, sink| searcher.search_slice(expression, text, sink))?;
         Ok(())
     }
@@ -177,7 +177,7 @@ impl<'a> FileSearch<'a> {
         self.request.meaning.multiline || !matches!(self.request.expression.find_candidate_line(text), Ok(None))
     }
 
-    fn in_pieces(&mut self, path: &Path, file: File, bytes: u64) -> Result<Content, Skip> {
+    fn search_in_chunks(&mut self, path: &Path, file: File, bytes: u64) -> Result<Content, Skip> {
         let mut start = Vec::new();
         (&file).take(SNIFFED_BYTES).read_to_end(&mut start).map_err(Skip::Io)?;
         let wide = is_utf_16(&start);
@@ -186,41 +186,41 @@ impl<'a> FileSearch<'a> {
         }
         // ReadFile detects the encoding from the whole file, or from the start of a large one.
         let held = bytes <= self.encodings.most_held;
-        let known = if wide || !held { self.encodings.of_start(&start) } else { None };
+        let known = if wide || !held { self.encodings.detect_from_start(&start) } else { None };
         let mut ended = match known {
-            Some(_) => self.pieces(path, opened(path, known).map_err(Skip::Io)?, known, false)?,
-            None => self.pieces(path, Box::new(io::Cursor::new(start).chain(file)), None, held)?,
+            Some(_) => self.search_chunks(path, open_as_utf8(path, known).map_err(Skip::Io)?, known, false)?,
+            None => self.search_chunks(path, Box::new(io::Cursor::new(start).chain(file)), None, held)?,
         };
-        if ended == Ended::NotUtf8 {
-            let encoding = self.encodings.of_file(path).map_err(Skip::Io)?;
-            ended = self.pieces(path, opened(path, encoding).map_err(Skip::Io)?, encoding, false)?;
+        if ended == SearchEnd::NotUtf8 {
+            let encoding = self.encodings.detect_file(path).map_err(Skip::Io)?;
+            ended = self.search_chunks(path, open_as_utf8(path, encoding).map_err(Skip::Io)?, encoding, false)?;
         }
-        Ok(if ended == Ended::AtNul { Content::TextThenBinary } else { Content::Text })
+        Ok(if ended == SearchEnd::AtNul { Content::TextThenBinary } else { Content::Text })
     }
 
     /// Searches `text`, which is the file as UTF-8, in pieces. `watched` ends the search at the first byte that is not UTF-8.
-    fn pieces(
+    fn search_chunks(
         &mut self,
         path: &Path,
         text: Box<dyn Read>,
         encoding: Option<&'static Encoding>,
         watched: bool,
-    ) -> Result<Ended, Skip> {
+    ) -> Result<SearchEnd, Skip> {
         let kill = self.kill;
-        let reader = |text: Box<dyn Read>| -> Killed<'_, Box<dyn Read>> {
-            Killed { inner: if watched { Box::new(OnlyUtf8::new(text)) } else { text }, kill }
+        let reader = |text: Box<dyn Read>| -> CancellableReader<'_, Box<dyn Read>> {
+            CancellableReader { inner: if watched { Box::new(OnlyUtf8::new(text)) } else { text }, kill }
         };
         // Numbering lines takes longer than searching most files; numbers matter only if the file has a key.
         let numbers = self.request.mode == Mode::Content;
         let first = reader(text);
-        let ended = self.run(path, Keys::unknown(encoding), (numbers, encoding), |searcher, expression, sink| {
+        let ended = self.run(path, PrivateKeyLines::deferred(encoding), (numbers, encoding), |searcher, expression, sink| {
             searcher.search_reader(expression, first, sink)
         })?;
-        if ended != Ended::AtKey {
+        if ended != SearchEnd::AtKey {
             return Ok(ended);
         }
-        let second = reader(opened(path, encoding).map_err(Skip::Io)?);
-        self.run(path, Keys::unknown(encoding), (true, encoding), |searcher, expression, sink| {
+        let second = reader(open_as_utf8(path, encoding).map_err(Skip::Io)?);
+        self.run(path, PrivateKeyLines::deferred(encoding), (true, encoding), |searcher, expression, sink| {
             searcher.search_reader(expression, second, sink)
         })
     }
@@ -229,11 +229,11 @@ impl<'a> FileSearch<'a> {
     fn run(
         &mut self,
         path: &Path,
-        keys: Keys,
+        keys: PrivateKeyLines,
         (numbers, encoding): (bool, Option<&'static Encoding>),
         search: impl FnOnce(&mut Searcher, &grep_regex::RegexMatcher, &mut Collector<'_>) -> io::Result<()>,
-    ) -> Result<Ended, Skip> {
-        let room = if self.request.mode == Mode::Content { self.hits.own.room(path) } else { 0 };
+    ) -> Result<SearchEnd, Skip> {
+        let room = if self.request.mode == Mode::Content { self.hits.own.remaining_capacity(path) } else { 0 };
         let expression = &self.request.expression;
         let searcher = if room > 0 || numbers { &mut self.shows } else { &mut self.counts };
         let mut sink = Collector {
@@ -241,7 +241,7 @@ impl<'a> FileSearch<'a> {
             mode: self.request.mode,
             room,
             kill: self.kill,
-            sight: Sight { redactor: self.redactor, expression, encoding },
+            sight: LineFilter { redactor: self.redactor, expression, encoding },
             keys,
             around: self.request.before as u64,
             before: Vec::new(),
@@ -255,10 +255,10 @@ impl<'a> FileSearch<'a> {
         let searched = search(searcher, expression, &mut sink);
         let Collector { found, binary, told, keys, .. } = sink;
         if searched.as_ref().is_err_and(is_not_utf8) {
-            return Ok(Ended::NotUtf8);
+            return Ok(SearchEnd::NotUtf8);
         }
         if !(room > 0 || numbers) && keys.wait_for_numbers() {
-            return Ok(Ended::AtKey);
+            return Ok(SearchEnd::AtKey);
         }
         self.counted.add(found.matches - told);
         // A file that was not searched completely may still have a match.
@@ -266,7 +266,7 @@ impl<'a> FileSearch<'a> {
             self.hits.own.add(path, found);
         }
         match searched {
-            Ok(()) => Ok(if binary { Ended::AtNul } else { Ended::Whole }),
+            Ok(()) => Ok(if binary { SearchEnd::AtNul } else { SearchEnd::Whole }),
             // The only error not from the system: the buffer would exceed its limit.
             Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::Other => {
                 Err(if self.request.meaning.multiline { Skip::Large } else { Skip::LongLine })
@@ -278,7 +278,7 @@ impl<'a> FileSearch<'a> {
 
 /// Outcome of the search of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
+enum SearchEnd {
     Whole,
     AtNul,
     /// The results are void: the file has a private key, and lines were not numbered.
@@ -288,12 +288,12 @@ enum Ended {
 }
 
 /// A reader that ends when the search is stopped.
-struct Killed<'a, R> {
+struct CancellableReader<'a, R> {
     inner: R,
     kill: &'a CancellationToken,
 }
 
-impl<R: Read> Read for Killed<'_, R> {
+impl<R: Read> Read for CancellableReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.kill.is_cancelled() { Ok(0) } else { self.inner.read(buffer) }
     }
@@ -306,8 +306,8 @@ struct Collector<'a> {
     /// Number of further matches that can be shown.
     room: usize,
     kill: &'a CancellationToken,
-    sight: Sight<'a>,
-    keys: Keys,
+    sight: LineFilter<'a>,
+    keys: PrivateKeyLines,
     /// Number of lines shown before a match.
     around: u64,
     before: Vec<Line>,
@@ -316,7 +316,7 @@ struct Collector<'a> {
     found: FileHits,
     /// Whether further matches are only counted.
     late: bool,
-    counted: &'a Counted,
+    counted: &'a MatchCount,
     /// Number of matches already added to the shared count.
     told: u64,
     binary: bool,
@@ -330,7 +330,7 @@ impl Sink for Collector<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         let first = found.line_number().unwrap_or(0);
-        let shown = self.sight.shown(found.bytes(), first, self.path, &mut self.keys);
+        let shown = self.sight.redact_lines(found.bytes(), first, self.path, &mut self.keys);
         if found.line_number().is_none() && self.keys.wait_for_numbers() {
             return Ok(false);
         }
@@ -368,8 +368,8 @@ impl Sink for Collector<'_> {
             return Ok(true);
         }
         let number = around.line_number().unwrap_or(0);
-        let shown = self.sight.shown(around.bytes(), number, self.path, &mut self.keys);
-        let line = Line { number, mark: '-', text: bounded(&shown.text, None) };
+        let shown = self.sight.redact_lines(around.bytes(), number, self.path, &mut self.keys);
+        let line = Line { number, mark: '-', text: shorten_line(&shown.text, None) };
         match (around.kind(), self.found.hits.last_mut()) {
             (SinkContextKind::After, Some(hit)) if self.follows => hit.lines.push(line),
             (SinkContextKind::Before | SinkContextKind::Other | SinkContextKind::After, _) => self.before.push(line),
@@ -395,7 +395,7 @@ fn add_lines(lines: &mut Vec<Line>, shown: &RedactedText<'_>, first: u64, expres
         // In a match over several lines, each line is shown from its start.
         let at = || expression.find(line.as_bytes()).ok().flatten().map(|found| found.start());
         let at = if count == 1 && line.len() > MAX_LINE_BYTES { at() } else { None };
-        lines.push(Line { number, mark: ':', text: bounded(line.strip_suffix('\r').unwrap_or(line), at) });
+        lines.push(Line { number, mark: ':', text: shorten_line(line.strip_suffix('\r').unwrap_or(line), at) });
     }
     if count > MAX_MATCH_LINES {
         let number = first + MAX_MATCH_LINES as u64;
@@ -404,13 +404,13 @@ fn add_lines(lines: &mut Vec<Line>, shown: &RedactedText<'_>, first: u64, expres
 }
 
 /// Shortens a line to its start, or to the text around the match at `at`.
-fn bounded(line: &str, at: Option<usize>) -> String {
+fn shorten_line(line: &str, at: Option<usize>) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();
     }
-    let from = at.filter(|at| *at >= MAX_LINE_BYTES).map_or(0, |at| cut_after(line, at - BEFORE_MATCH_BYTES));
+    let from = at.filter(|at| *at >= MAX_LINE_BYTES).map_or(0, |at| cut_position_after(line, at - BEFORE_MATCH_BYTES));
     let window = &line[from..];
-    let window = &window[..cut_before(window, MAX_LINE_BYTES)];
+    let window = &window[..cut_position_before(window, MAX_LINE_BYTES)];
     let before = if from > 0 { format!("[... from byte {from}] ") } else { String::new() };
     format!("{before}{window} [... line of {} bytes]", line.len())
 }

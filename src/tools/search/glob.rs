@@ -3,8 +3,8 @@
 use super::grep_arguments::limit;
 use super::page::{List, Page};
 use super::skipped::SkippedPlaces;
-use super::top_k::{First, Shared};
-use super::walk::{Depth, InOrder, Reach, below, glob, walk};
+use super::top_k::{MergedResults, TopItems};
+use super::walk::{Depth, InOrder, WalkScope, glob, relative_to, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::{WithoutLinks, identity};
@@ -12,7 +12,7 @@ use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, ToolOutput, blocking};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{ExpectedKind, Paths, shown};
+use crate::tools::paths::{ExpectedKind, Paths, display_path};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use globset::{GlobSet, GlobSetBuilder};
@@ -62,7 +62,7 @@ pub(in crate::tools) struct Work {
     /// Pattern below `base`.
     rest: String,
     matcher: GlobSet,
-    reach: Reach,
+    reach: WalkScope,
     directories: bool,
     sort: Sort,
     page: Page,
@@ -83,8 +83,12 @@ fn depth_of(pattern: &str) -> Depth {
 
 impl Tool for Glob {
     const NAME: &'static str = "Glob";
-    const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::same("find_files"), Alias::same("find"), Alias::same("file_search"), Alias::same("glob_search")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::with_same_arguments("find_files"),
+        Alias::with_same_arguments("find"),
+        Alias::with_same_arguments("file_search"),
+        Alias::with_same_arguments("glob_search"),
+    ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Glob.md");
     type Arguments = Arguments;
@@ -104,7 +108,7 @@ impl Tool for Glob {
             Work {
                 base,
                 matcher: matcher(&rest, arguments.ignore_case.unwrap_or(false))?,
-                reach: Reach {
+                reach: WalkScope {
                     depth: depth_of(&rest),
                     hidden: arguments.hidden.unwrap_or(true),
                     ignored: arguments.no_ignore.unwrap_or(false),
@@ -172,12 +176,12 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
         }
     }
     let unread = SkippedPlaces::new();
-    let found = Shared::new(First::new(work.page.needed()));
+    let found = MergedResults::new(TopItems::new(work.page.required_items()));
     walk(&work.base, settings, work.reach, &unread, &context.kill, || {
-        let mut part = found.part(First::new(work.page.needed()));
+        let mut part = found.thread_results(TopItems::new(work.page.required_items()));
         move |entry| {
             let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-            if (work.directories || !is_directory) && work.matcher.is_match(below(entry.path(), &work.base.real)) {
+            if (work.directories || !is_directory) && work.matcher.is_match(relative_to(entry.path(), &work.base.real)) {
                 add(&mut part.own, entry, is_directory, work.sort);
             }
         }
@@ -186,10 +190,10 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
     let seen = found.seen;
     // A directory replaced by a symlink during the walk would expose the target.
     let mut without_links = WithoutLinks::default();
-    let there = found.into_sorted().into_iter().skip(work.page.before()).filter(|(_, path, _)| without_links.has(&path.0));
+    let there = found.into_sorted().into_iter().skip(work.page.skipped_items()).filter(|(_, path, _)| without_links.has(&path.0));
     let mut list = List::new(work.page, context.most_bytes);
     for (_, path, is_directory) in there {
-        if !list.push(&(shown(&path.0, settings) + if is_directory { "/\n" } else { "\n" })) {
+        if !list.push(&(display_path(&path.0, settings) + if is_directory { "/\n" } else { "\n" })) {
             break;
         }
     }
@@ -197,9 +201,9 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
     if !list.is_empty() {
         let more = if work.page.limit < MAX_ENTRIES as usize { ", raise `maxResults` (at most 1000)" } else { "" };
         let told = list.into_output(seen, &format!("{seen} {what} shown"), &format!("use a narrower pattern{more}"));
-        return Ok(told.and(&unread.note(settings)));
+        return Ok(told.with_note(&unread.note(settings)));
     }
-    if seen > 0 && work.page.before() as u64 >= seen {
+    if seen > 0 && work.page.skipped_items() as u64 >= seen {
         return Err(work.page.past_the_end(seen, what));
     }
     if work.names_directory() {
@@ -214,7 +218,7 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
     Ok(format!("no file matches `{}`{ignored}{deeper}{}", work.pattern, unread.note(settings)).into())
 }
 
-fn add(found: &mut First<Found>, entry: &DirEntry, is_directory: bool, sort: Sort) {
+fn add(found: &mut TopItems<Found>, entry: &DirEntry, is_directory: bool, sort: Sort) {
     let modified = || entry.metadata().ok().and_then(|metadata| metadata.modified().ok());
     let time = Reverse(if sort == Sort::Modified { modified() } else { None });
     found.push_if(|last| {

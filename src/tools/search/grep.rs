@@ -2,18 +2,18 @@
 
 use super::encoded::Encodings;
 use super::file_search::{Common, Content, FileSearch, Skip};
-use super::grep_answer::{Counted, Hits, answer};
+use super::grep_answer::{Hits, MatchCount, answer};
 use super::grep_arguments::{self, Mode, Request};
 use super::skipped::SkippedPlaces;
-use super::top_k::Shared;
-use super::walk::{Depth, Reach, below, walk};
+use super::top_k::MergedResults;
+use super::walk::{Depth, WalkScope, relative_to, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, ToolOutput, blocking};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, special};
+use crate::tools::paths::{ExpectedKind, Paths, not_found_error, open_error, special_file_error};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use ignore::DirEntry;
@@ -32,14 +32,14 @@ impl Tool for Grep {
     const NAME: &'static str = "Grep";
     const ALIASES: &'static [Alias<Arguments>] = &[
         Alias::new::<grep_arguments::Grep>("grep"),
-        Alias::same("TextSearch"),
-        Alias::same("search"),
-        Alias::same("grep_search"),
-        Alias::same("grep_files"),
-        Alias::same("search_file_content"),
-        Alias::same("search_files"),
-        Alias::same("ripgrep"),
-        Alias::same("rg"),
+        Alias::with_same_arguments("TextSearch"),
+        Alias::with_same_arguments("search"),
+        Alias::with_same_arguments("grep_search"),
+        Alias::with_same_arguments("grep_files"),
+        Alias::with_same_arguments("search_file_content"),
+        Alias::with_same_arguments("search_files"),
+        Alias::with_same_arguments("ripgrep"),
+        Alias::with_same_arguments("rg"),
     ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Grep.md");
@@ -69,17 +69,17 @@ impl Tool for Grep {
 fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOutput, ToolError> {
     let Work { target, request } = work;
     let (kill, most_bytes) = (&context.kill, context.most_bytes);
-    let hits = Shared::new(Hits::new(request));
-    let counted = Counted::default();
+    let hits = MergedResults::new(Hits::new(request));
+    let counted = MatchCount::default();
     let encodings = Encodings::new(settings);
     let common = Common { request, redactor: &settings.redactor, kill, counted: &counted, encodings: &encodings };
-    let searcher = || FileSearch::new(&common, hits.part(Hits::new(request)));
+    let searcher = || FileSearch::new(&common, hits.thread_results(Hits::new(request)));
     let unread = SkippedPlaces::new();
     match target.place {
-        Place::Missing => return Err(not_found(target, settings)),
-        Place::Special => return Err(special(target)),
+        Place::Missing => return Err(not_found_error(target, settings)),
+        Place::Special => return Err(special_file_error(target)),
         Place::File { .. } => {
-            let content = searcher().search(&target.real).map_err(|skip| unsearched(&skip, target))?;
+            let content = searcher().search(&target.real).map_err(|skip| skip_error(&skip, target))?;
             if kill.is_cancelled() {
                 return Err(ToolError::new(ErrorCode::Cancelled, "the search was stopped before it finished"));
             }
@@ -91,20 +91,20 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
                 }
                 Content::TextThenBinary => {
                     let note = format!("\n[not searched after the first NUL byte: a binary file; {how}]");
-                    Ok(format_hits(hits, work, settings, most_bytes)?.and(&note))
+                    Ok(format_hits(hits, work, settings, most_bytes)?.with_note(&note))
                 }
                 Content::Text => format_hits(hits, work, settings, most_bytes),
             };
         }
         Place::Directory => {
-            let reach = Reach { depth: Depth::All, hidden: request.hidden, ignored: request.ignored };
+            let reach = WalkScope { depth: Depth::All, hidden: request.hidden, ignored: request.ignored };
             walk(target, settings, reach, &unread, kill, || {
                 let mut files = searcher();
                 let (unread, all) = (&unread, request.which.is_all());
                 move |entry: &DirEntry| {
                     let path = entry.path();
                     if !entry.file_type().is_some_and(|kind| kind.is_file())
-                        || !(all || request.which.takes(below(path, &target.real)))
+                        || !(all || request.which.matches(relative_to(path, &target.real)))
                     {
                         return;
                     }
@@ -118,10 +118,10 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
             })?;
         }
     }
-    Ok(format_hits(hits.into_inner(), work, settings, most_bytes)?.and(&unread.note(settings)))
+    Ok(format_hits(hits.into_inner(), work, settings, most_bytes)?.with_note(&unread.note(settings)))
 }
 
-fn unsearched(skip: &Skip, target: &Target) -> ToolError {
+fn skip_error(skip: &Skip, target: &Target) -> ToolError {
     match skip {
         Skip::LongLine | Skip::Large => invalid(format!(
             "`{}` has {}, which Grep does not search; RunCommand can, for example with `grep -o`",
@@ -136,12 +136,12 @@ fn format_hits(hits: Hits, work: &Work, settings: &Settings, most_bytes: usize) 
     let searched = hits.searched;
     Ok(match answer(hits, &work.request, settings, most_bytes)? {
         Some(told) => told,
-        None => nothing(work, searched).into(),
+        None => no_matches(work, searched).into(),
     })
 }
 
 /// Describes a search without results.
-fn nothing(work: &Work, searched: u64) -> String {
+fn no_matches(work: &Work, searched: u64) -> String {
     let Work { target, request } = work;
     let within = if request.mode == Mode::FilesWithoutMatch { "every file has a line that matches" } else { "no line matches" };
     let nothing = format!("{within} `{}` in `{}`", request.pattern, target.given);

@@ -6,7 +6,7 @@ use super::top_k::Merge;
 use super::walk::InOrder;
 use crate::protocol::ToolError;
 use crate::tools::call_result::ToolOutput;
-use crate::tools::paths::shown;
+use crate::tools::paths::display_path;
 use crate::tools::settings::Settings;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -19,9 +19,9 @@ pub(super) const MAX_COUNTED: u64 = 100_000;
 
 /// Number of matches of all threads. Beyond the limit, files whose matches cannot be shown are not searched.
 #[derive(Default)]
-pub(super) struct Counted(AtomicU64);
+pub(super) struct MatchCount(AtomicU64);
 
-impl Counted {
+impl MatchCount {
     /// Adds matches, and returns whether the limit is reached.
     pub(super) fn add(&self, matches: u64) -> bool {
         self.0.fetch_add(matches, Memory::Relaxed) + matches > MAX_COUNTED
@@ -87,7 +87,7 @@ pub(super) struct Hits {
 
 impl Hits {
     pub(super) fn new(request: &Request) -> Self {
-        let (mode, limit) = (request.mode, request.page.needed());
+        let (mode, limit) = (request.mode, request.page.required_items());
         Self { kept: BinaryHeap::new(), mode, limit, taken: 0, matches: 0, files: 0, searched: 0 }
     }
 
@@ -96,7 +96,7 @@ impl Hits {
     }
 
     /// Returns how many matches of this file could be shown.
-    pub(super) fn room(&self, path: &Path) -> usize {
+    pub(super) fn remaining_capacity(&self, path: &Path) -> usize {
         if self.taken < self.limit || self.kept.peek().is_some_and(|last| InOrder::compare(path, &last.path).is_lt()) {
             self.limit
         } else {
@@ -112,7 +112,7 @@ impl Hits {
             return;
         }
         self.files += 1;
-        if self.room(path) > 0 {
+        if self.remaining_capacity(path) > 0 {
             self.keep(FileHits { path: path.to_owned(), ..found });
         }
     }
@@ -147,14 +147,14 @@ impl Merge for Hits {
         self.files += std::mem::take(&mut other.files);
         self.searched += std::mem::take(&mut other.searched);
         for file in std::mem::take(&mut other.kept) {
-            if self.room(&file.path) > 0 {
+            if self.remaining_capacity(&file.path) > 0 {
                 self.keep(file);
             }
         }
     }
 }
 
-fn counted(matches: u64) -> String {
+fn count_text(matches: u64) -> String {
     if matches > MAX_COUNTED { format!("more than {MAX_COUNTED}") } else { matches.to_string() }
 }
 
@@ -172,8 +172,8 @@ pub(super) fn answer(
         "narrow `pattern`, `path` or `glob`".to_owned()
     };
     let (total, of) = match request.mode {
-        Mode::Content => (matches, format!("{} matches shown", counted(matches))),
-        Mode::Count if matches > MAX_COUNTED => (files, format!("more files shown, {} matches in total", counted(matches))),
+        Mode::Content => (matches, format!("{} matches shown", count_text(matches))),
+        Mode::Count if matches > MAX_COUNTED => (files, format!("more files shown, {} matches in total", count_text(matches))),
         Mode::Count => (files, format!("{files} files shown, {matches} matches in total")),
         Mode::Files | Mode::FilesWithoutMatch => (files, format!("{files} files shown")),
     };
@@ -181,17 +181,17 @@ pub(super) fn answer(
         return Ok(None);
     }
     let mut list = List::new(page, most_bytes);
-    let mut before = page.before();
+    let mut before = page.skipped_items();
     let around = request.before + request.after > 0;
     'files: for file in hits.into_shown() {
-        let name = shown(&file.path, settings);
+        let name = display_path(&file.path, settings);
         if request.mode != Mode::Content {
             if before > 0 {
                 before -= 1;
                 continue;
             }
             let item =
-                if request.mode == Mode::Count { format!("{name}:{}\n", counted(file.matches)) } else { format!("{name}\n") };
+                if request.mode == Mode::Count { format!("{name}:{}\n", count_text(file.matches)) } else { format!("{name}\n") };
             if !list.push(&item) {
                 break;
             }

@@ -2,7 +2,7 @@
 //! by character.
 
 use crate::policy::redact::Redactor;
-use crate::tools::document::charset::{Decoded, hides};
+use crate::tools::document::charset::{DecodingReader, exposes_secret};
 use encoding_rs::Encoding;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
@@ -12,25 +12,25 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// Replacement for a line of a private key, which does not look secret by itself.
-const OF_A_KEY: &str = "[a line of a private key]";
+const HIDDEN_KEY_LINE: &str = "[a line of a private key]";
 /// Replacement for a line whose bytes contain a secret that its characters do not show.
 const HIDDEN_BY_ENCODING: &str = "[a line with a redacted secret]";
 /// Start of every key block.
 const BEGIN: &[u8] = b"-----BEGIN ";
 /// Length in bytes below which a line reveals nothing of a key.
-const MIN_OF_A_KEY: usize = 4;
+const MIN_KEY_BYTES: usize = 4;
 /// Maximum length in bytes of a line in or around a key.
-const MAX_OF_A_LINE: u64 = 1 << 16;
+const MAX_LINE_BYTES: u64 = 1 << 16;
 
 /// Positions of the private keys of a file, determined when needed.
 #[derive(Debug, Default)]
-pub(super) struct Keys {
+pub(super) struct PrivateKeyLines {
     lines: Option<Vec<RangeInclusive<u64>>>,
     /// Encoding of the file if it is not UTF-8.
     encoding: Option<&'static Encoding>,
 }
 
-impl Keys {
+impl PrivateKeyLines {
     /// Finds the keys of a complete text.
     pub(super) fn find(text: &[u8]) -> Self {
         if memchr::memmem::find(text, BEGIN).is_none() {
@@ -40,12 +40,12 @@ impl Keys {
     }
 
     /// For a file read in pieces: keys are searched for once a line could belong to one.
-    pub(super) fn unknown(encoding: Option<&'static Encoding>) -> Self {
+    pub(super) fn deferred(encoding: Option<&'static Encoding>) -> Self {
         Self { lines: None, encoding }
     }
 
     /// Returns whether the line numbers of keys are known and not empty.
-    pub(super) fn any(&self) -> bool {
+    pub(super) fn has_keys(&self) -> bool {
         self.lines.as_ref().is_none_or(|lines| !lines.is_empty())
     }
 
@@ -57,33 +57,33 @@ impl Keys {
     fn has(&mut self, path: &Path, number: u64, line: &str) -> bool {
         let found = match &mut self.lines {
             Some(found) => found,
-            None if !could_be_of_a_key(line) => return false,
-            none => none.insert(looked_for(path, self.encoding)),
+            None if !may_belong_to_key(line) => return false,
+            none => none.insert(find_keys(path, self.encoding)),
         };
         found.iter().any(|lines| lines.contains(&number))
     }
 }
 
-fn could_be_of_a_key(line: &str) -> bool {
+fn may_belong_to_key(line: &str) -> bool {
     let line = line.trim();
-    line.len() >= MIN_OF_A_KEY && !line.contains(char::is_whitespace)
+    line.len() >= MIN_KEY_BYTES && !line.contains(char::is_whitespace)
 }
 
-fn looked_for(path: &Path, encoding: Option<&'static Encoding>) -> Vec<RangeInclusive<u64>> {
+fn find_keys(path: &Path, encoding: Option<&'static Encoding>) -> Vec<RangeInclusive<u64>> {
     let Ok(file) = crate::sys::path::open_file(path) else { return Vec::new() };
     match encoding {
-        None => keys_in(file),
-        Some(encoding) => keys_in(Decoded::new(file, encoding)),
+        None => key_lines(file),
+        Some(encoding) => key_lines(DecodingReader::new(file, encoding)),
     }
 }
 
-fn keys_in(text: impl Read) -> Vec<RangeInclusive<u64>> {
+fn key_lines(text: impl Read) -> Vec<RangeInclusive<u64>> {
     let mut reader = BufReader::with_capacity(1 << 16, text);
     // Only lines that open or close a key matter; others may as well be empty.
     let (mut text, mut line) = (String::new(), Vec::new());
     loop {
         line.clear();
-        let read = Read::take(&mut reader, MAX_OF_A_LINE).read_until(b'\n', &mut line).unwrap_or(0);
+        let read = Read::take(&mut reader, MAX_LINE_BYTES).read_until(b'\n', &mut line).unwrap_or(0);
         if read == 0 {
             return Redactor::lines_of_keys(&text);
         }
@@ -97,20 +97,26 @@ fn keys_in(text: impl Read) -> Vec<RangeInclusive<u64>> {
 }
 
 /// Decides what is shown of the lines of each file.
-pub(super) struct Sight<'a> {
+pub(super) struct LineFilter<'a> {
     pub redactor: &'a Redactor,
     pub expression: &'a RegexMatcher,
     /// Encoding of the file if it is not UTF-8.
     pub encoding: Option<&'static Encoding>,
 }
 
-impl Sight<'_> {
+impl LineFilter<'_> {
     /// Returns the lines as shown, without the last line break; `first` is the number of the first line.
-    pub(super) fn shown<'t>(&self, lines: &'t [u8], first: u64, path: &Path, keys: &mut Keys) -> RedactedText<'t> {
+    pub(super) fn redact_lines<'t>(
+        &self,
+        lines: &'t [u8],
+        first: u64,
+        path: &Path,
+        keys: &mut PrivateKeyLines,
+    ) -> RedactedText<'t> {
         let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
         let lines = lines.strip_suffix(b"\r").unwrap_or(lines);
         let text = String::from_utf8_lossy(lines);
-        if self.encoding.is_some_and(|encoding| hides(&text, encoding, self.redactor)) {
+        if self.encoding.is_some_and(|encoding| exposes_secret(&text, encoding, self.redactor)) {
             return RedactedText { text: Cow::Borrowed(HIDDEN_BY_ENCODING), changed: true };
         }
         let (text, keyed) = without_keys(text, first, path, keys);
@@ -132,14 +138,15 @@ pub(super) struct RedactedText<'a> {
     pub changed: bool,
 }
 
-fn without_keys<'a>(text: Cow<'a, str>, first: u64, path: &Path, keys: &mut Keys) -> (Cow<'a, str>, bool) {
-    if !keys.any() {
+fn without_keys<'a>(text: Cow<'a, str>, first: u64, path: &Path, keys: &mut PrivateKeyLines) -> (Cow<'a, str>, bool) {
+    if !keys.has_keys() {
         return (text, false);
     }
     let numbered = || (first..).zip(text.split('\n'));
     if !numbered().any(|(number, line)| keys.has(path, number, line)) {
         return (text, false);
     }
-    let lines: Vec<&str> = numbered().map(|(number, line)| if keys.has(path, number, line) { OF_A_KEY } else { line }).collect();
+    let lines: Vec<&str> =
+        numbered().map(|(number, line)| if keys.has(path, number, line) { HIDDEN_KEY_LINE } else { line }).collect();
     (Cow::Owned(lines.join("\n")), true)
 }

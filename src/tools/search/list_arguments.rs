@@ -3,7 +3,7 @@
 use super::file_filter::FileFilter;
 use super::grep_arguments::limit;
 use super::page::Page;
-use super::walk::{Depth, Reach};
+use super::walk::{Depth, WalkScope};
 use crate::protocol::ToolError;
 use crate::tools::error::invalid;
 use schemars::JsonSchema;
@@ -91,7 +91,7 @@ fn split(path: String) -> (Option<String>, Option<Vec<String>>) {
 /// A checked listing request.
 pub(in crate::tools) struct Request {
     /// `None` lists only the directory itself, including ignored entries.
-    pub tree: Option<Reach>,
+    pub tree: Option<WalkScope>,
     pub hidden: bool,
     pub which: FileFilter,
     pub details: bool,
@@ -113,7 +113,7 @@ impl Request {
         };
         let hidden = arguments.hidden.unwrap_or(true);
         Ok(Self {
-            tree: depth.map(|depth| Reach { depth, hidden, ignored: arguments.no_ignore.unwrap_or(false) }),
+            tree: depth.map(|depth| WalkScope { depth, hidden, ignored: arguments.no_ignore.unwrap_or(false) }),
             hidden,
             which: FileFilter::new(globs, &[])?,
             details: arguments.details.unwrap_or(false),

@@ -3,8 +3,8 @@
 use super::list_arguments::{ListFiles, MAX_ENTRIES, Request};
 use super::page::List;
 use super::skipped::SkippedPlaces;
-use super::top_k::{First, Shared};
-use super::walk::{InOrder, Reach, below, walk};
+use super::top_k::{MergedResults, TopItems};
+use super::walk::{InOrder, WalkScope, relative_to, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::{WithoutLinks, entries, read_link};
@@ -12,7 +12,7 @@ use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, ToolOutput, blocking};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, shown, special};
+use crate::tools::paths::{ExpectedKind, Paths, display_path, not_found_error, open_error, special_file_error};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use std::fs::{FileType, Metadata};
@@ -33,12 +33,12 @@ pub(in crate::tools) struct Work {
 impl Tool for ListDirectory {
     const NAME: &'static str = "ListDirectory";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("list_directory"),
+        Alias::with_same_arguments("list_directory"),
         Alias::new::<ListFiles>("list_files"),
-        Alias::same("list_dir"),
-        Alias::same("ls"),
-        Alias::same("dir"),
-        Alias::same("list"),
+        Alias::with_same_arguments("list_dir"),
+        Alias::with_same_arguments("ls"),
+        Alias::with_same_arguments("dir"),
+        Alias::with_same_arguments("list"),
     ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/ListDirectory.md");
@@ -68,35 +68,35 @@ impl Tool for ListDirectory {
 fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOutput, ToolError> {
     match work.target.place {
         Place::Directory => {}
-        Place::Missing => return Err(not_found(&work.target, settings)),
+        Place::Missing => return Err(not_found_error(&work.target, settings)),
         Place::File { .. } => {
             return Err(invalid(format!("`{}` is a file, not a directory; read it with ReadFile", work.target.given)));
         }
-        Place::Special => return Err(special(&work.target)),
+        Place::Special => return Err(special_file_error(&work.target)),
     }
     let Work { target, request } = work;
     let unread = SkippedPlaces::new();
     let found = match request.tree {
-        None => one(target, request, settings)?,
-        Some(reach) => all(target, request, reach, settings, &unread, &context.kill)?,
+        None => list_file(target, request, settings)?,
+        Some(reach) => list_entries(target, request, reach, settings, &unread, &context.kill)?,
     };
     let seen = found.seen;
     // A directory replaced by a symlink during the walk would expose the target.
     let mut without_links = WithoutLinks::default();
-    let there = found.into_sorted().into_iter().skip(request.page.before());
+    let there = found.into_sorted().into_iter().skip(request.page.skipped_items());
     let there = there.filter(|(path, _)| request.tree.is_none() || without_links.has(&path.0));
     let mut list = List::new(request.page, context.most_bytes);
     for (path, kind) in there {
-        if !list.push(&(line(&path.0, below(&path.0, &target.real), kind, request.details) + "\n")) {
+        if !list.push(&(line(&path.0, relative_to(&path.0, &target.real), kind, request.details) + "\n")) {
             break;
         }
     }
     if !list.is_empty() {
         let more = if request.page.limit < MAX_ENTRIES as usize { ", raise `maxResults` (at most 1000)" } else { "" };
         let advice = format!("list a subdirectory{more}, search with Glob");
-        return Ok(list.into_output(seen, &format!("{seen} entries shown"), &advice).and(&unread.note(settings)));
+        return Ok(list.into_output(seen, &format!("{seen} entries shown"), &advice).with_note(&unread.note(settings)));
     }
-    if seen > 0 && request.page.before() as u64 >= seen {
+    if seen > 0 && request.page.skipped_items() as u64 >= seen {
         return Err(request.page.past_the_end(seen, "entries"));
     }
     let nothing = match (request.which.is_all() && request.hidden, request.tree) {
@@ -104,13 +104,13 @@ fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOu
         (true, None) => "is empty",
         (true, Some(_)) => "has no entries, except ignored ones",
     };
-    Ok(format!("(`{}` {nothing}){}", shown(&target.real, settings), unread.note(settings)).into())
+    Ok(format!("(`{}` {nothing}){}", display_path(&target.real, settings), unread.note(settings)).into())
 }
 
-type Found = First<(InOrder, Kind)>;
+type Found = TopItems<(InOrder, Kind)>;
 
-fn one(target: &Target, request: &Request, settings: &Settings) -> Result<Found, ToolError> {
-    let mut found = First::new(request.page.needed());
+fn list_file(target: &Target, request: &Request, settings: &Settings) -> Result<Found, ToolError> {
+    let mut found = TopItems::new(request.page.required_items());
     let failed = |error: std::io::Error| open_error(target, &error);
     let may_read = settings.paths.may_read_in(&target.real);
     for entry in entries(&target.real).map_err(failed)? {
@@ -118,27 +118,27 @@ fn one(target: &Target, request: &Request, settings: &Settings) -> Result<Found,
         let name = entry.file_name();
         let hidden = name.as_encoded_bytes().starts_with(b".");
         let path = target.real.join(&name);
-        if (request.hidden || !hidden) && (request.which.is_all() || request.which.takes(Path::new(&name))) && may_read(&path) {
+        if (request.hidden || !hidden) && (request.which.is_all() || request.which.matches(Path::new(&name))) && may_read(&path) {
             found.push((InOrder(path), Kind::from_file_type(entry.file_type().ok())));
         }
     }
     Ok(found)
 }
 
-fn all(
+fn list_entries(
     target: &Target,
     request: &Request,
-    reach: Reach,
+    reach: WalkScope,
     settings: &Settings,
     unread: &SkippedPlaces,
     kill: &CancellationToken,
 ) -> Result<Found, ToolError> {
-    let found = Shared::new(First::new(request.page.needed()));
+    let found = MergedResults::new(TopItems::new(request.page.required_items()));
     walk(target, settings, reach, unread, kill, || {
-        let mut part = found.part(First::new(request.page.needed()));
+        let mut part = found.thread_results(TopItems::new(request.page.required_items()));
         move |entry| {
             let path = entry.path();
-            if request.which.is_all() || request.which.takes(below(path, &target.real)) {
+            if request.which.is_all() || request.which.matches(relative_to(path, &target.real)) {
                 part.own.push_if(|last: Option<&(InOrder, Kind)>| {
                     let before = |last: &(InOrder, Kind)| InOrder::compare(path, &last.0.0).is_lt();
                     last.is_none_or(before).then(|| (InOrder(path.to_owned()), Kind::from_file_type(entry.file_type())))

@@ -28,18 +28,18 @@ impl Page {
     }
 
     /// Returns the number of skipped items.
-    pub(super) fn before(self) -> usize {
+    pub(super) fn skipped_items(self) -> usize {
         usize::try_from(self.first - 1).unwrap_or(usize::MAX)
     }
 
     /// Returns the number of items that must be collected.
-    pub(super) fn needed(self) -> usize {
-        self.before().saturating_add(self.limit)
+    pub(super) fn required_items(self) -> usize {
+        self.skipped_items().saturating_add(self.limit)
     }
 
     /// Returns whether items follow after this page.
-    pub(super) fn leaves(self, total: u64) -> bool {
-        total > self.needed() as u64
+    pub(super) fn has_more_after(self, total: u64) -> bool {
+        total > self.required_items() as u64
     }
 
     /// Builds the error for an offset past the end.
@@ -88,7 +88,7 @@ impl List {
             format!("[{from}{last} of {of}{missing}; {advice}, or continue with `offset` {next}]")
         };
         let after_a_cut = note(", {missing} bytes left out", "{last}", "{next}");
-        let own = match (self.full || self.page.leaves(total), last) {
+        let own = match (self.full || self.page.has_more_after(total), last) {
             (false, _) => String::new(),
             // Further items cannot be reached by offset.
             (true, MAX_OFFSET..) => format!("[{from}{last} of {of}; {advice}]"),

@@ -52,10 +52,10 @@ pub(in crate::tools) fn expression(pattern: &str, meaning: Meaning) -> Result<Re
     } else {
         builder.line_terminator(Some(b'\n')).crlf(true);
     }
-    builder.build(pattern).map_err(|error| invalid(format!("`pattern`: {}", why_not(pattern, &error))))
+    builder.build(pattern).map_err(|error| invalid(format!("`pattern`: {}", invalid_pattern_reason(pattern, &error))))
 }
 
-fn why_not(pattern: &str, error: &Error) -> String {
+fn invalid_pattern_reason(pattern: &str, error: &Error) -> String {
     if let ErrorKind::NotAllowed(_) | ErrorKind::Banned(_) = error.kind() {
         return "contains a line break, but lines are searched one by one; set `multiline`, or search for part of a line"
             .to_owned();

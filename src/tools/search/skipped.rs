@@ -1,8 +1,8 @@
 //! Paths that a search could not read. They are reported, because the result would otherwise seem complete.
 
-use super::top_k::First;
+use super::top_k::TopItems;
 use crate::sys::path::is_without_links;
-use crate::tools::paths::shown;
+use crate::tools::paths::display_path;
 use crate::tools::settings::Settings;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use std::sync::{Mutex, PoisonError};
 /// Maximum number of named paths.
 const MAX_NAMED: usize = 3;
 
-pub(in crate::tools) struct SkippedPlaces(Mutex<First<(PathBuf, String)>>);
+pub(in crate::tools) struct SkippedPlaces(Mutex<TopItems<(PathBuf, String)>>);
 
 impl SkippedPlaces {
     pub(in crate::tools) fn new() -> Self {
-        Self(Mutex::new(First::new(MAX_NAMED)))
+        Self(Mutex::new(TopItems::new(MAX_NAMED)))
     }
 
     pub(in crate::tools) fn add(&self, path: &Path, reason: String) {
@@ -52,7 +52,7 @@ impl SkippedPlaces {
             return String::new();
         }
         let there = unread.into_sorted().into_iter().filter(|(path, _)| is_without_links(path));
-        let named: Vec<_> = there.map(|(path, reason)| format!("`{}`: {reason}", shown(&path, settings))).collect();
+        let named: Vec<_> = there.map(|(path, reason)| format!("`{}`: {reason}", display_path(&path, settings))).collect();
         let more = if seen > MAX_NAMED as u64 { "; …" } else { "" };
         format!("\n[{seen} not read completely: {}{more}]", named.join("; "))
     }

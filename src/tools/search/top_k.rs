@@ -10,16 +10,16 @@ pub(in crate::tools) trait Merge {
 }
 
 /// The merged results of finished threads.
-pub(in crate::tools) struct Shared<T>(Mutex<T>);
+pub(in crate::tools) struct MergedResults<T>(Mutex<T>);
 
-impl<T: Merge> Shared<T> {
+impl<T: Merge> MergedResults<T> {
     pub(in crate::tools) fn new(nothing: T) -> Self {
         Self(Mutex::new(nothing))
     }
 
     /// Returns the collector of one thread, starting with `nothing`.
-    pub(in crate::tools) fn part(&self, nothing: T) -> Part<'_, T> {
-        Part { whole: self, own: nothing }
+    pub(in crate::tools) fn thread_results(&self, nothing: T) -> ThreadResults<'_, T> {
+        ThreadResults { whole: self, own: nothing }
     }
 
     pub(in crate::tools) fn into_inner(self) -> T {
@@ -28,25 +28,25 @@ impl<T: Merge> Shared<T> {
 }
 
 /// Results of one thread, merged on drop.
-pub(in crate::tools) struct Part<'a, T: Merge> {
-    whole: &'a Shared<T>,
+pub(in crate::tools) struct ThreadResults<'a, T: Merge> {
+    whole: &'a MergedResults<T>,
     pub own: T,
 }
 
-impl<T: Merge> Drop for Part<'_, T> {
+impl<T: Merge> Drop for ThreadResults<'_, T> {
     fn drop(&mut self) {
         self.whole.0.lock().unwrap_or_else(PoisonError::into_inner).merge(&mut self.own);
     }
 }
 
 /// The first `limit` items in order, and the total count.
-pub(in crate::tools) struct First<T> {
+pub(in crate::tools) struct TopItems<T> {
     kept: BinaryHeap<T>,
     limit: usize,
     pub seen: u64,
 }
 
-impl<T: Ord> First<T> {
+impl<T: Ord> TopItems<T> {
     pub(in crate::tools) fn new(limit: usize) -> Self {
         Self { kept: BinaryHeap::new(), limit, seen: 0 }
     }
@@ -71,7 +71,7 @@ impl<T: Ord> First<T> {
     }
 }
 
-impl<T: Ord> Merge for First<T> {
+impl<T: Ord> Merge for TopItems<T> {
     fn merge(&mut self, other: &mut Self) {
         let seen = self.seen + other.seen;
         for item in std::mem::take(&mut other.kept) {

@@ -39,7 +39,7 @@ impl Depth {
 
 /// Entries that a walk visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tools) struct Reach {
+pub(in crate::tools) struct WalkScope {
     pub depth: Depth,
     /// Whether hidden entries are included.
     pub hidden: bool,
@@ -47,9 +47,9 @@ pub(in crate::tools) struct Reach {
     pub ignored: bool,
 }
 
-impl Reach {
+impl WalkScope {
     /// Returns the defaults of a search.
-    pub(in crate::tools) fn usual(depth: Depth) -> Self {
+    pub(in crate::tools) fn default_scope(depth: Depth) -> Self {
         Self { depth, hidden: true, ignored: false }
     }
 }
@@ -58,7 +58,7 @@ impl Reach {
 pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     target: &Target,
     settings: &Settings,
-    reach: Reach,
+    reach: WalkScope,
     unread: &SkippedPlaces,
     kill: &CancellationToken,
     visitor: impl Fn() -> V,
@@ -118,7 +118,7 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
         return Err(ToolError::new(ErrorCode::Cancelled, "the search was stopped before it finished"));
     }
     // A symlink put in its place during the walk would have shown another tree.
-    if identity(target)? == before { Ok(()) } else { Err(moved(target)) }
+    if identity(target)? == before { Ok(()) } else { Err(changed_error(target)) }
 }
 
 fn is_version_control(entry: &DirEntry) -> bool {
@@ -129,13 +129,13 @@ fn identity(target: &Target) -> Result<Identity, ToolError> {
     identity_of(&target.real).map_err(|error| crate::tools::paths::open_error(target, &error))
 }
 
-fn moved(target: &Target) -> ToolError {
+fn changed_error(target: &Target) -> ToolError {
     let message = format!("`{}` was replaced while it was searched; search again", target.given);
     ToolError::new(ErrorCode::Conflict, message)
 }
 
 /// Returns a path relative to the start of the search, for matching.
-pub(in crate::tools) fn below<'a>(path: &'a Path, base: &Path) -> &'a Path {
+pub(in crate::tools) fn relative_to<'a>(path: &'a Path, base: &Path) -> &'a Path {
     // Compared as bytes, which is much faster than by component; both have the form used by the walk.
     let rest = path.as_os_str().as_bytes().strip_prefix(base.as_os_str().as_bytes()).and_then(|rest| rest.strip_prefix(b"/"));
     rest.map_or_else(|| path.strip_prefix(base).unwrap_or(path), |rest| Path::new(OsStr::from_bytes(rest)))

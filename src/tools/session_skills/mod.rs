@@ -35,7 +35,7 @@ impl SessionSkills {
         self.state().set = set;
     }
 
-    pub(in crate::tools) fn set(&self) -> Arc<SkillSet> {
+    pub(in crate::tools) fn skill_set(&self) -> Arc<SkillSet> {
         Arc::clone(&self.state().set)
     }
 
@@ -52,8 +52,8 @@ impl SessionSkills {
 
     /// Activates the skills whose text the user sent.
     pub(crate) fn note_prompt(&self, prompt: &str) {
-        let set = self.set();
-        for (name, line) in Skill::named_in(prompt) {
+        let set = self.skill_set();
+        for (name, line) in Skill::names_in_text(prompt) {
             if set.find(name).is_some_and(|skill| skill.header() == line) {
                 self.activate(name);
             }
@@ -64,7 +64,7 @@ impl SessionSkills {
     pub(crate) fn note_result(&self, result: &ToolResult) {
         if result.tool_name == SKILL
             && result.status == ToolStatus::Succeeded
-            && let Some((name, _)) = Skill::named_in(&result.output_text).next()
+            && let Some((name, _)) = Skill::names_in_text(&result.output_text).next()
         {
             self.activate(name);
         }
@@ -90,7 +90,7 @@ impl SessionSkills {
             let state = self.state();
             (Arc::clone(&state.set), state.active.clone())
         };
-        let changed = runs.iter().find_map(|file| set.changed_owner(file).map(|skill| changed_file(skill, file)));
+        let changed = runs.iter().find_map(|file| set.changed_owner(file).map(|skill| changed_file_reason(skill, file)));
         // Such a call can only narrow, or touches nothing.
         let is_free = tool_name == SKILL || actions.is_empty();
         changed.or_else(|| {
@@ -105,7 +105,7 @@ impl SessionSkills {
     }
 }
 
-fn changed_file(skill: &Skill, file: &Path) -> String {
+fn changed_file_reason(skill: &Skill, file: &Path) -> String {
     let below = file.strip_prefix(&skill.real).unwrap_or(file);
     format!("`{}` of the skill `{}` changed since you trusted the project", below.display(), skill.name())
 }

@@ -1,6 +1,6 @@
 //! Tools that a skill lists in `allowed-tools`. The list only narrows: other calls ask, and listed ones are judged as ever.
 
-use crate::policy::{LinePrefix, means_tool, of_other_agent, only_begins_with};
+use crate::policy::{LinePrefix, from_other_agent, is_covered_by_prefixes, names_tool};
 use crate::protocol::Action;
 
 /// Returns whether a list covers a call. An entry that is not understood covers nothing.
@@ -19,21 +19,21 @@ pub(super) fn covers(entries: &[String], tool_name: &str, actions: &[Action], na
             Some(pattern) => prefixes.push(LinePrefix::parse(pattern)),
         }
     }
-    matches!(actions, [Action::Exec { command, .. }] if only_begins_with(command, &prefixes))
+    matches!(actions, [Action::Exec { command, .. }] if is_covered_by_prefixes(command, &prefixes))
 }
 
 fn is_meant(name: &str, tool_name: &str, name_of: fn(&str) -> Option<&'static str>) -> bool {
     if let Some(own) = name_of(name) {
         return own == tool_name;
     }
-    means_tool(&of_other_agent(name).unwrap_or_else(|| name.to_owned()), tool_name)
+    names_tool(&from_other_agent(name).unwrap_or_else(|| name.to_owned()), tool_name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::protocol::{Place, Target};
-    use crate::tools::name_of;
+    use crate::tools::canonical_name;
     use std::path::PathBuf;
 
     fn command(line: &str) -> Vec<Action> {
@@ -52,7 +52,7 @@ mod tests {
             ("Mcp.docs/search", ""),
             ("Mcp.web/fetch", ""),
         ] {
-            assert!(covers(&entries, tool, &command(line), name_of), "{tool} {line}");
+            assert!(covers(&entries, tool, &command(line), canonical_name), "{tool} {line}");
         }
         for (tool, line) in [
             ("WriteFile", ""),
@@ -62,10 +62,10 @@ mod tests {
             ("Mcp.web/post", ""),
             ("Mcp.other/search", ""),
         ] {
-            assert!(!covers(&entries, tool, &command(line), name_of), "{tool} {line}");
+            assert!(!covers(&entries, tool, &command(line), canonical_name), "{tool} {line}");
         }
-        assert!(covers(&list(&["Bash"]), "RunCommand", &command("rm a"), name_of));
-        assert!(covers(&list(&["Bash(*)"]), "RunCommand", &command("rm a"), name_of));
-        assert!(!covers(&[], "ReadFile", &[], name_of));
+        assert!(covers(&list(&["Bash"]), "RunCommand", &command("rm a"), canonical_name));
+        assert!(covers(&list(&["Bash(*)"]), "RunCommand", &command("rm a"), canonical_name));
+        assert!(!covers(&[], "ReadFile", &[], canonical_name));
     }
 }

@@ -57,8 +57,12 @@ pub(in crate::tools) struct Arguments {}
 
 impl Tool for CliEnv {
     const NAME: &'static str = "CliEnv";
-    const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::same("cli_env"), Alias::same("get_env"), Alias::same("list_env"), Alias::same("environment")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::with_same_arguments("cli_env"),
+        Alias::with_same_arguments("get_env"),
+        Alias::with_same_arguments("list_env"),
+        Alias::with_same_arguments("environment"),
+    ];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliEnv.md");
     type Arguments = Arguments;

@@ -23,8 +23,11 @@ pub(in crate::tools) struct Arguments {}
 
 impl Tool for CliGetPlatform {
     const NAME: &'static str = "CliGetPlatform";
-    const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::same("cli_get_platform"), Alias::same("get_platform"), Alias::same("platform")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::with_same_arguments("cli_get_platform"),
+        Alias::with_same_arguments("get_platform"),
+        Alias::with_same_arguments("platform"),
+    ];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliGetPlatform.md");
     type Arguments = Arguments;

@@ -4,7 +4,7 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, ToolError};
 use crate::sys::process::TerminalSize;
 use crate::tools::alias::Alias;
-use crate::tools::background::{Entry, Kind, new_output, screen_of};
+use crate::tools::background::{Entry, Kind, new_output, screen_text};
 use crate::tools::call_result::CallResult;
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
@@ -53,13 +53,13 @@ pub(in crate::tools) struct Work {
 impl Tool for CliRead {
     const NAME: &'static str = "CliRead";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("cli_read"),
-        Alias::same("read_session"),
-        Alias::same("bash_output"),
-        Alias::same("BashOutput"),
-        Alias::same("job_output"),
-        Alias::same("read_terminal"),
-        Alias::same("get_terminal_output"),
+        Alias::with_same_arguments("cli_read"),
+        Alias::with_same_arguments("read_session"),
+        Alias::with_same_arguments("bash_output"),
+        Alias::with_same_arguments("BashOutput"),
+        Alias::with_same_arguments("job_output"),
+        Alias::with_same_arguments("read_terminal"),
+        Alias::with_same_arguments("get_terminal_output"),
     ];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliRead.md");
@@ -72,7 +72,7 @@ impl Tool for CliRead {
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let entry = settings.commands.find(&arguments.id)?;
-        let wait = wait(arguments.wait_seconds, 0)?;
+        let wait = wait_duration(arguments.wait_seconds, 0)?;
         let screen = arguments.screen.unwrap_or(false);
         let size = match (entry.kind, arguments.rows, arguments.columns) {
             (_, None, None) => None,
@@ -106,18 +106,18 @@ impl Tool for CliRead {
             // Unread output is returned at once.
             let since = if size.is_none() && entry.has_unread() { before.saturating_sub(1) } else { before };
             tokio::select! {
-                () = entry.quiet(since, wait) => {}
+                () = entry.wait_until_quiet(since, wait) => {}
                 () = context.interrupt.cancelled() => {}
                 () = context.background.cancelled() => {}
             }
-            Ok(if screen { screen_of(&entry).into() } else { new_output(&entry, settings.max_output_bytes) })
+            Ok(if screen { screen_text(&entry).into() } else { new_output(&entry, settings.max_output_bytes) })
         }
         .boxed()
     }
 }
 
 /// Returns how long a call waits.
-pub(in crate::tools) fn wait(given: Option<u64>, otherwise: u64) -> Result<Duration, ToolError> {
+pub(in crate::tools) fn wait_duration(given: Option<u64>, otherwise: u64) -> Result<Duration, ToolError> {
     let seconds = given.unwrap_or(otherwise);
     if seconds > MAX_WAIT_SECONDS {
         let message =

@@ -6,7 +6,7 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Proposal, ToolError};
 use crate::sys::process::TerminalSize;
 use crate::tools::alias::Alias;
-use crate::tools::background::{Entry, Kind, New, Reads, first_line, new_output, session};
+use crate::tools::background::{Entry, InputLanguage, Kind, NewCommand, first_line, new_output, session};
 use crate::tools::blocking::off_thread;
 use crate::tools::call_result::CallResult;
 use crate::tools::draft::{CallDraft, Effect};
@@ -14,7 +14,7 @@ use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::shell::checkpoint;
-use crate::tools::shell::command_run::{self, environment_note, failed, unchanged};
+use crate::tools::shell::command_run::{self, check_unchanged, environment_note, process_error};
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::executed_files::PinnedFiles;
 use crate::tools::shell::git_notes::git_notes;
@@ -55,7 +55,7 @@ pub(in crate::tools) struct Work {
     /// The command line as checked by the policy.
     line: String,
     command: command_run::Work,
-    reads: Reads,
+    reads: InputLanguage,
     size: TerminalSize,
 }
 
@@ -66,7 +66,7 @@ enum Shell {
 }
 
 impl Shell {
-    fn named(name: Option<&str>) -> Result<Self, ToolError> {
+    fn from_name(name: Option<&str>) -> Result<Self, ToolError> {
         match name.unwrap_or("auto").trim().to_ascii_lowercase().as_str() {
             "auto" | "bash" | "" => Ok(Self::Bash),
             "sh" => Ok(Self::Sh),
@@ -86,7 +86,7 @@ impl Shell {
     }
 
     /// Returns a shell that runs exactly the given lines: without startup files, and without `!`, which would rewrite a line.
-    fn waiting(self) -> &'static str {
+    fn waiting_command(self) -> &'static str {
         match self {
             Self::Bash => "exec bash --noprofile --norc +H -i",
             Self::Sh => "exec sh -i",
@@ -97,15 +97,15 @@ impl Shell {
 impl Arguments {
     /// Returns the line as checked by the policy and shown.
     fn line(&self) -> Result<String, ToolError> {
-        let shell = Shell::named(self.shell.as_deref())?;
-        Ok(match (self.given(), shell) {
+        let shell = Shell::from_name(self.shell.as_deref())?;
+        Ok(match (self.given_line(), shell) {
             (None, shell) => shell.name().to_owned(),
             (Some(command), Shell::Bash) => command.to_owned(),
             (Some(command), Shell::Sh) => format!("sh -c {}", quoted(command)),
         })
     }
 
-    fn given(&self) -> Option<&str> {
+    fn given_line(&self) -> Option<&str> {
         self.command.as_deref().filter(|command| !command.trim().is_empty())
     }
 }
@@ -113,12 +113,12 @@ impl Arguments {
 impl Tool for CliSession {
     const NAME: &'static str = "CliSession";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("cli_session"),
-        Alias::same("start_session"),
-        Alias::same("open_terminal"),
-        Alias::same("new_terminal"),
-        Alias::same("start_process"),
-        Alias::same("interactive_shell"),
+        Alias::with_same_arguments("cli_session"),
+        Alias::with_same_arguments("start_session"),
+        Alias::with_same_arguments("open_terminal"),
+        Alias::with_same_arguments("new_terminal"),
+        Alias::with_same_arguments("start_process"),
+        Alias::with_same_arguments("interactive_shell"),
     ];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliSession.md");
@@ -137,10 +137,10 @@ impl Tool for CliSession {
         }
         let size = size(arguments.rows, arguments.columns, USUAL)?;
         let cwd = directory(arguments.cwd.as_deref(), settings)?;
-        let shell = Shell::named(arguments.shell.as_deref())?;
-        let (runs, reads) = match arguments.given() {
-            None => (shell.waiting().to_owned(), Reads::Shell),
-            Some(_) => (line.clone(), if runs_input(&line) { Reads::Code } else { Reads::Data }),
+        let shell = Shell::from_name(arguments.shell.as_deref())?;
+        let (runs, reads) = match arguments.given_line() {
+            None => (shell.waiting_command().to_owned(), InputLanguage::Shell),
+            Some(_) => (line.clone(), if runs_input(&line) { InputLanguage::Code } else { InputLanguage::Data }),
         };
         let pinned = PinnedFiles::for_line(&line, &cwd, settings);
         let shown = first_line(&line);
@@ -168,7 +168,7 @@ impl Tool for CliSession {
                     background: true,
                     without_stderr: false,
                     answer: None,
-                    narrow: command_run::Narrow::default(),
+                    narrow: command_run::AccessRestrictions::default(),
                     shell: crate::sys::process::Shell::Bash,
                 },
                 reads,
@@ -180,11 +180,11 @@ impl Tool for CliSession {
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let Work { line, mut command, reads, size } = work;
-            unchanged(&mut command, &settings).await?;
-            let apart = command_run::apart(&command, &settings).await?;
-            let (wanted, sandbox) = (ExtraAccess::by(&line, Vec::new()), Arc::clone(&settings));
-            let mut hold = off_thread(move || sandbox.hold(&wanted)).await?;
-            hold.of_a_session();
+            check_unchanged(&mut command, &settings).await?;
+            let apart = command_run::unapproved_run(&command, &settings).await?;
+            let (wanted, sandbox) = (ExtraAccess::for_line(&line, Vec::new()), Arc::clone(&settings));
+            let mut hold = off_thread(move || sandbox.prepare_sandbox(&wanted)).await?;
+            hold.set_session_mode();
             let mut spec = command_run::spec(&command, hold.confinement.clone(), &apart, &settings);
             let cwd = command.cwd;
             spec.terminal = Some(size);
@@ -193,28 +193,28 @@ impl Tool for CliSession {
             spec.environment.extend([("TERM".into(), TERM.into()), ("HISTFILE".into(), "".into())]);
             let (kind, writes) = (Kind::Session { size, reads }, settings.command.sandbox.writes_in_workspace());
             let redactor = Arc::clone(&settings.redactor);
-            let entry = Entry::new(New { line, cwd, call: context.tool_call_id, kind, writes, redactor });
+            let entry = Entry::new(NewCommand { line, cwd, call: context.tool_call_id, kind, writes, redactor });
             settings.commands.admit(&entry)?;
             // Changes of the session are detected later on request.
-            if let Err(error) = checkpoint::before(&settings, &context.interrupt).await {
+            if let Err(error) = checkpoint::snapshot_before(&settings, &context.interrupt).await {
                 tracing::warn!(%error, "cannot take a snapshot before a session");
             }
             let after = Box::new(move |_: Option<&_>| hold.over().map(|gone| format!("[sandbox: {gone}]")).into_iter().collect());
             if let Err(error) = session(&entry, spec, after).await {
                 entry.end(error.to_string());
                 settings.commands.forget(&entry);
-                return Err(failed(&error).into());
+                return Err(process_error(&error).into());
             }
             tokio::select! {
-                () = entry.quiet(0, FIRST_LOOK) => {}
+                () = entry.wait_until_quiet(0, FIRST_LOOK) => {}
                 () = context.interrupt.cancelled() => entry.kill.cancel(),
             }
             let (id, told) = (entry.id(), new_output(&entry, settings.max_output_bytes));
-            let next = match entry.ended() {
+            let next = match entry.end_reason() {
                 Some(_) => String::new(),
                 None => format!("\n[CliWrite {id} types into it, CliRead {id} reads more, CliStop {id} ends it]"),
             };
-            Ok(told.and(&next))
+            Ok(told.with_note(&next))
         }
         .boxed()
     }

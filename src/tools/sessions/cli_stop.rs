@@ -30,14 +30,14 @@ pub(in crate::tools) struct Arguments {
 impl Tool for CliStop {
     const NAME: &'static str = "CliStop";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("cli_stop"),
-        Alias::same("stop_session"),
-        Alias::same("kill_session"),
-        Alias::same("kill_shell"),
-        Alias::same("KillShell"),
-        Alias::same("KillBash"),
-        Alias::same("job_kill"),
-        Alias::same("kill_process"),
+        Alias::with_same_arguments("cli_stop"),
+        Alias::with_same_arguments("stop_session"),
+        Alias::with_same_arguments("kill_session"),
+        Alias::with_same_arguments("kill_shell"),
+        Alias::with_same_arguments("KillShell"),
+        Alias::with_same_arguments("KillBash"),
+        Alias::with_same_arguments("job_kill"),
+        Alias::with_same_arguments("kill_process"),
     ];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliStop.md");

@@ -1,19 +1,19 @@
 //! CliWrite: types into a session. A line for a shell is judged as a command, everything else as input of the running program.
 
-use super::cli_read::wait;
+use super::cli_read::wait_duration;
 use crate::policy::keeps_meaning;
 use crate::ports::{BoxFuture, Doubts, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
-use crate::sys::process::{Front, Keys};
+use crate::sys::process::{TerminalInput, TerminalState};
 use crate::tools::alias::Alias;
-use crate::tools::background::{Entry, Key, Kind, Reads, Typed, first_line, locked, new_output};
+use crate::tools::background::{Entry, InputLanguage, Key, Kind, PendingInput, first_line, lock_ignoring_poison, new_output};
 use crate::tools::blocking::off_thread;
 use crate::tools::call_result::CallResult;
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::sandbox::Writes;
-use crate::tools::sandbox::{RepositoryTrust, names_git};
+use crate::tools::sandbox::{RepositoryTrust, mentions_git};
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::with_input;
 use crate::tools::shell::executed_files::PinnedFiles;
@@ -57,7 +57,7 @@ pub(in crate::tools) struct Work {
     input: Input,
     wait: Duration,
     /// The state of the session when the input was checked, if relevant.
-    judged: Option<Judged>,
+    judged: Option<JudgedLine>,
 }
 
 /// The text and keys to type.
@@ -69,7 +69,7 @@ struct Input {
 }
 
 /// A line judged as a shell command.
-struct Judged {
+struct JudgedLine {
     times: u64,
     directory: Target,
     pinned: PinnedFiles,
@@ -88,9 +88,9 @@ impl Input {
                     "`keys`: unknown key `{given}`; expected enter, ctrl-a to ctrl-z, up, down, left, right, home, end, pageup, pagedown, tab, escape, backspace, delete, f1 to f12"
                 ))
             };
-            keys.push(Key::named(given).ok_or_else(unknown)?);
+            keys.push(Key::parse(given).ok_or_else(unknown)?);
         }
-        if let Some(key) = Key::of_character(&text).filter(|key| key.name != "tab") {
+        if let Some(key) = Key::from_control_char(&text).filter(|key| key.name != "tab") {
             text.clear();
             keys.insert(0, key);
         }
@@ -119,7 +119,7 @@ impl Input {
     }
 
     /// Formats the input for the user and the policy, together with an unfinished line typed before.
-    fn shown(&self, before: &str) -> String {
+    fn describe(&self, before: &str) -> String {
         let keys = self.keys.iter().flat_map(|key| ["<", &key.name, ">"]).collect::<String>();
         format!("{before}{}{keys}{}", self.text, if self.enter { "\n" } else { "" })
     }
@@ -142,7 +142,7 @@ impl Work {
     pub(in crate::tools) fn doubts(&self, settings: &Settings) -> Doubts {
         let may_write = self.entry.writes > Writes::Nothing;
         let trusted = settings.command.sandbox.trust == RepositoryTrust::Trusted;
-        let about_git = names_git(&self.input.text) && !trusted;
+        let about_git = mentions_git(&self.input.text) && !trusted;
         Doubts {
             as_reading: may_write.then(|| {
                 format!("{} has write access, and a rule allows this line only in a read-only sandbox", self.entry.id())
@@ -161,12 +161,12 @@ impl Work {
 impl Tool for CliWrite {
     const NAME: &'static str = "CliWrite";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("cli_write"),
-        Alias::same("write_stdin"),
-        Alias::same("send_input"),
-        Alias::same("send_keys"),
-        Alias::same("write_to_terminal"),
-        Alias::same("type_text"),
+        Alias::with_same_arguments("cli_write"),
+        Alias::with_same_arguments("write_stdin"),
+        Alias::with_same_arguments("send_input"),
+        Alias::with_same_arguments("send_keys"),
+        Alias::with_same_arguments("write_to_terminal"),
+        Alias::with_same_arguments("type_text"),
     ];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliWrite.md");
@@ -180,29 +180,29 @@ impl Tool for CliWrite {
             return Ok(Vec::new());
         }
         let cwd = paths.target("cwd", ".", ExpectedKind::Directory)?;
-        Ok(vec![Action::Exec { command: with_input("bash", Some(&input.shown(""))), cwd }])
+        Ok(vec![Action::Exec { command: with_input("bash", Some(&input.describe(""))), cwd }])
     }
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let entry = settings.commands.find(&arguments.id)?;
         let (reads, keys) = writable(&entry)?;
         let input = Input::parse(&arguments)?;
-        let wait = wait(arguments.wait_seconds, ANSWER_SECONDS)?.max(MIN_WAIT);
-        let shown = input.shown("");
+        let wait = wait_duration(arguments.wait_seconds, ANSWER_SECONDS)?.max(MIN_WAIT);
+        let shown = input.describe("");
         let summary = format!("{} ← {}", entry.id(), first_line(&shown));
         if input.interrupts() {
             let work = Work { entry, input, wait, judged: None };
             return Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Changes, work });
         }
-        let typed = locked(&entry.typed).clone();
-        let front = keys.front().map_err(|error| gone(&entry, &error))?;
-        fits(&entry, &input, reads, &front)?;
+        let typed = lock_ignoring_poison(&entry.typed).clone();
+        let front = keys.front().map_err(|error| ended_error(&entry, &error))?;
+        check_input(&entry, &input, reads, &front)?;
         let proposal = Some(Proposal {
             summary: format!("Type into {}: {}", entry.id(), first_line(&shown)),
             notes: vec![format!("typed into {}, which runs `{}`", entry.id(), first_line(&entry.line))],
             ..Proposal::default()
         });
-        if let Some(directory) = shell_that_waits(&input, reads, &typed, &front) {
+        if let Some(directory) = waiting_shell_directory(&input, reads, &typed, &front) {
             // Enter alone changes nothing.
             if input.text.trim().is_empty() {
                 let work = Work { entry, input, wait, judged: None };
@@ -214,10 +214,10 @@ impl Tool for CliWrite {
                 actions: vec![Action::Exec { command: input.text.clone(), cwd: directory.clone() }],
                 proposal,
                 effect: Effect::Runs { timeout_seconds: 0, files: pinned.files() },
-                work: Work { entry, input, wait, judged: Some(Judged { times: typed.times, directory, pinned }) },
+                work: Work { entry, input, wait, judged: Some(JudgedLine { times: typed.times, directory, pinned }) },
             });
         }
-        let command = with_input(&entry.line, Some(&input.shown(&typed.open)));
+        let command = with_input(&entry.line, Some(&input.describe(&typed.open)));
         Ok(CallDraft {
             summary,
             actions: vec![Action::Exec { command, cwd: entry.cwd.clone() }],
@@ -238,13 +238,13 @@ impl Tool for CliWrite {
                 );
                 return Err(ToolError::new(ErrorCode::PolicyDenied, message).into());
             }
-            let times = if let Some(Judged { times, directory, pinned }) = judged {
+            let times = if let Some(JudgedLine { times, directory, pinned }) = judged {
                 let real = directory.real.clone();
                 let looked = Arc::clone(&settings);
-                off_thread(move || pinned.still_holds(&directory, &looked)).await??;
-                let front = keys.front().map_err(|error| gone(&entry, &error))?;
+                off_thread(move || pinned.check_unchanged(&directory, &looked)).await??;
+                let front = keys.front().map_err(|error| ended_error(&entry, &error))?;
                 if !front.is_leader || !front.takes_letters || front.directory.as_ref() != Some(&real) {
-                    return Err(went_on(&entry).into());
+                    return Err(resumed_error(&entry).into());
                 }
                 Some(times)
             } else {
@@ -254,7 +254,7 @@ impl Tool for CliWrite {
             let before = entry.total();
             match tokio::time::timeout(READ_LIMIT, keys.write_all(input.bytes().as_bytes())).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => return Err(gone(&entry, &error).into()),
+                Ok(Err(error)) => return Err(ended_error(&entry, &error).into()),
                 Err(_) => {
                     let message =
                         format!("{} is not reading its input, and only part was typed; check it with CliRead", entry.id());
@@ -262,7 +262,7 @@ impl Tool for CliWrite {
                 }
             }
             tokio::select! {
-                () = entry.quiet(before, wait) => {}
+                () = entry.wait_until_quiet(before, wait) => {}
                 () = context.interrupt.cancelled() => {}
             }
             Ok(new_output(&entry, settings.max_output_bytes))
@@ -273,8 +273,8 @@ impl Tool for CliWrite {
 
 /// Returns the directory of a shell that will run exactly this line: it is in the foreground, and no earlier input changes the
 /// meaning of the line.
-fn shell_that_waits(input: &Input, reads: Reads, typed: &Typed, front: &Front) -> Option<Target> {
-    let waits = reads == Reads::Shell
+fn waiting_shell_directory(input: &Input, reads: InputLanguage, typed: &PendingInput, front: &TerminalState) -> Option<Target> {
+    let waits = reads == InputLanguage::Shell
         && typed.plain
         && typed.open.is_empty()
         && front.is_leader
@@ -285,13 +285,13 @@ fn shell_that_waits(input: &Input, reads: Reads, typed: &Typed, front: &Front) -
 }
 
 /// Checks that a shell gets only whole lines, because the effect of keys cannot be judged.
-fn fits(entry: &Entry, input: &Input, reads: Reads, front: &Front) -> Result<(), ToolError> {
+fn check_input(entry: &Entry, input: &Input, reads: InputLanguage, front: &TerminalState) -> Result<(), ToolError> {
     if front.takes_lines && input.text.lines().any(|line| line.len() > MAX_LINE_BYTES) {
         let message =
             format!("a line is longer than {MAX_LINE_BYTES} bytes, the limit of the terminal; put the text into a file");
         return Err(invalid(message));
     }
-    if reads == Reads::Data || !(front.is_leader || front.takes_lines) {
+    if reads == InputLanguage::Data || !(front.is_leader || front.takes_lines) {
         return Ok(());
     }
     let edits = input.keys.iter().any(|key| !key.is_plain) || input.text.contains('\t');
@@ -308,13 +308,13 @@ fn fits(entry: &Entry, input: &Input, reads: Reads, front: &Front) -> Result<(),
 }
 
 /// Records the input about to be typed, if nothing else was typed since.
-fn type_into(entry: &Entry, input: &Input, reads: Reads, times: Option<u64>) -> Result<(), ToolError> {
-    let mut typed = locked(&entry.typed);
+fn type_into(entry: &Entry, input: &Input, reads: InputLanguage, times: Option<u64>) -> Result<(), ToolError> {
+    let mut typed = lock_ignoring_poison(&entry.typed);
     if times.is_some_and(|times| times != typed.times) {
-        return Err(went_on(entry));
+        return Err(resumed_error(entry));
     }
     typed.times += 1;
-    if reads == Reads::Shell && !input.text.trim().is_empty() {
+    if reads == InputLanguage::Shell && !input.text.trim().is_empty() {
         typed.plain &= typed.open.is_empty() && input.is_one_line() && keeps_meaning(&input.text);
     }
     if input.enter || input.keys.iter().any(|key| key.name == INTERRUPT) {
@@ -325,24 +325,24 @@ fn type_into(entry: &Entry, input: &Input, reads: Reads, times: Option<u64>) -> 
     Ok(())
 }
 
-fn writable(entry: &Entry) -> Result<(Reads, &Keys), ToolError> {
+fn writable(entry: &Entry) -> Result<(InputLanguage, &TerminalInput), ToolError> {
     let id = entry.id();
     let Kind::Session { reads, .. } = entry.kind else {
         return Err(invalid(format!("{id} has no terminal to type into; start the command with CliSession")));
     };
-    if let Some(how) = entry.ended() {
+    if let Some(how) = entry.end_reason() {
         return Err(invalid(format!("{id} has ended ({how}); start another with CliSession")));
     }
     let keys = entry.keys().ok_or_else(|| invalid(format!("{id} is still starting; try again")))?;
     Ok((reads, keys))
 }
 
-fn went_on(entry: &Entry) -> ToolError {
+fn resumed_error(entry: &Entry) -> ToolError {
     let message =
         format!("{} has new output since this was checked; nothing was typed. Read it with CliRead and try again", entry.id());
     ToolError::new(ErrorCode::Conflict, message)
 }
 
-fn gone(entry: &Entry, error: &std::io::Error) -> ToolError {
+fn ended_error(entry: &Entry, error: &std::io::Error) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, format!("cannot type into {}: {error}; check it with CliRead", entry.id()))
 }

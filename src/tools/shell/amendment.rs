@@ -1,10 +1,10 @@
 //! Commands edited by the user: another line, only its first commands, or without network access.
 
-use super::command_run::{Narrow, Work};
+use super::command_run::{AccessRestrictions, Work};
 use super::preview;
-use super::run_command::redrafted;
+use super::run_command::redraft;
 use crate::ports::{Doubts, LayerRun, Plan};
-use crate::protocol::{Action, Amendable, Amendment, OUTSIDE_SANDBOX, Outside, PreviewOffer, ToolError};
+use crate::protocol::{Action, Amendable, Amendment, OUTSIDE_SANDBOX, PreviewOffer, SandboxAccess, ToolError};
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::draft::Effect;
 use crate::tools::error::invalid;
@@ -17,22 +17,22 @@ pub(in crate::tools) const FOR_THIS_RUN: &str = " for this run only";
 /// The tool whose command line can be edited.
 const LINES: &str = "RunCommand";
 
-pub(in crate::tools) fn offered(work: &Work, offer: &mut Amendable, tool_name: &str, settings: &Settings) {
+pub(in crate::tools) fn add_amendments(work: &Work, offer: &mut Amendable, tool_name: &str, settings: &Settings) {
     if work.narrow.unsandboxed {
         *offer = Amendable::default();
         return;
     }
-    offer.unsandboxed = tool_name == LINES && settings.command.sandbox.tier.holds() && !work.background;
+    offer.unsandboxed = tool_name == LINES && settings.command.sandbox.tier.is_enforcing() && !work.background;
     let plain = tool_name == LINES && work.opens.is_empty();
     offer.command = plain.then(|| work.line.clone());
-    let opens_network = work.opens.iter().any(Outside::is_network);
+    let opens_network = work.opens.iter().any(SandboxAccess::is_network);
     let rest = work.opens.iter().any(|opened| !opened.is_network());
     let open = settings.command.sandbox.network == NetworkAccess::Open && work.opens.is_empty();
-    offer.offline = settings.command.sandbox.tier.holds() && !work.narrow.no_network && (open || (opens_network && rest));
+    offer.offline = settings.command.sandbox.tier.is_enforcing() && !work.narrow.no_network && (open || (opens_network && rest));
 }
 
 /// Applies an amendment to a command. `plan` comes without its payload.
-pub(in crate::tools) fn amended(
+pub(in crate::tools) fn amend_run(
     plan: Plan,
     work: Work,
     amendment: &Amendment,
@@ -40,25 +40,25 @@ pub(in crate::tools) fn amended(
 ) -> Result<(Plan, String), ToolError> {
     match amendment {
         Amendment::Command { line } => {
-            let told = format!("[The user edited this command before it ran: {}]", on_one_line(line, settings));
-            another(plan, &work, line, settings).map(|plan| (plan, told))
+            let told = format!("[The user edited this command before it ran: {}]", to_one_line(line, settings));
+            amend_line(plan, &work, line, settings).map(|plan| (plan, told))
         }
         Amendment::First { line } => {
             if !work.line.starts_with(line.as_str()) {
                 return Err(invalid("the text is not the start of the command"));
             }
-            let told = format!("[The user allowed only the first part of this command: {}]", on_one_line(line, settings));
-            another(plan, &work, line, settings).map(|plan| (plan, told))
+            let told = format!("[The user allowed only the first part of this command: {}]", to_one_line(line, settings));
+            amend_line(plan, &work, line, settings).map(|plan| (plan, told))
         }
-        Amendment::Offline => Ok(offline(plan, work, settings)),
+        Amendment::Offline => Ok(amend_offline(plan, work, settings)),
         Amendment::Unsandboxed if plan.effects.is_some() || plan.tool_name != LINES => {
             Err(invalid("this call cannot run outside the sandbox"))
         }
-        Amendment::Unsandboxed => Ok(unsandboxed(plan, work, settings)),
+        Amendment::Unsandboxed => Ok(amend_unsandboxed(plan, work, settings)),
         Amendment::Background if plan.effects.is_some() || plan.tool_name != LINES => {
             Err(invalid("this call cannot run in the background"))
         }
-        Amendment::Background => Ok(in_background(plan, work, settings)),
+        Amendment::Background => Ok(amend_background(plan, work, settings)),
         Amendment::Hunks { .. } | Amendment::File { .. } | Amendment::Effects { .. } => {
             Err(invalid("this call runs a command; it has no hunks or files to edit"))
         }
@@ -66,19 +66,19 @@ pub(in crate::tools) fn amended(
 }
 
 /// Returns the redacted command on one line, even if it has several.
-fn on_one_line(line: &str, settings: &Settings) -> String {
+fn to_one_line(line: &str, settings: &Settings) -> String {
     let line = settings.redactor.redact(line).text;
     if line.contains(char::is_control) { serde_json::Value::from(line.as_ref()).to_string() } else { line.into_owned() }
 }
 
-fn another(plan: Plan, work: &Work, line: &str, settings: &Settings) -> Result<Plan, ToolError> {
+fn amend_line(plan: Plan, work: &Work, line: &str, settings: &Settings) -> Result<Plan, ToolError> {
     if plan.tool_name != LINES || plan.effects.is_some() {
         return Err(invalid(format!("the command of {} cannot be edited", plan.tool_name)));
     }
-    let draft = redrafted(work, line, settings)?;
+    let draft = redraft(work, line, settings)?;
     let Effect::Runs { timeout_seconds, files } = draft.effect else { return Err(invalid("the edited line is not a command")) };
     let mut amends = plan.amends;
-    offered(&draft.work, &mut amends.offer, LINES, settings);
+    add_amendments(&draft.work, &mut amends.offer, LINES, settings);
     Ok(Plan {
         summary: settings.redactor.redact(&draft.summary).text.into_owned(),
         actions: draft.actions,
@@ -94,7 +94,7 @@ fn another(plan: Plan, work: &Work, line: &str, settings: &Settings) -> Result<P
     })
 }
 
-fn offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
+fn amend_offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     work.opens.retain(|opened| !opened.is_network());
     work.narrow.no_network = true;
     let mut actions = plan.actions;
@@ -106,10 +106,10 @@ fn offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
 
 /// Plans the command to run in the background. A background command has no end at which its effects could be shown, so it runs in
 /// the workspace.
-fn in_background(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
+fn amend_background(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     (work.background, work.timeout_seconds) = (true, 0);
     let mut amends = plan.amends;
-    offered(&work, &mut amends.offer, LINES, settings);
+    add_amendments(&work, &mut amends.offer, LINES, settings);
     let told = "[The user allowed this to run in the background, from the start.]".to_owned();
     let plan = Plan {
         summary: format!("{} (in the background)", plan.summary),
@@ -123,13 +123,13 @@ fn in_background(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, Stri
     (plan, told)
 }
 
-fn unsandboxed(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
+fn amend_unsandboxed(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     work.opens.clear();
-    work.narrow = Narrow { unsandboxed: true, ..Narrow::default() };
+    work.narrow = AccessRestrictions { unsandboxed: true, ..AccessRestrictions::default() };
     let mut actions = plan.actions;
     actions.retain(|action| matches!(action, Action::Exec { .. }));
     let mut amends = plan.amends;
-    offered(&work, &mut amends.offer, LINES, settings);
+    add_amendments(&work, &mut amends.offer, LINES, settings);
     let mut proposal = plan.proposal;
     if let Some(proposal) = &mut proposal {
         proposal.notes.retain(|note| !note.ends_with(FOR_THIS_RUN));

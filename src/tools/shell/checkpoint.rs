@@ -1,12 +1,12 @@
 //! Snapshots of the workspace before commands that can change it, and the differences afterwards.
 
-use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, StoredState};
-use crate::protocol::{FileDiffs, Proposal, counted};
-use crate::tools::change_log::{ChangeLog, CommandSpan, Directories, Mark};
+use crate::ports::{Checkpoint, CheckpointError, Checkpoints, PathDifference, StoredState};
+use crate::protocol::{FileDiffs, Proposal, format_count};
+use crate::tools::change_log::{ChangeLog, CommandSpan, Directories, WriteMark};
 use crate::tools::changes::SessionChanges;
 use crate::tools::changes::workspace_files::entries;
-use crate::tools::diff::{of_place, plain_of};
-use crate::tools::executable_files::marked;
+use crate::tools::diff::{path_diff, prepare_content};
+use crate::tools::executable_files::mark_files;
 use crate::tools::settings::Settings;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,30 +32,30 @@ pub(in crate::tools) struct WorkspaceState {
     directories: Vec<Directories>,
     files: usize,
     /// Start of the command, from which writes of aye's tools and of other commands are recorded.
-    mark: Option<Mark>,
+    mark: Option<WriteMark>,
 }
 
 /// Takes a snapshot of the workspace without ignored files; `None` if there is no snapshot store or the sandbox is read-only.
 /// The command line is not considered.
-pub(in crate::tools) async fn before(
+pub(in crate::tools) async fn snapshot_before(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
 ) -> Result<Option<WorkspaceState>, CheckpointError> {
-    before_all(settings, kill, |changes| changes.mark_command(settings.commands.any_writes())).await
+    snapshot_all(settings, kill, |changes| changes.mark_command(settings.commands.has_writing())).await
 }
 
 /// Takes a snapshot before aye itself changes files.
-pub(in crate::tools) async fn before_own(
+pub(in crate::tools) async fn snapshot_before_tool(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
 ) -> Result<Option<WorkspaceState>, CheckpointError> {
-    before_all(settings, kill, ChangeLog::mark).await
+    snapshot_all(settings, kill, ChangeLog::mark).await
 }
 
-async fn before_all(
+async fn snapshot_all(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
-    mark: impl Fn(&ChangeLog) -> Mark,
+    mark: impl Fn(&ChangeLog) -> WriteMark,
 ) -> Result<Option<WorkspaceState>, CheckpointError> {
     let Some(checkpoints) = settings.checkpoints.clone().filter(|_| !settings.command.sandbox.is_read_only_view()) else {
         return Ok(None);
@@ -79,7 +79,7 @@ async fn before_all(
         before.directories.push(directories);
         before.taken.push(taken);
     }
-    if let (Some(changes), Some(words)) = (&settings.changes, before.left_out()) {
+    if let (Some(changes), Some(words)) = (&settings.changes, before.describe_missing()) {
         changes.note_gap(words).await;
     }
     Ok(Some(before))
@@ -87,12 +87,12 @@ async fn before_all(
 
 impl WorkspaceState {
     /// Returns the mark of the start of the command.
-    pub(in crate::tools) fn mark(&self) -> Option<Mark> {
-        self.mark.as_ref().map(Mark::again)
+    pub(in crate::tools) fn mark(&self) -> Option<WriteMark> {
+        self.mark.as_ref().map(WriteMark::for_background)
     }
 
     /// Describes the files missing in the snapshot; `None` if it is complete.
-    fn left_out(&self) -> Option<String> {
+    fn describe_missing(&self) -> Option<String> {
         let count: u64 = self.taken.iter().map(|taken| taken.left_out_count).sum();
         let (path, why) = self.taken.iter().flat_map(|taken| &taken.left_out).next()?;
         let others = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
@@ -100,33 +100,33 @@ impl WorkspaceState {
     }
 
     /// Returns the changes of the command to show to the user. Errors are only logged, because the command has already run.
-    pub(in crate::tools) async fn changed(self, settings: &Arc<Settings>) -> Option<Proposal> {
-        let shared = self.mark.as_ref().is_some_and(Mark::overlaps_others);
-        let notes = self.left_out().into_iter().chain(shared.then(|| SHARED.to_owned())).collect();
+    pub(in crate::tools) async fn into_proposal(self, settings: &Arc<Settings>) -> Option<Proposal> {
+        let shared = self.mark.as_ref().is_some_and(WriteMark::overlaps_others);
+        let notes = self.describe_missing().into_iter().chain(shared.then(|| SHARED.to_owned())).collect();
         let (mut shown, checkpoints) =
             (ChangeSummary { notes, shared, ..ChangeSummary::default() }, Arc::clone(&self.checkpoints));
-        for (root, changes) in self.over(settings).await {
+        for (root, changes) in self.into_differences(settings).await {
             for one in changes {
                 shown.add(one, &root, &*checkpoints, settings).await;
             }
         }
         let proposal = shown.proposal()?;
         let paths = proposal.paths.clone();
-        Some(marked(proposal, paths.iter().map(PathBuf::as_path), settings))
+        Some(mark_files(proposal, paths.iter().map(PathBuf::as_path), settings))
     }
 
     /// Records aye's own changes since the snapshot, so that they are not attributed to a command running at the same time.
-    pub(in crate::tools) async fn over_own(self, settings: &Arc<Settings>) {
-        let changed = self.over(settings).await;
+    pub(in crate::tools) async fn record_own_changes(self, settings: &Arc<Settings>) {
+        let changed = self.into_differences(settings).await;
         if let Some(changes) = &settings.changes {
-            let paths = |(root, changed): (PathBuf, Vec<Changed>)| changed.into_iter().map(move |one| root.join(one.path));
-            changes.wrote(&changed.into_iter().flat_map(paths).collect::<Vec<_>>());
+            let paths = |(root, changed): (PathBuf, Vec<PathDifference>)| changed.into_iter().map(move |one| root.join(one.path));
+            changes.record_write(&changed.into_iter().flat_map(paths).collect::<Vec<_>>());
         }
     }
 
     /// Returns the differences below each root except writes of aye's tools, of this session or another one, and records them in
     /// the session's list of changes.
-    pub(in crate::tools) async fn over(self, settings: &Arc<Settings>) -> Vec<(PathBuf, Vec<Changed>)> {
+    pub(in crate::tools) async fn into_differences(self, settings: &Arc<Settings>) -> Vec<(PathBuf, Vec<PathDifference>)> {
         let mut different = Vec::new();
         if self.files > MAX_RESCANNED {
             return different;
@@ -149,7 +149,7 @@ impl WorkspaceState {
                     }
                     if let Some(watched) = watched {
                         changes = watched.without_others(changes).await;
-                        watched.changed(changes.clone()).await;
+                        watched.record_changes(changes.clone()).await;
                     }
                     different.push((root, changes));
                 }
@@ -181,28 +181,28 @@ struct ChangeSummary {
 }
 
 impl ChangeSummary {
-    async fn add(&mut self, changed: Changed, root: &Path, checkpoints: &dyn Checkpoints, settings: &Settings) {
+    async fn add(&mut self, changed: PathDifference, root: &Path, checkpoints: &dyn Checkpoints, settings: &Settings) {
         let real = root.join(&changed.path);
-        let name = crate::tools::paths::shown_in_one_line(&real, settings);
+        let name = crate::tools::paths::display_path_one_line(&real, settings);
         self.bytes += if let StoredState::File { bytes, .. } = changed.after { bytes } else { 0 };
         let before = match &changed.before {
             StoredState::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => {
-                checkpoints.content(*content).await.ok().and_then(|bytes| plain_of(&bytes, settings))
+                checkpoints.content(*content).await.ok().and_then(|bytes| prepare_content(&bytes, settings))
             }
-            other => plain(other),
+            other => describe_non_file(other),
         };
         let after = match &changed.after {
             StoredState::File { bytes, .. } if *bytes <= MAX_FILE_BYTES => {
-                crate::sys::file::read(&real, MAX_FILE_BYTES).ok().and_then(|bytes| plain_of(&bytes, settings))
+                crate::sys::file::read(&real, MAX_FILE_BYTES).ok().and_then(|bytes| prepare_content(&bytes, settings))
             }
-            other => plain(other),
+            other => describe_non_file(other),
         };
         self.paths.push(real);
         let (Some(before), Some(after)) = (before, after) else {
             self.without += 1;
             return;
         };
-        let (diff, added, removed) = of_place(&name, (&changed.before, &before), (&changed.after, &after));
+        let (diff, added, removed) = path_diff(&name, (&changed.before, &before), (&changed.after, &after));
         let bytes = diff.text_bytes();
         if self.diff_bytes + bytes > MAX_DIFF_BYTES {
             self.without += 1;
@@ -218,7 +218,7 @@ impl ChangeSummary {
         if count == 0 {
             return None;
         }
-        let files = counted(count as u64, "file", "files");
+        let files = format_count(count as u64, "file", "files");
         if self.without > 0 {
             self.notes.push(format!("{} of them have no diff: they are binary or large", self.without));
         }
@@ -238,7 +238,7 @@ impl ChangeSummary {
 }
 
 /// Returns the diff content of anything that is not a regular file.
-fn plain(stood: &StoredState) -> Option<String> {
+fn describe_non_file(stood: &StoredState) -> Option<String> {
     match stood {
         StoredState::Missing => Some(String::new()),
         StoredState::Link { to } => Some(to.display().to_string()),

@@ -3,19 +3,19 @@
 use super::checkpoint::{self, WorkspaceState};
 use super::command_sandbox::{CommandSandbox, ExtraAccess};
 use super::executed_files::PinnedFiles;
-use super::sandbox_denials::{CreatedPaths, Denied};
+use super::sandbox_denials::{BlockedAccess, CreatedPaths};
 use super::unapproved_run::UnapprovedRun;
 use super::{git_clean_backup, network};
 use crate::ports::{CheckpointError, RunContext};
-use crate::protocol::{ErrorCode, LeftOut, Outside, Target, ToolError};
+use crate::protocol::{ErrorCode, LeftOut, SandboxAccess, Target, ToolError};
 use crate::sys::process::{
-    Captured, End, Finished, ProcessError, Shell, Spec, command_environment, environment_words, signal_name,
+    End, FinishedRun, OutputCapture, ProcessError, Shell, Spec, command_environment, describe_environment, signal_name,
 };
 use crate::sys::sandbox::{Confinement, NetworkAccess};
-use crate::tools::background::{After, Entry, Kind, New, Outcome, finish, in_background, in_front, new_output};
+use crate::tools::background::{After, Entry, Kind, NewCommand, Outcome, finish, in_background, new_output, run_in_foreground};
 use crate::tools::blocking::off_thread;
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
-use crate::tools::output::{Whole, Wholes};
+use crate::tools::output::{OutputCollector, OutputCollectors};
 use crate::tools::settings::Settings;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(in crate::tools) struct Work {
     /// Files that were checked with it and must not change; `None` if the policy fixes what runs.
     pub pinned: Option<PinnedFiles>,
     /// Additional temporary access.
-    pub opens: Vec<Outside>,
+    pub opens: Vec<SandboxAccess>,
     /// Whether the command runs in the background.
     pub background: bool,
     /// Whether stderr is omitted from the result.
@@ -46,15 +46,15 @@ pub(in crate::tools) struct Work {
     /// Function that builds a custom result instead of the usual one of a command.
     pub answer: Option<Answer>,
     /// Tighter restrictions than those of other commands.
-    pub narrow: Narrow,
+    pub narrow: AccessRestrictions,
 }
 
 /// Function that builds the result of a finished run, or returns `None` for the usual result of a command.
-pub(in crate::tools) type Answer = Arc<dyn Fn(&Finished, usize) -> Option<CallResult> + Send + Sync>;
+pub(in crate::tools) type Answer = Arc<dyn Fn(&FinishedRun, usize) -> Option<CallResult> + Send + Sync>;
 
 /// Restrictions of a command compared to others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::tools) struct Narrow {
+pub(in crate::tools) struct AccessRestrictions {
     pub read_only: bool,
     pub no_network: bool,
     /// Whether the command runs outside the sandbox, instead of with more restrictions.
@@ -65,14 +65,14 @@ pub(in crate::tools) struct Narrow {
 
 impl Work {
     /// Builds the result of a finished run.
-    pub(in crate::tools) fn result(&self, finished: &Finished, max_output_bytes: usize) -> CallResult {
+    pub(in crate::tools) fn result(&self, finished: &FinishedRun, max_output_bytes: usize) -> CallResult {
         let own = self.answer.as_ref().and_then(|answer| answer(finished, max_output_bytes));
         let told = own.unwrap_or_else(|| answer(finished, self.timeout_seconds, max_output_bytes));
-        if self.without_stderr { unheard(told, finished, max_output_bytes) } else { told }
+        if self.without_stderr { without_stderr(told, finished, max_output_bytes) } else { told }
     }
 }
 
-impl Narrow {
+impl AccessRestrictions {
     /// Describes the sandbox of the command, if it differs from that of other commands.
     pub(in crate::tools) fn describe(&self, settings: &Settings) -> Option<String> {
         if self.unsandboxed {
@@ -90,8 +90,8 @@ impl Narrow {
         if self.unsandboxed {
             return Arc::new(settings.with_sandbox(settings.command.sandbox.outside()));
         }
-        let mut narrowed = if self.read_only { settings.reading_only() } else { (*settings).clone() };
-        if self.no_network && narrowed.command.sandbox.tier.holds() {
+        let mut narrowed = if self.read_only { settings.read_only() } else { (*settings).clone() };
+        if self.no_network && narrowed.command.sandbox.tier.is_enforcing() {
             narrowed.command.sandbox.network = NetworkAccess::Proxied;
         }
         narrowed.command.sandbox.shown.extend(self.sees.iter().cloned());
@@ -111,20 +111,20 @@ const OUTSIDE: &str = "NONE for this run: the command has all your permissions, 
 /// Runs the command with real effects.
 pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> CallResult {
     let settings = work.narrow.apply_to(settings);
-    unchanged(&mut work, &settings).await?;
-    let apart = apart(&work, &settings).await?;
-    let (wanted, sandbox) = (ExtraAccess::by(&work.line, work.opens.clone()), Arc::clone(&settings));
-    let (opened, mut hold) = off_thread(move || (CreatedPaths::make(&wanted.opens), sandbox.hold(&wanted))).await?;
-    let kept = checkpoint::before(&settings, &context.interrupt).await;
+    check_unchanged(&mut work, &settings).await?;
+    let apart = unapproved_run(&work, &settings).await?;
+    let (wanted, sandbox) = (ExtraAccess::for_line(&work.line, work.opens.clone()), Arc::clone(&settings));
+    let (opened, mut hold) = off_thread(move || (CreatedPaths::make(&wanted.opens), sandbox.prepare_sandbox(&wanted))).await?;
+    let kept = checkpoint::snapshot_before(&settings, &context.interrupt).await;
     if work.narrow.unsandboxed && !matches!(kept, Ok(Some(_))) {
         let why = kept.err().map_or_else(|| "this session does not store snapshots".to_owned(), |error| error.to_string());
         let message = format!("nothing was run: a run outside the sandbox needs a snapshot first, and there is none: {why}");
         return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
     }
-    hold.begins(kept.as_ref().ok().and_then(|kept| kept.as_ref()?.mark()));
+    hold.start(kept.as_ref().ok().and_then(|kept| kept.as_ref()?.mark()));
     let cleared = if work.background { None } else { git_clean_backup::keep(&work.line, &work.cwd, &settings).await };
     let spec = spec(&work, hold.confinement.clone(), &apart, &settings);
-    let entry = Entry::new(New {
+    let entry = Entry::new(NewCommand {
         line: work.line.clone(),
         cwd: work.cwd.clone(),
         call: context.tool_call_id.clone(),
@@ -132,78 +132,79 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
         writes: settings.command.sandbox.writes_in_workspace(),
         redactor: Arc::clone(&settings.redactor),
     });
-    let rest = Rest { work, hold, opened, settings: Arc::clone(&settings) };
+    let rest = RunResources { work, hold, opened, settings: Arc::clone(&settings) };
     if rest.work.background {
         return begin_in_background(spec, &entry, rest).await;
     }
-    let (to_keep, whole) = Whole::begin(&rest.work.line, &settings);
-    let outcome = in_front(spec, &entry, to_keep, &settings.commands, context).await;
+    let (to_keep, whole) = OutputCollector::begin(&rest.work.line, &settings);
+    let outcome = run_in_foreground(spec, &entry, to_keep, &settings.commands, context).await;
     if let (Some(changes), Some(cleared)) = (&settings.changes, cleared) {
-        changes.settle(cleared).await;
+        changes.record_saved(cleared).await;
     }
     match outcome {
         Err(error) => {
-            let (words, denied) = off_thread(move || rest.over(None)).await?;
-            Err(ToolFailure { printed: words.join("\n"), denied, ..failed(&error).into() })
+            let (words, denied) = off_thread(move || rest.release(None)).await?;
+            Err(ToolFailure { printed: words.join("\n"), denied, ..process_error(&error).into() })
         }
         Ok(Outcome::Finished(finished)) => {
             let limit = settings.max_output_bytes;
             let wholes = match whole {
                 Some(whole) => whole.finish().await,
-                None => Wholes::default(),
+                None => OutputCollectors::default(),
             };
             let told = off_thread(move || {
-                let told = wholes.put_to(rest.work.result(&finished, limit), &finished, limit);
-                let (words, denied) = rest.over(Some(&finished));
+                let told = wholes.attach_to(rest.work.result(&finished, limit), &finished, limit);
+                let (words, denied) = rest.release(Some(&finished));
                 with_words(told, words.into_iter(), denied)
             });
             with_changes(told.await?, kept, &settings).await
         }
-        Ok(Outcome::GoesOn(running)) => {
-            tokio::spawn(finish(Arc::clone(&entry), running, rest.after()));
-            Ok(on_its_way(&entry, "moved there by the user", &settings))
+        Ok(Outcome::Continues(running)) => {
+            tokio::spawn(finish(Arc::clone(&entry), running, rest.into_cleanup()));
+            Ok(started_result(&entry, "moved there by the user", &settings))
         }
     }
 }
 
 /// Resources held while a command runs.
-struct Rest {
+struct RunResources {
     work: Work,
     hold: CommandSandbox,
     opened: CreatedPaths,
     settings: Arc<Settings>,
 }
 
-impl Rest {
+impl RunResources {
     /// Releases the resources after the end, even if its outcome is unknown. Returns notes of the sandbox and the blocked
     /// access.
-    fn over(self, finished: Option<&Finished>) -> (Vec<String>, Vec<Outside>) {
+    fn release(self, finished: Option<&FinishedRun>) -> (Vec<String>, Vec<SandboxAccess>) {
         let Self { work, hold, opened, settings } = self;
         drop(opened);
         let failed = finished.filter(|finished| finished.end != End::Exited(0)).zip(hold.confinement.as_ref());
-        let denied = failed.map(|(finished, confinement)| kept_from(finished, &work, confinement, &settings)).unwrap_or_default();
-        let words = [denied.sentence(), hold.over().map(|gone| format!("[sandbox: {gone}]"))];
+        let denied =
+            failed.map(|(finished, confinement)| sandbox_denials(finished, &work, confinement, &settings)).unwrap_or_default();
+        let words = [denied.note(), hold.over().map(|gone| format!("[sandbox: {gone}]"))];
         (words.into_iter().flatten().collect(), denied.outside)
     }
 
-    fn after(self) -> After {
-        Box::new(move |finished| self.over(finished).0)
+    fn into_cleanup(self) -> After {
+        Box::new(move |finished| self.release(finished).0)
     }
 }
 
 /// Starts a background command.
-async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: Rest) -> CallResult {
+async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: RunResources) -> CallResult {
     let settings = Arc::clone(&rest.settings);
     settings.commands.admit(entry)?;
-    in_background(spec, entry, rest.after());
-    entry.quiet(0, FIRST_LOOK).await;
-    Ok(match entry.ended() {
+    in_background(spec, entry, rest.into_cleanup());
+    entry.wait_until_quiet(0, FIRST_LOOK).await;
+    Ok(match entry.end_reason() {
         Some(_) => new_output(entry, settings.max_output_bytes),
-        None => on_its_way(entry, "as requested", &settings),
+        None => started_result(entry, "as requested", &settings),
     })
 }
 
-fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> ToolOutput {
+fn started_result(entry: &Entry, why: &str, settings: &Settings) -> ToolOutput {
     let id = entry.id();
     let told = new_output(entry, settings.max_output_bytes);
     let text = format!(
@@ -215,22 +216,23 @@ fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> ToolOutput {
 }
 
 /// Checks that the directory and the files to run are still those that were checked and shown.
-pub(in crate::tools) async fn unchanged(work: &mut Work, settings: &Arc<Settings>) -> Result<(), ToolError> {
+pub(in crate::tools) async fn check_unchanged(work: &mut Work, settings: &Arc<Settings>) -> Result<(), ToolError> {
     let Some(pinned) = work.pinned.take() else { return Ok(()) };
     let (cwd, settings) = (work.cwd.clone(), Arc::clone(settings));
-    off_thread(move || pinned.still_holds(&cwd, &settings)).await?
+    off_thread(move || pinned.check_unchanged(&cwd, &settings)).await?
 }
 
 /// Describes which of aye's environment variables the command sees.
 pub(in crate::tools) fn environment_note(settings: &Settings) -> String {
-    let words = environment_words(std::env::vars_os(), &settings.command.environment, &settings.command.secret_names, &|value| {
-        settings.redactor.holds_secret(value)
-    });
+    let words =
+        describe_environment(std::env::vars_os(), &settings.command.environment, &settings.command.secret_names, &|value| {
+            settings.redactor.holds_secret(value)
+        });
     format!("environment {words}")
 }
 
 /// Determines the protections of a line that runs without approval.
-pub(in crate::tools) async fn apart(work: &Work, settings: &Arc<Settings>) -> Result<UnapprovedRun, ToolError> {
+pub(in crate::tools) async fn unapproved_run(work: &Work, settings: &Arc<Settings>) -> Result<UnapprovedRun, ToolError> {
     let (line, directory) = (with_input(&work.line, work.stdin.as_deref()), work.cwd.real.clone());
     let settings = Arc::clone(settings);
     off_thread(move || UnapprovedRun::find(&line, &directory, &settings)).await?
@@ -259,25 +261,34 @@ pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apar
 }
 
 /// Determines what the sandbox blocked, from everything known after the end.
-pub(in crate::tools) fn kept_from(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
+pub(in crate::tools) fn sandbox_denials(
+    finished: &FinishedRun,
+    work: &Work,
+    confinement: &Confinement,
+    settings: &Settings,
+) -> BlockedAccess {
     let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|captured| captured.text(settings.max_output_bytes));
-    let hosts = network::kept(&finished.denied_hosts);
-    let denied = Denied::detect(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings);
-    if settings.command.sandbox.narrowed { denied.narrowed(&stderr, &work.cwd.real, confinement) } else { denied }
+    let hosts = network::blocked_hosts(&finished.denied_hosts);
+    let denied = BlockedAccess::detect(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings);
+    if settings.command.sandbox.narrowed { denied.detect_read_only(&stderr, &work.cwd.real, confinement) } else { denied }
 }
 
 /// Determines the blocked hosts, regardless of the command's output.
 pub(in crate::tools) fn blocked_access(
-    finished: &Finished,
+    finished: &FinishedRun,
     work: &Work,
     confinement: &Confinement,
     settings: &Settings,
-) -> Denied {
-    Denied::detect(&[], &work.cwd.real, network::kept(&finished.denied_hosts), confinement, settings)
+) -> BlockedAccess {
+    BlockedAccess::detect(&[], &work.cwd.real, network::blocked_hosts(&finished.denied_hosts), confinement, settings)
 }
 
 /// Appends the notes of the sandbox to a result.
-pub(in crate::tools) fn with_words(told: CallResult, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> CallResult {
+pub(in crate::tools) fn with_words(
+    told: CallResult,
+    words: impl Iterator<Item = String>,
+    denied: Vec<SandboxAccess>,
+) -> CallResult {
     let after = |text: String| words.fold(text, |text, line| format!("{text}\n{line}"));
     match told {
         Ok(told) => Ok(ToolOutput { text: after(told.text), denied, ..told }),
@@ -302,7 +313,7 @@ async fn with_changes(
         }
     };
     let changed = match kept {
-        Some(kept) => kept.changed(settings).await.map(Box::new),
+        Some(kept) => kept.into_proposal(settings).await.map(Box::new),
         None => None,
     };
     match told {
@@ -311,7 +322,7 @@ async fn with_changes(
     }
 }
 
-pub(in crate::tools) fn failed(error: &ProcessError) -> ToolError {
+pub(in crate::tools) fn process_error(error: &ProcessError) -> ToolError {
     let code = match error {
         ProcessError::LineTooLong => ErrorCode::InvalidRequest,
         ProcessError::HelperLost => ErrorCode::OutcomeUnknown,
@@ -321,8 +332,8 @@ pub(in crate::tools) fn failed(error: &ProcessError) -> ToolError {
 }
 
 /// Builds the result. A command that ran is a successful call regardless of its exit code, which the model interprets.
-pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) -> CallResult {
-    let (printed, gaps) = printed(&finished.stdout, &finished.stderr, max_output_bytes);
+pub(in crate::tools) fn answer(finished: &FinishedRun, timeout_seconds: u64, max_output_bytes: usize) -> CallResult {
+    let (printed, gaps) = format_output(&finished.stdout, &finished.stderr, max_output_bytes);
     let left_out = LeftOut::from_gaps(gaps, None);
     let ended =
         |line: String| Ok(ToolOutput { text: format!("{line}\n{printed}"), left_out: left_out.clone(), ..ToolOutput::default() });
@@ -369,7 +380,7 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
 }
 
 /// Formats both outputs within one limit. Also returns the omitted bytes per gap.
-fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> (String, Vec<u64>) {
+fn format_output(stdout: &OutputCapture, stderr: &OutputCapture, limit: usize) -> (String, Vec<u64>) {
     let [(stdout, first), (stderr, second)] = sections(stdout, stderr, limit);
     let text = format!("--- stdout ---\n{stdout}{STDERR}{stderr}").trim_end_matches('\n').to_owned();
     (text, first.into_iter().chain(second).collect())
@@ -378,12 +389,12 @@ fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> (String, Vec<u
 const STDERR: &str = "--- stderr ---\n";
 
 /// Formats the outputs: each may use half of the limit, plus the part that the other does not need.
-fn sections(stdout: &Captured, stderr: &Captured, limit: usize) -> [(String, Option<u64>); 2] {
-    let need = |captured: &Captured| usize::try_from(captured.total()).unwrap_or(usize::MAX);
+fn sections(stdout: &OutputCapture, stderr: &OutputCapture, limit: usize) -> [(String, Option<u64>); 2] {
+    let need = |captured: &OutputCapture| usize::try_from(captured.total()).unwrap_or(usize::MAX);
     let half = limit / 2;
     let for_stdout = limit.saturating_sub(need(stderr)).max(half);
     let for_stderr = limit.saturating_sub(need(stdout).min(for_stdout));
-    let section = |captured: &Captured, budget| {
+    let section = |captured: &OutputCapture, budget| {
         let (mut text, gap) = captured.text_with_gap(budget);
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
@@ -394,7 +405,7 @@ fn sections(stdout: &Captured, stderr: &Captured, limit: usize) -> [(String, Opt
 }
 
 /// Removes stderr from a result, and notes its size.
-pub(in crate::tools) fn unheard(told: CallResult, finished: &Finished, limit: usize) -> CallResult {
+pub(in crate::tools) fn without_stderr(told: CallResult, finished: &FinishedRun, limit: usize) -> CallResult {
     let [(_, gap), (stderr, _)] = sections(&finished.stdout, &finished.stderr, limit);
     let left_out = LeftOut::from_gaps(gap.into_iter().collect(), None);
     let section = format!("{STDERR}{stderr}");

@@ -1,10 +1,10 @@
 //! The sandbox of one command: the rules of the policy that this system can enforce.
 
 pub(in crate::tools) use super::leftover_files::CommandSandbox;
-use super::leftover_files::Unapproved;
-use crate::policy::{Cache, GitWrites, SandboxSetting, changes_nothing, git_writes};
-use crate::protocol::{Outside, SandboxTier};
-use crate::sys::sandbox::{Confinement, NetworkAccess, Strength, View, is_served};
+use super::leftover_files::UnapprovedFiles;
+use crate::policy::{Cache, GitWrites, SandboxSetting, git_writes, is_read_only};
+use crate::protocol::{SandboxAccess, SandboxTier};
+use crate::sys::sandbox::{Backend, Confinement, NetworkAccess, View, is_served};
 use crate::tools::sandbox::{ELSEWHERE, GlobalConfig, Leases, ProtectedScan, RepositoryAccess, Writes};
 use crate::tools::settings::Settings;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Additional needs of one command.
 #[derive(Debug, Clone, Default)]
 pub(in crate::tools) struct ExtraAccess {
-    pub opens: Vec<Outside>,
+    pub opens: Vec<SandboxAccess>,
     pub git: GitWrites,
     /// Whether the command only reads, so that it sees no repository around the workspace.
     pub reads: bool,
@@ -22,38 +22,38 @@ pub(in crate::tools) struct ExtraAccess {
 
 impl ExtraAccess {
     /// Returns the additional writable paths.
-    pub(in crate::tools) fn written(&self) -> impl Iterator<Item = PathBuf> {
+    pub(in crate::tools) fn writable_paths(&self) -> impl Iterator<Item = PathBuf> {
         self.opens.iter().filter_map(|opened| match opened {
-            Outside::Write { path } => Some(PathBuf::from(path)),
-            Outside::Host { .. } | Outside::Network | Outside::Read { .. } => None,
+            SandboxAccess::Write { path } => Some(PathBuf::from(path)),
+            SandboxAccess::Host { .. } | SandboxAccess::Network | SandboxAccess::Read { .. } => None,
         })
     }
 
     /// Returns the needs of an allowed line.
-    pub(in crate::tools) fn by(line: &str, opens: Vec<Outside>) -> Self {
-        Self { opens, git: git_writes(line), reads: changes_nothing(line) && !line.contains("git") }
+    pub(in crate::tools) fn for_line(line: &str, opens: Vec<SandboxAccess>) -> Self {
+        Self { opens, git: git_writes(line), reads: is_read_only(line) && !line.contains("git") }
     }
 }
 
 impl Settings {
     /// Prepares the sandbox of a command, including caches. Performs blocking I/O, and waits for the first scan.
-    pub(in crate::tools) fn hold(&self, wanted: &ExtraAccess) -> CommandSandbox {
-        let Some((mut confinement, must_not_appear)) = self.confined(wanted) else { return CommandSandbox::default() };
+    pub(in crate::tools) fn prepare_sandbox(&self, wanted: &ExtraAccess) -> CommandSandbox {
+        let Some((mut confinement, must_not_appear)) = self.build_confinement(wanted) else { return CommandSandbox::default() };
         let sandbox = &self.command.sandbox;
         let mut hold = CommandSandbox { must_not_appear, ..CommandSandbox::default() };
         if wanted.git != GitWrites::Makes && sandbox.writes_in_workspace() > Writes::Nothing {
             let unapproved = sandbox.unasked.is_some();
-            let found = |survey: &Arc<ProtectedScan>| if unapproved { survey.fresh() } else { survey.now() };
+            let found = |survey: &Arc<ProtectedScan>| if unapproved { survey.wait_for_scan() } else { survey.now() };
             hold.survey = sandbox.survey.as_ref().map(|survey| (Arc::clone(survey), found(survey)));
             let reported_only = wanted.git != GitWrites::Nothing;
-            hold.unapproved = unapproved.then_some(Unapproved { reported_only, since: None });
+            hold.unapproved = unapproved.then_some(UnapprovedFiles { reported_only, since: None });
         }
-        if confinement.strength == Strength::Namespaces && sandbox.setting == SandboxSetting::WorkspaceWrite {
+        if confinement.strength == Backend::Namespaces && sandbox.setting == SandboxSetting::WorkspaceWrite {
             if sandbox.cache == Cache::Inherit {
                 confinement.writable.extend(sandbox.caches.directories.iter().cloned());
             }
             if let Some(base) = &sandbox.layers {
-                hold.leases = Leases::take(base, &sandbox.caches, sandbox.cache == Cache::Private, &sandbox.roots);
+                hold.leases = Leases::acquire(base, &sandbox.caches, sandbox.cache == Cache::Private, &sandbox.roots);
                 confinement.caches.clone_from(&hold.leases.layers);
                 confinement.substitutes.clone_from(&hold.leases.substitutes);
             }
@@ -65,7 +65,7 @@ impl Settings {
 
     /// Adjusts the environment of a command; these variables override existing ones.
     pub(in crate::tools) fn adapt(&self, environment: &mut Vec<(OsString, OsString)>, confinement: Option<&Confinement>) {
-        let Some(confinement) = confinement.filter(|confinement| confinement.strength == Strength::Namespaces) else { return };
+        let Some(confinement) = confinement.filter(|confinement| confinement.strength == Backend::Namespaces) else { return };
         let mut own = vec![("TMPDIR", "/tmp")];
         // Caches cannot have layers, so downloads go to a directory that is removed with the command.
         if self.command.sandbox.cache == Cache::Private && confinement.caches.is_empty() {
@@ -84,35 +84,35 @@ impl Settings {
 
     /// Prepares the sandbox without caches; `None` without a sandbox.
     pub(in crate::tools) fn confine(&self, wanted: &ExtraAccess) -> Option<Confinement> {
-        self.confined(wanted).map(|(confinement, _)| confinement)
+        self.build_confinement(wanted).map(|(confinement, _)| confinement)
     }
 
     /// Prepares the sandbox, and also returns the paths that must not exist afterwards.
-    fn confined(&self, wanted: &ExtraAccess) -> Option<(Confinement, Vec<PathBuf>)> {
+    fn build_confinement(&self, wanted: &ExtraAccess) -> Option<(Confinement, Vec<PathBuf>)> {
         let sandbox = &self.command.sandbox;
         let strength = match sandbox.tier {
             SandboxTier::Bare => return None,
-            SandboxTier::LandlockOnly => Strength::Landlock,
-            SandboxTier::Guarded | SandboxTier::Preview => Strength::Namespaces,
+            SandboxTier::LandlockOnly => Backend::Landlock,
+            SandboxTier::Guarded | SandboxTier::Preview => Backend::Namespaces,
         };
-        let opened = self.opened(wanted);
-        let writable = wanted.written();
+        let opened = self.writable_repositories(wanted);
+        let writable = wanted.writable_paths();
         let readable = wanted.opens.iter().filter_map(|opened| match opened {
-            Outside::Read { path } => Some(PathBuf::from(path)),
-            Outside::Host { .. } | Outside::Network | Outside::Write { .. } => None,
+            SandboxAccess::Read { path } => Some(PathBuf::from(path)),
+            SandboxAccess::Host { .. } | SandboxAccess::Network | SandboxAccess::Write { .. } => None,
         });
         let found = sandbox.survey.as_ref().map(|survey| survey.now()).unwrap_or_default();
         let shut = |place: &&PathBuf| {
             let made = wanted.git == GitWrites::Makes && place.ends_with(".git") && place.symlink_metadata().is_err();
             !opened.writable.contains(place) && !made
         };
-        let mut read_only: Vec<PathBuf> = real(&sandbox.read_only, Missing::Kept);
-        read_only.extend(real(&sandbox.read_only_if_there, Missing::LeftOut));
+        let mut read_only: Vec<PathBuf> = resolve_paths(&sandbox.read_only, MissingPaths::Kept);
+        read_only.extend(resolve_paths(&sandbox.read_only_if_there, MissingPaths::LeftOut));
         let runs_code = found.runs_code.iter().filter(|_| wanted.git == GitWrites::Nothing);
         read_only.extend(found.read_only.iter().chain(runs_code).filter(|place| !sandbox.reopened.contains(place)).cloned());
         read_only = read_only.iter().filter(shut).cloned().collect();
         read_only.extend(opened.read_only);
-        let mut hidden = real(&sandbox.hidden, Missing::LeftOut);
+        let mut hidden = resolve_paths(&sandbox.hidden, MissingPaths::LeftOut);
         hidden.extend(found.hidden.iter().cloned());
         // A served socket can be reached from all namespaces.
         hidden.extend(found.sockets.iter().filter(|socket| is_served(socket)).cloned());
@@ -135,18 +135,18 @@ impl Settings {
             read_only: sorted(read_only),
             reopened: sandbox.reopened.clone(),
             hidden: sorted(hidden),
-            shown: sorted(real(&shown, Missing::LeftOut)),
+            shown: sorted(resolve_paths(&shown, MissingPaths::LeftOut)),
             links: sandbox.visible.links.iter().cloned().collect(),
             caches: Vec::new(),
             substitutes: Vec::new(),
-            network: if wanted.opens.contains(&Outside::Network) { NetworkAccess::Open } else { sandbox.network },
+            network: if wanted.opens.contains(&SandboxAccess::Network) { NetworkAccess::Open } else { sandbox.network },
             limits: sandbox.limits,
         };
         Some((confinement, opened.must_not_appear))
     }
 
     /// Returns the writable paths of repositories.
-    fn opened(&self, wanted: &ExtraAccess) -> RepositoryAccess {
+    fn writable_repositories(&self, wanted: &ExtraAccess) -> RepositoryAccess {
         let sandbox = &self.command.sandbox;
         if wanted.git == GitWrites::Nothing || sandbox.setting == SandboxSetting::ReadOnly {
             return RepositoryAccess::default();
@@ -155,7 +155,7 @@ impl Settings {
         repositories.extend(sandbox.survey.iter().flat_map(|survey| survey.now().repositories.clone()));
         repositories.sort_by_key(|git| git.components().count());
         repositories.dedup();
-        RepositoryAccess::for_repositories(&repositories).and(sandbox.git.opened())
+        RepositoryAccess::for_repositories(&repositories).merge(sandbox.git.all_access())
     }
 }
 
@@ -176,16 +176,16 @@ fn without_revision(environment: &mut Vec<(OsString, OsString)>, home: Option<&P
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Missing {
+enum MissingPaths {
     Kept,
     LeftOut,
 }
 
 /// Resolves these paths. Symlinks are followed; a dangling symlink protects nothing.
-fn real(places: &[PathBuf], missing: Missing) -> Vec<PathBuf> {
+fn resolve_paths(places: &[PathBuf], missing: MissingPaths) -> Vec<PathBuf> {
     let one = |place: &PathBuf| match place.symlink_metadata() {
         Ok(_) => place.canonicalize().ok(),
-        Err(_) if missing == Missing::LeftOut => None,
+        Err(_) if missing == MissingPaths::LeftOut => None,
         // Resolve only the part that exists.
         Err(_) => {
             let above = place.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok())?;

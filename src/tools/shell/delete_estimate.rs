@@ -1,7 +1,7 @@
 //! Size of the paths that a command deletes, for its approval prompt.
 
-use crate::policy::{deleted, normal};
-use crate::protocol::{Target, counted, size};
+use crate::policy::{deleted_paths, normal};
+use crate::protocol::{Target, format_count, size};
 use crate::tools::settings::Settings;
 use std::path::Path;
 
@@ -20,16 +20,16 @@ struct Count {
 
 /// Returns the note `deletes target/tmp: 9 files, 1.2 MB`. Covers only paths in the workspace or below the directory of the
 /// command, because others may be slow.
-pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
+pub(in crate::tools) fn delete_note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
     let mut left = MAX;
     let mut named = Vec::new();
-    let places = deleted(line);
+    let places = deleted_paths(line);
     for place in &places {
         let path = normal(&cwd.real.join(place));
         if !path.starts_with(&settings.workspace) && !path.starts_with(&cwd.real) {
             continue;
         }
-        if let Some(count) = counted_at(&path, &mut left) {
+        if let Some(count) = count_path(&path, &mut left) {
             named.push(format!("{place}: {}", describe_count(&count)));
         }
         if named.len() == MAX_NAMED {
@@ -43,11 +43,11 @@ pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> O
 fn describe_count(count: &Count) -> String {
     let Count { files, bytes, more } = count;
     let over = if *more { "more than " } else { "" };
-    format!("{over}{}, {}", counted(*files, "file", "files"), size(*bytes))
+    format!("{over}{}, {}", format_count(*files, "file", "files"), size(*bytes))
 }
 
 /// Counts a path; `None` if it does not exist.
-fn counted_at(path: &Path, left: &mut usize) -> Option<Count> {
+fn count_path(path: &Path, left: &mut usize) -> Option<Count> {
     let form = path.symlink_metadata().ok()?;
     let mut count = Count::default();
     let mut directories = Vec::new();
@@ -87,7 +87,7 @@ mod tests {
             fs::write(big.join(number.to_string()), "x").unwrap();
         }
         let mut left = 8;
-        let count = counted_at(big, &mut left).unwrap();
+        let count = count_path(big, &mut left).unwrap();
         assert_eq!(describe_count(&count), "more than 8 files, 8 bytes");
         assert_eq!(left, 0);
     }

@@ -47,7 +47,7 @@ impl PinnedFiles {
     }
 
     /// Creates the record of a custom tool, whose files are known.
-    pub(in crate::tools) fn of_tool(cwd: &Target, tool: FileHashes) -> Self {
+    pub(in crate::tools) fn for_tool(cwd: &Target, tool: FileHashes) -> Self {
         Self { directory: identity(&cwd.real).ok(), files: Vec::new(), tool: Some(tool) }
     }
 
@@ -57,14 +57,14 @@ impl PinnedFiles {
     }
 
     /// Checks again, as late as possible, that everything is unchanged.
-    pub(in crate::tools) fn still_holds(self, cwd: &Target, settings: &Settings) -> Result<(), ToolError> {
+    pub(in crate::tools) fn check_unchanged(self, cwd: &Target, settings: &Settings) -> Result<(), ToolError> {
         if identity(&cwd.real).ok() != self.directory {
             let message =
                 format!("`{}` is a different directory than when the command was checked; nothing was run, try again", cwd.given);
             return Err(ToolError::new(ErrorCode::Conflict, message));
         }
         if let Some(tool) = &self.tool {
-            tool.still_holds()?;
+            tool.check_unchanged()?;
         }
         for file in self.files {
             if File::inspect(file.given.clone(), cwd, settings) != file {

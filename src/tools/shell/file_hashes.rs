@@ -17,7 +17,7 @@ impl FileHashes {
     }
 
     /// Returns the fingerprint of the tool together with its manifest.
-    pub(in crate::tools) fn with(&self, manifest: &str) -> String {
+    pub(in crate::tools) fn fingerprint_with(&self, manifest: &str) -> String {
         let mut hasher = blake3::Hasher::new();
         hasher.update(manifest.as_bytes());
         for (path, hash) in &self.files {
@@ -39,7 +39,7 @@ impl FileHashes {
     }
 
     /// Checks again, as late as possible, that the files are unchanged.
-    pub(in crate::tools) fn still_holds(&self) -> Result<(), ToolError> {
+    pub(in crate::tools) fn check_unchanged(&self) -> Result<(), ToolError> {
         for (path, before) in &self.files {
             if hash_file(path).ok().as_ref() != Some(before) {
                 let message = format!("`{}` changed since the call was checked; nothing was run, try again", path.display());

@@ -1,12 +1,12 @@
 //! Ignored files that `git clean -x` removes. Workspace snapshots do not contain them, so they are saved before such a command
 //! up to a limit; the approval prompt names the rest.
 
-use crate::policy::clears_ignored;
-use crate::protocol::{Target, counted};
+use crate::policy::deletes_ignored_files;
+use crate::protocol::{Target, format_count};
 use crate::tools::blocking::off_thread;
 use crate::tools::change_log::SavedPaths;
 use crate::tools::search::skipped::SkippedPlaces;
-use crate::tools::search::walk::{Depth, Reach, walk};
+use crate::tools::search::walk::{Depth, WalkScope, walk};
 use crate::tools::settings::Settings;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ struct Entry {
 
 /// Ignored files below a directory, split into those within the limit and the rest.
 #[derive(Default)]
-struct Ignored {
+struct IgnoredFiles {
     kept: Vec<PathBuf>,
     left_out: Vec<String>,
     /// Whether there are more files than examined.
@@ -38,14 +38,14 @@ struct Ignored {
 }
 
 /// Returns the note for the approval prompt; `None` if the line does not remove ignored files.
-pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
-    if !clears_ignored(line) || settings.changes.is_none() {
+pub(in crate::tools) fn backup_note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
+    if !deletes_ignored_files(line) || settings.changes.is_none() {
         return None;
     }
-    let Ignored { kept, left_out, unknown } = ignored(cwd, settings);
+    let IgnoredFiles { kept, left_out, unknown } = find_ignored(cwd, settings);
     let kept = match kept.len() {
         0 => String::new(),
-        count => format!("; saved before it runs: {}", counted(count as u64, "ignored file", "ignored files")),
+        count => format!("; saved before it runs: {}", format_count(count as u64, "ignored file", "ignored files")),
     };
     if unknown {
         return Some(format!("removes ignored files, and there are more than can be saved{kept}"));
@@ -61,9 +61,9 @@ pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> O
 
 /// Saves the files before the command runs.
 pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<Settings>) -> Option<SavedPaths> {
-    let changes = settings.changes.clone().filter(|_| clears_ignored(line))?;
+    let changes = settings.changes.clone().filter(|_| deletes_ignored_files(line))?;
     let (cwd, looked) = (cwd.clone(), Arc::clone(settings));
-    let found = off_thread(move || ignored(&cwd, &looked)).await.ok()?;
+    let found = off_thread(move || find_ignored(&cwd, &looked)).await.ok()?;
     if found.unknown || !found.left_out.is_empty() {
         let what = if found.unknown { "more than can be saved".to_owned() } else { found.left_out.join(", ") };
         changes.note_gap(format!("a command removed ignored files that were not saved: {what}")).await;
@@ -71,8 +71,8 @@ pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<Sett
     Some(changes.keep(found.kept).await)
 }
 
-fn ignored(cwd: &Target, settings: &Settings) -> Ignored {
-    let Some(all) = files(cwd, settings, true) else { return Ignored { unknown: true, ..Ignored::default() } };
+fn find_ignored(cwd: &Target, settings: &Settings) -> IgnoredFiles {
+    let Some(all) = files(cwd, settings, true) else { return IgnoredFiles { unknown: true, ..IgnoredFiles::default() } };
     let tracked: HashSet<PathBuf> = files(cwd, settings, false).unwrap_or_default().into_iter().collect();
     let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
     for file in all.into_iter().filter(|file| !tracked.contains(file)) {
@@ -83,14 +83,14 @@ fn ignored(cwd: &Target, settings: &Settings) -> Ignored {
     let mut entries: Vec<_> = entries.into_iter().collect();
     // Small entries are more likely written by hand.
     entries.sort_by_key(|(_, entry)| (entry.bytes, entry.files.len()));
-    let mut found = Ignored::default();
+    let mut found = IgnoredFiles::default();
     let mut bytes = 0;
     for (name, entry) in entries {
         if found.kept.len() + entry.files.len() <= MAX_FILES && bytes + entry.bytes <= MAX_BYTES {
             bytes += entry.bytes;
             found.kept.extend(entry.files);
         } else {
-            let files = counted(entry.files.len() as u64, "file", "files");
+            let files = format_count(entry.files.len() as u64, "file", "files");
             found.left_out.push(format!("{name} ({files}, {} MiB)", entry.bytes.div_ceil(1 << 20)));
         }
     }
@@ -106,7 +106,7 @@ fn name(file: &Path, directory: &Path) -> String {
 
 fn files(cwd: &Target, settings: &Settings, ignored: bool) -> Option<Vec<PathBuf>> {
     let (found, enough) = (Mutex::new(Vec::new()), CancellationToken::new());
-    let reach = Reach { ignored, ..Reach::usual(Depth::All) };
+    let reach = WalkScope { ignored, ..WalkScope::default_scope(Depth::All) };
     let walked = walk(cwd, settings, reach, &SkippedPlaces::new(), &enough, || {
         |entry: &ignore::DirEntry| {
             if entry.file_type().is_some_and(|kind| !kind.is_dir()) {

@@ -6,7 +6,8 @@ use crate::tools::settings::Settings;
 
 /// Returns notes about the sandbox of this line in addition to the general ones.
 pub(in crate::tools) fn git_notes(line: &str, settings: &Settings) -> Vec<String> {
-    let holds = settings.command.sandbox.tier.holds() && settings.command.sandbox.setting == SandboxSetting::WorkspaceWrite;
+    let holds =
+        settings.command.sandbox.tier.is_enforcing() && settings.command.sandbox.setting == SandboxSetting::WorkspaceWrite;
     let writes = match git_writes(line) {
         GitWrites::Writes | GitWrites::Makes if !holds => None,
         GitWrites::Nothing => None,

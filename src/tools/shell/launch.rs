@@ -6,8 +6,8 @@ mod tests;
 use super::command_run::exec_line;
 use super::command_sandbox::{CommandSandbox, ExtraAccess};
 use super::network;
-use crate::ports::{BoxFuture, Launched, Launcher, ServerProgram};
-use crate::protocol::Outside;
+use crate::ports::{BoxFuture, LaunchedProgram, Launcher, ServerProgram};
+use crate::protocol::SandboxAccess;
 use crate::sys::process::{Piped, Shell, Spec, command_environment, start_piped};
 use crate::tools::blocking::off_thread;
 use crate::tools::settings::Settings;
@@ -28,7 +28,7 @@ impl ServerLauncher {
     }
 
     /// Uses these settings from now on; running servers keep theirs.
-    pub(crate) fn follow(&self, settings: Settings) {
+    pub(crate) fn set_settings(&self, settings: Settings) {
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 
@@ -38,24 +38,24 @@ impl ServerLauncher {
 }
 
 impl Launcher for ServerLauncher {
-    fn launch(&self, program: ServerProgram) -> BoxFuture<'_, Result<Launched, String>> {
+    fn launch(&self, program: ServerProgram) -> BoxFuture<'_, Result<LaunchedProgram, String>> {
         let settings = self.settings();
         async move {
-            let opens = if program.network { vec![Outside::Network] } else { Vec::new() };
-            let settings = Arc::new(seeing(&settings, &program));
+            let opens = if program.network { vec![SandboxAccess::Network] } else { Vec::new() };
+            let settings = Arc::new(settings_for_server(&settings, &program));
             let (sandbox, wanted) = (Arc::clone(&settings), ExtraAccess { opens, ..ExtraAccess::default() });
-            let hold = off_thread(move || sandbox.hold(&wanted)).await.map_err(|error| error.message)?;
+            let hold = off_thread(move || sandbox.prepare_sandbox(&wanted)).await.map_err(|error| error.message)?;
             let spec = spec(program, &hold, &settings)?;
             let kill = CancellationToken::new();
             let piped = start_piped(spec, kill.clone()).await.map_err(|error| error.to_string())?;
-            Ok(launched(piped, hold, kill))
+            Ok(to_launched(piped, hold, kill))
         }
         .boxed()
     }
 }
 
 /// Returns the settings for a server, with its directory and the files of its command visible.
-fn seeing(settings: &Settings, program: &ServerProgram) -> Settings {
+fn settings_for_server(settings: &Settings, program: &ServerProgram) -> Settings {
     let mut seeing = settings.clone();
     let start = program.directory.as_ref().map_or_else(|| settings.workspace.clone(), |said| settings.workspace.join(said));
     let named = program.argv.iter().filter(|word| word.contains('/') && !word.contains('\0')).map(|word| start.join(word));
@@ -108,7 +108,7 @@ fn directory(said: Option<PathBuf>, settings: &Settings) -> Result<PathBuf, Stri
     path.canonicalize().map_err(|error| format!("cannot use the directory `{}`: {error}", path.display()))
 }
 
-fn launched(piped: Piped, hold: CommandSandbox, kill: CancellationToken) -> Launched {
+fn to_launched(piped: Piped, hold: CommandSandbox, kill: CancellationToken) -> LaunchedProgram {
     let Piped { input, output, errors, ending } = piped;
     let running = tokio::spawn(async move {
         let end = ending.await;
@@ -123,5 +123,5 @@ fn launched(piped: Piped, hold: CommandSandbox, kill: CancellationToken) -> Laun
         drop(guard);
         async move { drop(running.await) }.boxed()
     };
-    Launched { input: Box::new(input), output: Box::new(output), errors: Box::new(errors), end: Box::new(end) }
+    LaunchedProgram { input: Box::new(input), output: Box::new(output), errors: Box::new(errors), end: Box::new(end) }
 }

@@ -3,8 +3,8 @@
 use crate::policy::is_left_only_with_approval;
 use crate::sys::file::tree::rename_in_place;
 use crate::sys::sandbox::Confinement;
-use crate::tools::change_log::Mark;
-use crate::tools::paths::listed;
+use crate::tools::change_log::WriteMark;
+use crate::tools::paths::join_names;
 use crate::tools::sandbox::{Leases, ProtectedScan, ScanResult, take_away};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,28 +20,28 @@ pub(in crate::tools) struct CommandSandbox {
     /// The scan before the command, if the command was not meant to create such files.
     pub(super) survey: Option<(Arc<ProtectedScan>, Arc<ScanResult>)>,
     /// Treatment of new files, for a command that ran without approval.
-    pub(super) unapproved: Option<Unapproved>,
+    pub(super) unapproved: Option<UnapprovedFiles>,
 }
 
 /// Treatment of files that run code when the folder is opened, created by a command without approval.
 #[derive(Debug)]
-pub(super) struct Unapproved {
+pub(super) struct UnapprovedFiles {
     /// Whether such files are only reported, as for git, which writes the content of the repository.
     pub reported_only: bool,
     /// Start of the command.
-    pub since: Option<Mark>,
+    pub since: Option<WriteMark>,
 }
 
 impl CommandSandbox {
     /// Marks the start of the command; later writes of aye and other commands are not attributed to it.
-    pub(in crate::tools) fn begins(&mut self, since: Option<Mark>) {
+    pub(in crate::tools) fn start(&mut self, since: Option<WriteMark>) {
         if let Some(unapproved) = &mut self.unapproved {
             unapproved.since = since;
         }
     }
 
     /// Adapts to a session, whose later input is approved separately: files are reported, not renamed.
-    pub(in crate::tools) fn of_a_session(&mut self) {
+    pub(in crate::tools) fn set_session_mode(&mut self) {
         if let Some(unapproved) = &mut self.unapproved {
             unapproved.reported_only = true;
         }
@@ -50,8 +50,8 @@ impl CommandSandbox {
     /// Cleans up after the command. Describes the files that were removed, and those that run code later.
     pub(in crate::tools) fn over(self) -> Option<String> {
         let appeared = match &self.unapproved {
-            Some(unapproved) => self.left_without_approval(unapproved),
-            None => self.appeared(),
+            Some(unapproved) => self.handle_unapproved_files(unapproved),
+            None => self.describe_new_files(),
         };
         let words = [take_away(&self.must_not_appear), appeared];
         let words: Vec<String> = words.into_iter().flatten().collect();
@@ -59,10 +59,10 @@ impl CommandSandbox {
     }
 
     /// Describes new files below the top level of the workspace that would have been protected if they had existed before.
-    fn appeared(&self) -> Option<String> {
+    fn describe_new_files(&self) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
-        let new: Vec<PathBuf> = survey.appeared(before).into_iter().filter(|place| !self.is_shut(place)).collect();
-        named(&new).map(|named| format!("{named} appeared: {LOOK}"))
+        let new: Vec<PathBuf> = survey.new_paths(before).into_iter().filter(|place| !self.is_shut(place)).collect();
+        list_paths(&new).map(|named| format!("{named} appeared: {LOOK}"))
     }
 
     fn is_shut(&self, place: &Path) -> bool {
@@ -70,11 +70,11 @@ impl CommandSandbox {
     }
 
     /// Describes new files after a command without approval, and renames those that no build creates.
-    fn left_without_approval(&self, unapproved: &Unapproved) -> Option<String> {
+    fn handle_unapproved_files(&self, unapproved: &UnapprovedFiles) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
         let of_a_tool = |place: &PathBuf| unapproved.since.as_ref().is_some_and(|since| since.is_touched_by_a_tool(place));
-        let new = survey.appeared_by_name(before).into_iter().filter(|place| !self.is_shut(place) && !of_a_tool(place));
-        let shared = unapproved.since.as_ref().is_some_and(Mark::overlaps_others);
+        let new = survey.new_unresolved_paths(before).into_iter().filter(|place| !self.is_shut(place) && !of_a_tool(place));
+        let shared = unapproved.since.as_ref().is_some_and(WriteMark::overlaps_others);
         // In a workspace too large to scan, a file found now may have existed before.
         let reported_only = unapproved.reported_only || shared || before.cut.is_some();
         let (mut renamed, mut left) = (Vec::new(), Vec::new());
@@ -90,13 +90,13 @@ impl CommandSandbox {
             format!("`{}` (now `{}`)", place.display(), now.file_name().unwrap_or_default().to_string_lossy())
         };
         let renamed = (!renamed.is_empty()).then(|| {
-            let named = listed(renamed.iter().map(told));
+            let named = join_names(renamed.iter().map(told));
             format!(
                 "{named} renamed: programs run such a file as soon as the folder is opened, and this was not approved; to keep \
                  it, rename it with the user's approval"
             )
         });
-        let left = named(&left).map(|named| {
+        let left = list_paths(&left).map(|named| {
             let who = if shared { " while this and another command ran" } else { "" };
             format!("{named} appeared{who}: {LOOK}")
         });
@@ -108,8 +108,8 @@ impl CommandSandbox {
 /// Warning about files that other programs run.
 const LOOK: &str = "other programs run what such files contain, so review it before you work there";
 
-fn named(places: &[PathBuf]) -> Option<String> {
-    (!places.is_empty()).then(|| listed(places.iter().map(|place| format!("`{}`", place.display()))))
+fn list_paths(places: &[PathBuf]) -> Option<String> {
+    (!places.is_empty()).then(|| join_names(places.iter().map(|place| format!("`{}`", place.display()))))
 }
 
 /// Renames a file in its directory to a name that no program looks for, and returns the new path. Symlinks are not followed.

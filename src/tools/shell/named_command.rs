@@ -1,13 +1,13 @@
 //! A command that the policy defines as a tool: the policy fixes program and words, the model provides the arguments.
 
-use super::command_run::{self, Narrow, Work, environment_note, exec_line};
+use super::command_run::{self, AccessRestrictions, Work, environment_note, exec_line};
 use crate::policy::{ArgumentKind, NamedCommand, line};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::action::NAMED;
 use crate::protocol::{Action, ErrorCode, Proposal, Target, ToolError};
 use crate::sys::process::Shell;
 use crate::tools::annotations::{RUNS, ToolHints};
-use crate::tools::argument_names::settle;
+use crate::tools::argument_names::normalize;
 use crate::tools::call_result::CallResult;
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
@@ -63,14 +63,14 @@ impl AnyTool for NamedCommand {
     fn actions(&self, _: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let cwd = paths.target("cwd", ".", ExpectedKind::Directory)?;
         let (mut values, mut inputs, mut places) = (BTreeMap::new(), Vec::new(), Vec::new());
-        for (name, value) in self.given(arguments)? {
+        for (name, value) in self.parse_values(arguments)? {
             let kind = self.arguments.get(&name);
             if !kind.is_some_and(ArgumentKind::is_path) || value.is_empty() {
                 values.insert(name, value);
                 continue;
             }
             let target = paths.target(&name, &value, ExpectedKind::File)?;
-            values.insert(name.clone(), word_of(&name, &target)?);
+            values.insert(name.clone(), path_word(&name, &target)?);
             if kind == Some(&ArgumentKind::Input) { inputs.push(target) } else { places.push(target) }
         }
         let argv = self.fill(&values).map_err(invalid)?;
@@ -93,7 +93,7 @@ impl AnyTool for NamedCommand {
             background: false,
             without_stderr: false,
             answer: None,
-            narrow: Narrow::default(),
+            narrow: AccessRestrictions::default(),
             shell: Shell::Bash,
         };
         Ok(CallDraft {
@@ -119,15 +119,15 @@ impl AnyTool for NamedCommand {
     }
 }
 
-trait ParseGiven {
-    fn given(&self, arguments: Map<String, Value>) -> Result<BTreeMap<String, String>, ToolError>;
+trait ParseArguments {
+    fn parse_values(&self, arguments: Map<String, Value>) -> Result<BTreeMap<String, String>, ToolError>;
 }
 
-impl ParseGiven for NamedCommand {
+impl ParseArguments for NamedCommand {
     /// Returns the arguments as strings; numbers keep their spelling.
-    fn given(&self, arguments: Map<String, Value>) -> Result<BTreeMap<String, String>, ToolError> {
+    fn parse_values(&self, arguments: Map<String, Value>) -> Result<BTreeMap<String, String>, ToolError> {
         let mut value = Value::Object(arguments);
-        settle(&mut value, &self.schema(&self.name), "")?;
+        normalize(&mut value, &self.schema(&self.name), "")?;
         let Value::Object(arguments) = value else { return Err(invalid("the arguments are not a JSON object")) };
         let text = |value: Value| match value {
             Value::String(text) => text,
@@ -138,7 +138,7 @@ impl ParseGiven for NamedCommand {
 }
 
 /// Returns a path as an argument: absolute, so that it is not read as an option.
-fn word_of(name: &str, target: &Target) -> Result<String, ToolError> {
+fn path_word(name: &str, target: &Target) -> Result<String, ToolError> {
     let text = target.real.to_str().map(str::to_owned);
     text.ok_or_else(|| invalid(format!("`{name}`: the name of `{}` is not valid UTF-8", target.given)))
 }

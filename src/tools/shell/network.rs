@@ -2,7 +2,7 @@
 
 use crate::policy::addresses;
 use crate::policy::url::{self, Destination};
-use crate::protocol::{Outside, VerdictKind};
+use crate::protocol::{SandboxAccess, VerdictKind};
 use crate::sys::proxy::{DeniedHost, Gate, Proxy, Refusal, Server};
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::settings::{MayConnect, MayFetch, Settings};
@@ -29,10 +29,10 @@ pub(in crate::tools) fn address(host: &str, port: u16) -> String {
 }
 
 /// Returns the proxy for a command with this access; without any, everything is blocked.
-pub(in crate::tools) fn proxy(settings: &Settings, opens: &[Outside]) -> Proxy {
+pub(in crate::tools) fn proxy(settings: &Settings, opens: &[SandboxAccess]) -> Proxy {
     let servers = opens.iter().filter_map(|opened| match opened {
-        Outside::Host { host, port } => url::parse(&format!("https://{host}:{port}/")).ok().map(|to| named(&to)),
-        Outside::Network | Outside::Write { .. } | Outside::Read { .. } => None,
+        SandboxAccess::Host { host, port } => url::parse(&format!("https://{host}:{port}/")).ok().map(|to| host_and_port(&to)),
+        SandboxAccess::Network | SandboxAccess::Write { .. } | SandboxAccess::Read { .. } => None,
     });
     let gate = ApprovedHosts {
         may_fetch: Arc::clone(&settings.http.may_fetch),
@@ -47,13 +47,13 @@ const MAX_NAMED: usize = 3;
 
 /// Returns the note `needs example.com:443: blocked; aye asks separately if the command needs it`, for the servers named in a
 /// command without network access.
-pub(in crate::tools) fn note(line: &str, settings: &Settings) -> Option<String> {
-    if settings.command.sandbox.network != NetworkAccess::Proxied || !settings.command.sandbox.tier.holds() {
+pub(in crate::tools) fn network_note(line: &str, settings: &Settings) -> Option<String> {
+    if settings.command.sandbox.network != NetworkAccess::Proxied || !settings.command.sandbox.tier.is_enforcing() {
         return None;
     }
     let (mut shut, mut denied) = (Vec::new(), Vec::new());
     for to in addresses(line).iter().filter_map(|address| url::parse(address).ok()) {
-        let (host, port) = named(&to);
+        let (host, port) = host_and_port(&to);
         let told = (settings.http.may_fetch)(to.as_str(), "GET");
         let (list, words) = match told.verdict {
             VerdictKind::Deny => (&mut denied, format!("{host}:{port} ({})", told.rule)),
@@ -73,14 +73,14 @@ pub(in crate::tools) fn note(line: &str, settings: &Settings) -> Option<String> 
     (!all.is_empty()).then(|| format!("needs {}", all.join("; ")))
 }
 
-fn named(to: &Destination) -> (String, u16) {
+fn host_and_port(to: &Destination) -> (String, u16) {
     (to.host().to_string(), to.port())
 }
 
 impl Gate for ApprovedHosts {
     fn admit(&self, url: &str, method: &str) -> Result<Server, Refusal> {
         let to = url::parse(url).map_err(|reason| Refusal { reason: format!("{reason}; nothing was sent"), denied: None })?;
-        let (host, port) = named(&to);
+        let (host, port) = host_and_port(&to);
         let refuse = |reason: String, why: &str, can_open| {
             let denied = DeniedHost { host: host.clone(), port, reason: why.to_owned(), can_open };
             Err(Refusal { reason, denied: Some(denied) })
@@ -109,13 +109,13 @@ const NOT_OPENED: &str = "not allowed";
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::tools) struct BlockedHosts {
     /// Hosts that an approval can allow.
-    pub openable: Vec<Outside>,
+    pub openable: Vec<SandboxAccess>,
     /// One line per host, for the result.
     pub lines: Vec<String>,
 }
 
-pub(in crate::tools) fn kept(denied: &[DeniedHost]) -> BlockedHosts {
-    let outside = |one: &DeniedHost| Outside::Host { host: one.host.clone(), port: one.port };
+pub(in crate::tools) fn blocked_hosts(denied: &[DeniedHost]) -> BlockedHosts {
+    let outside = |one: &DeniedHost| SandboxAccess::Host { host: one.host.clone(), port: one.port };
     BlockedHosts {
         openable: denied.iter().filter(|one| one.can_open).map(outside).collect(),
         lines: denied.iter().map(|one| format!("{} ({})", outside(one), one.reason)).collect(),
@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn only_openable_hosts_are_offered_and_all_blocked_hosts_are_listed() {
-        let kept = kept(&[denied("docs.rs", true), denied("10.0.0.1", false)]);
-        assert_eq!(kept.openable, [Outside::Host { host: "docs.rs".to_owned(), port: 443 }]);
+        let kept = blocked_hosts(&[denied("docs.rs", true), denied("10.0.0.1", false)]);
+        assert_eq!(kept.openable, [SandboxAccess::Host { host: "docs.rs".to_owned(), port: 443 }]);
         assert_eq!(kept.lines, ["docs.rs:443 (not allowed)", "10.0.0.1:443 (a private address)"]);
     }
 }

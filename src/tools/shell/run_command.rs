@@ -1,6 +1,6 @@
 //! RunCommand: runs a line in `bash` and returns its output.
 
-use super::command_run::{self, Narrow, Work};
+use super::command_run::{self, AccessRestrictions, Work};
 use super::executed_files::PinnedFiles;
 use super::{delete_estimate, git_clean_backup, network};
 use crate::ports::{BoxFuture, RunContext};
@@ -101,18 +101,18 @@ fn timeout_or(seconds: u64, given: Option<u64>, background: Option<bool>) -> Opt
 impl Tool for RunCommand {
     const NAME: &'static str = "RunCommand";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("run_command"),
+        Alias::with_same_arguments("run_command"),
         Alias::new::<Shell>("shell"),
         Alias::new::<CliRun>("CliRun"),
-        Alias::same("bash"),
-        Alias::same("execute_command"),
-        Alias::same("run_shell_command"),
-        Alias::same("local_shell"),
-        Alias::same("run_in_terminal"),
-        Alias::same("exec"),
-        Alias::same("exec_command"),
-        Alias::same("terminal"),
-        Alias::same("run"),
+        Alias::with_same_arguments("bash"),
+        Alias::with_same_arguments("execute_command"),
+        Alias::with_same_arguments("run_shell_command"),
+        Alias::with_same_arguments("local_shell"),
+        Alias::with_same_arguments("run_in_terminal"),
+        Alias::with_same_arguments("exec"),
+        Alias::with_same_arguments("exec_command"),
+        Alias::with_same_arguments("terminal"),
+        Alias::with_same_arguments("run"),
     ];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/RunCommand.md");
@@ -150,12 +150,12 @@ impl Tool for RunCommand {
                 notes: [format!("shell {}", settings.command.shell.description()), command_run::environment_note(settings)]
                     .into_iter()
                     .chain(own_place(arguments.cwd.as_deref(), &cwd, settings))
-                    .chain(own_limit(&arguments))
-                    .chain(mixed(&line))
-                    .chain(network::note(&line, settings))
+                    .chain(custom_limit(&arguments))
+                    .chain(mixed_script_warning(&line))
+                    .chain(network::network_note(&line, settings))
                     .chain(git_notes(&line, settings))
-                    .chain(git_clean_backup::note(&line, &cwd, settings))
-                    .chain(delete_estimate::note(&line, &cwd, settings))
+                    .chain(git_clean_backup::backup_note(&line, &cwd, settings))
+                    .chain(delete_estimate::delete_note(&line, &cwd, settings))
                     .collect(),
                 usual_notes: 2,
                 ..Proposal::default()
@@ -173,7 +173,7 @@ impl Tool for RunCommand {
                 background,
                 without_stderr: arguments.without_stderr,
                 answer: None,
-                narrow: Narrow::default(),
+                narrow: AccessRestrictions::default(),
             },
         })
     }
@@ -189,7 +189,7 @@ fn own_place(given: Option<&str>, cwd: &Target, settings: &Settings) -> Option<S
 }
 
 /// Returns the time limit of a command, if it differs from the default.
-fn own_limit(arguments: &Arguments) -> Option<String> {
+fn custom_limit(arguments: &Arguments) -> Option<String> {
     if arguments.background.unwrap_or(false) {
         return Some("in the background, without a time limit".to_owned());
     }
@@ -197,7 +197,7 @@ fn own_limit(arguments: &Arguments) -> Option<String> {
 }
 
 /// Builds the same call with another line.
-pub(in crate::tools) fn redrafted(work: &Work, line: &str, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+pub(in crate::tools) fn redraft(work: &Work, line: &str, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
     RunCommand::draft(
         Arguments {
             command: line.to_owned(),
@@ -212,8 +212,8 @@ pub(in crate::tools) fn redrafted(work: &Work, line: &str, settings: &Settings) 
 }
 
 /// Warns about a word that mixes look-alike characters.
-fn mixed(line: &str) -> Option<String> {
-    let (word, [first, other]) = text::mixed(line)?;
+fn mixed_script_warning(line: &str) -> Option<String> {
+    let (word, [first, other]) = text::find_mixed_word(line)?;
     Some(format!("⚠ `{word}` mixes {first} and {other} characters: it may not be what it looks like"))
 }
 

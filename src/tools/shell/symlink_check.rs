@@ -20,21 +20,21 @@ const RG_OPTIONS: &str = "RIPGREP_CONFIG_PATH";
 
 /// Returns why a line allowed by a rule needs approval: one of its programs, or the directory that it changes to, may be outside
 /// the workspace through a symlink. If there is a sandbox, only the directory is checked. Performs blocking I/O.
-pub(in crate::tools) fn lead_out(line: &str, cwd: &Path, settings: &Settings) -> Option<String> {
-    let Some(entered) = entered(line) else { return operands_lead_out(line, cwd, settings) };
+pub(in crate::tools) fn escaping_link_reason(line: &str, cwd: &Path, settings: &Settings) -> Option<String> {
+    let Some(entered) = entered(line) else { return escaping_operand_reason(line, cwd, settings) };
     let name = &entered.directory.text;
     match resolve(&entered.path(), cwd, settings.home.as_deref()) {
         Ok(found) if found.through_links && !(settings.paths.may_follow)(&found.real) => {
             Some(format!("`{name}` goes through a symlink to `{}`", found.real.display()))
         }
-        Ok(found) => operands_lead_out(entered.rest, &found.real, settings),
+        Ok(found) => escaping_operand_reason(entered.rest, &found.real, settings),
         // The change of the directory fails, and nothing else runs.
         Err(_) => None,
     }
 }
 
-fn operands_lead_out(line: &str, cwd: &Path, settings: &Settings) -> Option<String> {
-    if settings.command.sandbox.tier.holds() {
+fn escaping_operand_reason(line: &str, cwd: &Path, settings: &Settings) -> Option<String> {
+    if settings.command.sandbox.tier.is_enforcing() {
         return None;
     }
     let operands = match operands(line) {
@@ -62,7 +62,7 @@ impl LinkSearch<'_> {
             follows => follows,
         };
         if !operand.is_glob {
-            return self.place(&operand.path, follows);
+            return self.check_path(&operand.path, follows);
         }
         let names: Vec<&str> = operand.path.split('/').collect();
         let first = names.iter().position(|name| is_pattern(name)).unwrap_or(names.len());
@@ -72,15 +72,15 @@ impl LinkSearch<'_> {
             start => start,
         };
         let found = resolve(&start, self.cwd, self.settings.home.as_deref());
-        match self.place(&start, Follows::Nothing) {
+        match self.check_path(&start, Follows::Nothing) {
             Some(why) => Some(why),
             None => self.matches(&found.ok()?.real, &names[first..], follows),
         }
     }
 
     /// Checks a path, and the symlinks followed from there.
-    fn place(&mut self, path: &str, follows: Follows) -> Option<String> {
-        if let Some(why) = self.leads_out(path) {
+    fn check_path(&mut self, path: &str, follows: Follows) -> Option<String> {
+        if let Some(why) = self.escape_problem(path) {
             return Some(why);
         }
         let real = resolve(path, self.cwd, self.settings.home.as_deref()).ok()?.real;
@@ -92,7 +92,7 @@ impl LinkSearch<'_> {
     }
 
     /// Returns the problem if a symlink on the path points outside the readable paths.
-    fn leads_out(&self, path: &str) -> Option<String> {
+    fn escape_problem(&self, path: &str) -> Option<String> {
         let shown = path.strip_prefix(&format!("{}/", self.cwd.display())).unwrap_or(path);
         match resolve(path, self.cwd, self.settings.home.as_deref()) {
             // The policy checked only the text of the path.
@@ -110,7 +110,7 @@ impl LinkSearch<'_> {
     /// Checks everything that a glob may match, by the start and end of names: more than the shell matches, never less.
     fn matches(&mut self, directory: &Path, names: &[&str], follows: Follows) -> Option<String> {
         let Some((name, rest)) = names.split_first() else {
-            return self.entry(directory, |look, text| look.place(text, follows));
+            return self.entry(directory, |look, text| look.check_path(text, follows));
         };
         if !is_pattern(name) {
             return self.matches(&directory.join(name), rest, follows);
@@ -125,7 +125,7 @@ impl LinkSearch<'_> {
         entries.into_iter().filter(|entry| may_match(&entry.file_name(), name)).find_map(|entry| {
             let path = entry.path();
             let is_link = entry.file_type().map_or(true, |kind| kind.is_symlink());
-            let out = if is_link { self.entry(&path, |look, text| look.leads_out(text)) } else { None };
+            let out = if is_link { self.entry(&path, |look, text| look.escape_problem(text)) } else { None };
             out.or_else(|| self.matches(&path, rest, follows))
         })
     }
@@ -146,7 +146,7 @@ impl LinkSearch<'_> {
                 let path = entry.path();
                 let Ok(kind) = entry.file_type() else { return Some(format!("cannot read `{}`", path.display())) };
                 if kind.is_symlink() {
-                    if let Some(why) = self.entry(&path, |look, text| look.leads_out(text)) {
+                    if let Some(why) = self.entry(&path, |look, text| look.escape_problem(text)) {
                         return Some(why);
                     }
                     waiting.extend(path.canonicalize().ok().filter(|_| depth == Depth::All));

@@ -8,7 +8,7 @@ use crate::ports::Doubts;
 use crate::protocol::{Action, ErrorCode, ToolError};
 use crate::sys::path::resolve;
 use crate::sys::process::command_environment;
-use crate::tools::sandbox::{GitWorkspace, Hardening, Purpose, RepositoryTrust, Strictness, names_git};
+use crate::tools::sandbox::{GitWorkspace, Hardening, Purpose, RepositoryTrust, Strictness, mentions_git};
 use crate::tools::settings::Settings;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,14 +35,14 @@ impl UnapprovedRun {
         if let Strictness::NoPrograms(purpose) = Strictness::for_line(line, sandbox.unasked, sandbox.trust) {
             apart.git = Hardening::find(line, directory, purpose, &git_workspace(settings));
             let trusts = sandbox.trust == RepositoryTrust::Trusted;
-            let counts = sandbox.unasked.is_some_and(|unasked| unasked.as_reading || !trusts) && names_git(line);
+            let counts = sandbox.unasked.is_some_and(|unasked| unasked.as_reading || !trusts) && mentions_git(line);
             if let Some(why) = apart.git.doubt().filter(|_| counts) {
                 let message = format!("{why}; nothing was run, because this needs approval");
                 return Err(ToolError::new(ErrorCode::Conflict, message));
             }
         }
         if sandbox.unasked.is_some_and(|unasked| unasked.by_name)
-            && let Some(why) = symlink_check::lead_out(line, cwd, settings)
+            && let Some(why) = symlink_check::escaping_link_reason(line, cwd, settings)
         {
             let message = format!("{why}; nothing was run, because this needs approval");
             return Err(ToolError::new(ErrorCode::Conflict, message));
@@ -95,7 +95,7 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
         _ => return Doubts::default(),
     };
     let mut doubts = Doubts::default();
-    if names_git(&line) {
+    if mentions_git(&line) {
         let directory = run_directory(&line, &cwd.real, settings);
         let doubt = |purpose| Hardening::find(&line, &directory, purpose, &git_workspace(settings)).doubt();
         doubts.as_reading = doubt(Purpose::Reads);
@@ -109,29 +109,29 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
         let place = place.display();
         doubts.by_name = Some(format!("`{name}` is a program in the workspace (`{place}`), which no rule allows by its name"));
     }
-    doubts.through_links = through_links(actions, settings);
+    doubts.through_links = link_escape_reason(actions, settings);
     doubts
 }
 
 /// Returns why a line allowed by a rule needs approval: a symlink points outside the workspace. Performs blocking I/O.
-pub(in crate::tools) fn through_links(actions: &[Action], settings: &Settings) -> Option<String> {
+pub(in crate::tools) fn link_escape_reason(actions: &[Action], settings: &Settings) -> Option<String> {
     match actions {
-        [Action::Exec { command, cwd }] => symlink_check::lead_out(command, &cwd.real, settings),
+        [Action::Exec { command, cwd }] => symlink_check::escaping_link_reason(command, &cwd.real, settings),
         _ => None,
     }
 }
 
 /// Returns the PATH of commands.
 fn search_path(settings: &Settings) -> SearchPath {
-    SearchPath::split(given_path(settings).as_deref(), settings)
+    SearchPath::split(path_variable(settings).as_deref(), settings)
 }
 
 /// Returns the directories in the PATH of commands.
 pub(in crate::tools) fn path_directories(settings: &Settings) -> Vec<PathBuf> {
-    given_path(settings).map_or_else(Vec::new, |path| std::env::split_paths(&path).collect())
+    path_variable(settings).map_or_else(Vec::new, |path| std::env::split_paths(&path).collect())
 }
 
-fn given_path(settings: &Settings) -> Option<OsString> {
+fn path_variable(settings: &Settings) -> Option<OsString> {
     let own = std::env::vars_os().filter(|(name, _)| name == PATH);
     let given = command_environment(own, &settings.command.environment, &settings.command.secret_names, &|_| false);
     given.into_iter().find(|(name, _)| name == PATH).map(|(_, value)| value)

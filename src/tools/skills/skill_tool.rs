@@ -3,12 +3,12 @@
 use super::description::describe;
 use super::{ALIASES, SKILL};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Target, ToolError, cut_before, size};
+use crate::protocol::{Action, ErrorCode, Target, ToolError, cut_position_before, size};
 use crate::skills::{Origin, SKILL_FILE, Skill, SkillSet};
 use crate::tools::arguments::{parse, schema};
 use crate::tools::call_result::{CallResult, ToolOutput, blocking};
 use crate::tools::draft::{CallDraft, Effect};
-use crate::tools::error::{invalid, never_allowed};
+use crate::tools::error::{invalid, stale_denial};
 use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::tool::{AnyTool, Payload};
@@ -62,12 +62,12 @@ impl SkillTool {
                 let message = format!("the skill `{name}` can only be used by the user (`disable-model-invocation`)");
                 Err(invalid(message))
             }
-            None => Err(self.unknown(name)),
+            None => Err(self.unknown_skill(name)),
         }
     }
 
     /// Returns the error about an unknown skill: it names the skills that are similar, or about that word.
-    fn unknown(&self, name: &str) -> ToolError {
+    fn unknown_skill(&self, name: &str) -> ToolError {
         let word = name.to_lowercase();
         let is_near = |skill: &&Skill| {
             let description = skill.manifest.description.to_lowercase();
@@ -141,11 +141,11 @@ impl AnyTool for SkillTool {
 
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         let Ok(work) = payload.downcast::<Work>() else {
-            return futures_util::future::ready(Err(never_allowed().into())).boxed();
+            return futures_util::future::ready(Err(stale_denial().into())).boxed();
         };
         blocking(move || {
             let skill = current(&work.skill)?;
-            let room = settings.max_output_bytes.min(context.room());
+            let room = settings.max_output_bytes.min(context.output_limit());
             let mut text = result(&skill, &work.arguments, room);
             if skill.digest != work.skill.digest {
                 text.push_str("\n\n[The skill changed since its description was listed; this is its current text.]");
@@ -177,7 +177,7 @@ fn current(skill: &Skill) -> Result<Skill, ToolError> {
 /// Returns the instructions, and the files with paths that other tools accept.
 fn result(skill: &Skill, arguments: &str, most_bytes: usize) -> String {
     let directory = skill.real.display().to_string();
-    let mut text = format!("{}\n{}\n", skill.header(), skill.place());
+    let mut text = format!("{}\n{}\n", skill.header(), skill.location_note());
     if let Some(tools) = &skill.manifest.allowed_tools {
         let tools = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
         // Writing to a string cannot fail.
@@ -189,7 +189,7 @@ fn result(skill: &Skill, arguments: &str, most_bytes: usize) -> String {
     };
     let files = files(skill, &directory);
     let room = most_bytes.saturating_sub(text.len() + files.len());
-    let end = cut_before(&body, room);
+    let end = cut_position_before(&body, room);
     let _ = write!(text, "\n{}", &body[..end]);
     if end < body.len() {
         let left = size((body.len() - end) as u64);

@@ -3,7 +3,7 @@
 use super::description::describe;
 use crate::ports::ToolRouter;
 use crate::protocol::{ErrorCode, ToolStatus};
-use crate::skills::{Folder, Origin, Reach, SkillSet};
+use crate::skills::{Folder, Origin, SkillFolders, SkillSet};
 use crate::tools::session_skills::SessionSkills;
 use crate::tools::tests::Bench;
 use serde_json::json;
@@ -28,7 +28,7 @@ fn set(bench: &Bench) -> Arc<SkillSet> {
         kept_apart: Vec::new(),
     };
     let project = vec![folder.contents(&mut HashSet::new())];
-    Arc::new(Reach { project, workspace, own: Vec::new() }.read())
+    Arc::new(SkillFolders { project, workspace, own: Vec::new() }.read())
 }
 
 fn with_skills(mut bench: Bench) -> Bench {
@@ -109,11 +109,11 @@ fn a_skill_in_use_makes_other_tools_ask_until_the_task_ends() {
     router.task_ended();
     assert_eq!(write(), None);
     let header = "[Skill look, from .aye/skills/look/SKILL.md]";
-    router.prompted(&format!("{header}\nx"));
+    router.begin_prompt(&format!("{header}\nx"));
     assert!(write().is_some());
-    router.prompted("something else");
+    router.begin_prompt("something else");
     assert_eq!(write(), None, "a new task begins without it");
-    router.steered(&format!("and\n{header}\nx"));
+    router.add_message(&format!("and\n{header}\nx"));
     assert!(write().is_some());
     active.begin_task("[Skill look, from elsewhere/SKILL.md] [Skill none, from x]");
     assert_eq!(write(), None, "only the exact line counts");

@@ -24,7 +24,7 @@ pub(in crate::tools) struct Arguments {
 
 impl Tool for CountWords {
     const NAME: &'static str = "CountWords";
-    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("wc")];
+    const ALIASES: &'static [Alias<Arguments>] = &[Alias::with_same_arguments("wc")];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = "Counts the words of a file.\n";
     type Arguments = Arguments;

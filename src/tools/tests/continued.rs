@@ -11,7 +11,7 @@ fn called(bench: &Bench, tool: &str, arguments: &Value, (running, over): (usize,
     let context = RunContext { most_bytes: running, ..context() };
     let result = block_on(bench.router().run(plan, permit, context));
     assert_eq!(result.status, ToolStatus::Succeeded, "{tool} {arguments}: {result:?}");
-    result.fitted(over).text_for_model()
+    result.truncate_to(over).text_for_model()
 }
 
 /// Returns the output without its last note, and the arguments that continue it.

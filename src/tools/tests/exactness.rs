@@ -1,6 +1,6 @@
 use super::*;
 use crate::tools::document::content::{Document, Form};
-use crate::tools::document::replacement::{Occurrences, put, with_lf};
+use crate::tools::document::replacement::{Occurrences, replace_ranges, with_lf};
 use crate::tools::write::matching::find;
 use proptest::prelude::*;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -29,7 +29,7 @@ fn joined(lines: &[(String, &'static str)]) -> String {
 /// Replaces text like an edit.
 fn replaced(text: &str, old: &str, new: &str) -> Option<String> {
     let found = find(&with_lf(text), old, new, Occurrences::TheOnly, &[]).ok()?;
-    Some(put(text, found.places.iter().map(|place| (place.range.clone(), place.new.as_str()))))
+    Some(replace_ranges(text, found.places.iter().map(|place| (place.range.clone(), place.new.as_str()))))
 }
 
 proptest! {

@@ -63,14 +63,14 @@ impl Tree {
         let layer = Layer::new(Scope::User, Bundle::parse(&policy, "policy.toml").unwrap());
         let enforcer = Enforcer::new(vec![layer], own);
         let followed = enforcer.clone();
-        bench.settings.paths.may_follow = Arc::new(move |path| followed.may_be_followed(path));
+        bench.settings.paths.may_follow = Arc::new(move |path| followed.can_follow_link(path));
         Self { bench, enforcer }
     }
 
     /// Returns why a line needs approval; `None` if it is allowed.
     fn asks(&self, line: &str) -> Option<String> {
         let plan = self.bench.plan("RunCommand", json!({"command": line})).unwrap();
-        match plan.judged(&self.enforcer, Timestamp::UNIX_EPOCH) {
+        match plan.judge(&self.enforcer, Timestamp::UNIX_EPOCH) {
             Verdict::Allow(_) => None,
             Verdict::Ask(question) => Some(question.reason),
             Verdict::Deny(denial) => panic!("{line} is denied: {}", denial.reason),
@@ -183,7 +183,7 @@ fn a_link_created_after_the_permit_prevents_the_run() {
     let tree = Tree::new();
     let arguments = json!({"command": "cat plain/x"});
     let plan = tree.bench.plan("RunCommand", arguments).unwrap();
-    let Verdict::Allow(permit) = plan.judged(&tree.enforcer, Timestamp::UNIX_EPOCH) else { panic!("it is allowed") };
+    let Verdict::Allow(permit) = plan.judge(&tree.enforcer, Timestamp::UNIX_EPOCH) else { panic!("it is allowed") };
     fs::remove_file(tree.bench.path("plain/x")).unwrap();
     symlink("../../elsewhere/secret", tree.bench.path("plain/x")).unwrap();
     let result = block_on(tree.bench.router().run(plan, permit, context()));
@@ -197,7 +197,7 @@ fn a_working_directory_behind_a_link_is_evaluated_by_its_real_path() {
     let tree = Tree::new();
     let judged = |cwd: &str| {
         let plan = tree.bench.plan("RunCommand", json!({"command": "cat secret", "cwd": cwd})).unwrap();
-        plan.judged(&tree.enforcer, Timestamp::UNIX_EPOCH)
+        plan.judge(&tree.enforcer, Timestamp::UNIX_EPOCH)
     };
     assert!(matches!(judged("in"), Verdict::Allow(_)));
     assert!(matches!(judged("out"), Verdict::Deny(_)));

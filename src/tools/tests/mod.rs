@@ -106,7 +106,7 @@ impl Bench {
     pub(super) fn call(&self, tool: &str, arguments: Value) -> ToolResult {
         match self.plan(tool, arguments) {
             Ok(plan) => self.run(plan),
-            Err(error) => ToolResult::refused(CallId::new("c"), tool, error),
+            Err(error) => ToolResult::from_error(CallId::new("c"), tool, error),
         }
     }
 
@@ -157,7 +157,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
             environment: Environment::Core,
             secret_names: Vec::new(),
             helper: Helper::default(),
-            sandbox: SandboxPolicy::nothing(),
+            sandbox: SandboxPolicy::unsandboxed(),
         },
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
-use crate::protocol::{Mode, Outside, SandboxTier};
+use crate::protocol::{Mode, SandboxAccess, SandboxTier};
 use crate::sys::http::fetch::Resolver;
-use crate::sys::process::{End, Finished, ProcessError, Spec, command_environment, run, start_terminal};
+use crate::sys::process::{End, FinishedRun, ProcessError, Spec, command_environment, run, start_terminal};
 use crate::sys::proxy::{DeniedHost, Server};
-use crate::sys::sandbox::{Confinement, NetworkAccess, Strength};
+use crate::sys::sandbox::{Backend, Confinement, NetworkAccess};
 use crate::tools::shell::network::proxy;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -72,13 +72,13 @@ impl Net {
         Self { bench, server, heard }
     }
 
-    fn admit(&self, opens: &[Outside], url: &str, method: &str) -> Result<Server, (String, Option<bool>)> {
+    fn admit(&self, opens: &[SandboxAccess], url: &str, method: &str) -> Result<Server, (String, Option<bool>)> {
         let gate = proxy(&self.bench.settings, opens).gate;
         gate.admit(url, method).map_err(|refusal| (refusal.reason, refusal.denied.map(|denied| denied.can_open)))
     }
 
-    fn spec(&self, line: &str, opens: &[Outside]) -> Spec {
-        let confinement = Confinement::new(Strength::Namespaces, vec![self.bench.settings.workspace.clone()]);
+    fn spec(&self, line: &str, opens: &[SandboxAccess]) -> Spec {
+        let confinement = Confinement::new(Backend::Namespaces, vec![self.bench.settings.workspace.clone()]);
         Spec {
             shell: crate::sys::process::Shell::Bash,
             line: line.to_owned(),
@@ -95,7 +95,7 @@ impl Net {
     }
 
     /// Runs a line; `None` if this kernel has no sandbox.
-    fn run(&self, line: &str, opens: &[Outside]) -> Option<Finished> {
+    fn run(&self, line: &str, opens: &[SandboxAccess]) -> Option<FinishedRun> {
         started(block_on(run(self.spec(line, opens), mpsc::channel(1).0, CancellationToken::new())))
     }
 
@@ -114,8 +114,8 @@ fn started<T>(outcome: Result<T, ProcessError>) -> Option<T> {
     }
 }
 
-fn host(host: &str, port: u16) -> Outside {
-    Outside::Host { host: host.to_owned(), port }
+fn host(host: &str, port: u16) -> SandboxAccess {
+    SandboxAccess::Host { host: host.to_owned(), port }
 }
 
 const OPEN: &str = "requires_approval = false";
@@ -177,7 +177,7 @@ fn private_hosts_allowed_by_the_policy_can_be_opened() {
 #[test]
 fn approvals_list_the_servers_that_a_command_needs_and_cannot_reach() {
     let mut net = Net::new("requires_approval = true\nblocked_domains = [\"evil.example\"]");
-    let with = |network| SandboxPolicy { tier: SandboxTier::Guarded, network, ..SandboxPolicy::nothing() };
+    let with = |network| SandboxPolicy { tier: SandboxTier::Guarded, network, ..SandboxPolicy::unsandboxed() };
     net.bench.settings.command.sandbox = with(NetworkAccess::Proxied);
     let note = |net: &Net, line: &str| {
         let plan = net.bench.plan("RunCommand", serde_json::json!({"command": line})).unwrap();

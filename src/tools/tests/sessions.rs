@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::protocol::{Place, RunningState, Target};
-use crate::tools::background::{Commands, Entry, Kind, MAX_SESSIONS, New, new_output};
+use crate::tools::background::{Commands, Entry, Kind, MAX_SESSIONS, NewCommand, new_output};
 use std::time::Duration;
 
 /// A workspace whose commands continue between calls.
@@ -79,7 +79,7 @@ impl Live {
             if entry.keys().unwrap().front().unwrap().is_leader {
                 return;
             }
-            entry.quiet(u64::MAX - 1, Duration::from_millis(50)).await;
+            entry.wait_until_quiet(u64::MAX - 1, Duration::from_millis(50)).await;
         }
         panic!("the shell never returned to the foreground");
     }
@@ -305,7 +305,7 @@ async fn large_session_output_is_limited_and_its_end_is_kept() {
 fn the_end_of_a_session_is_reported_after_all_its_output() {
     let bench = Bench::new();
     for _ in 0..2000 {
-        let entry = Entry::new(New {
+        let entry = Entry::new(NewCommand {
             line: "make".to_owned(),
             cwd: Target { given: ".".to_owned(), real: bench.root.clone(), place: Place::Directory },
             call: None,
@@ -373,8 +373,8 @@ async fn a_running_command_moves_to_the_background_without_loss() {
     assert_eq!(live.commands.watch().borrow()[0].tool_call_id, Some(CallId::new("c")));
     // Its time limit is removed.
     let entry = live.commands.find("s1").unwrap();
-    entry.quiet(u64::MAX - 1, Duration::from_millis(2500)).await;
-    assert_eq!(entry.ended(), None);
+    entry.wait_until_quiet(u64::MAX - 1, Duration::from_millis(2500)).await;
+    assert_eq!(entry.end_reason(), None);
     live.bench.write("go", "");
     let rest = live.read_until("s1", "has ended (exit 0)").await;
     assert!(rest.contains("last") && !rest.contains("line 200"), "{rest}");
@@ -387,7 +387,7 @@ async fn ending_sessions_kills_everything_they_started() {
     live.output("RunCommand", json!({"command": "sleep 1000", "background": true})).await;
     live.commands.end_all().await;
     for id in ["s1", "s2"] {
-        assert_eq!(live.commands.find(id).unwrap().ended(), Some("stopped"), "{id}");
+        assert_eq!(live.commands.find(id).unwrap().end_reason(), Some("stopped"), "{id}");
     }
 }
 

@@ -161,7 +161,7 @@ fn hidden_paths_are_offered_for_one_run() {
     assert_eq!(result.denied.iter().map(ToString::to_string).collect::<Vec<_>>(), [wanted]);
     let router = house.bench.router();
     let again = call("RunCommand", json!({"command": "cat ../../notes/plan.txt"}));
-    let opened = block_on(router.plan_opened(again, result.denied)).unwrap();
+    let opened = block_on(router.plan_with_access(again, result.denied)).unwrap();
     let permit = Permit::for_test(opened.actions.clone());
     let again = block_on(router.run(opened, permit, context()));
     assert!(again.output_text.contains("hidden-content"), "{}", again.output_text);

@@ -1,7 +1,7 @@
 //! Outlines of data files: keys, tables, columns, paragraphs.
 
 use super::outline::{Outline, Part, close, line_at, line_count, line_starts};
-use crate::protocol::counted;
+use crate::protocol::format_count;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
@@ -70,16 +70,20 @@ pub(super) fn json(text: &str) -> Outline {
                     break;
                 }
             }
-            counted(entries.len() as u64, "key", "keys")
+            format_count(entries.len() as u64, "key", "keys")
         }
         Level::Array(items) => {
             let first = items.first().map(|first| level(first.get()));
             match first {
                 Some(Level::Object(entries)) => {
                     let names: Vec<_> = entries.iter().take(20).map(|(name, _)| format!("`{name}`")).collect();
-                    format!("an array of {}, the first with {}", counted(items.len() as u64, "item", "items"), names.join(", "))
+                    format!(
+                        "an array of {}, the first with {}",
+                        format_count(items.len() as u64, "item", "items"),
+                        names.join(", ")
+                    )
                 }
-                _ => format!("an array of {}", counted(items.len() as u64, "item", "items")),
+                _ => format!("an array of {}", format_count(items.len() as u64, "item", "items")),
             }
         }
         Level::Other => "a single value".to_owned(),
@@ -91,8 +95,8 @@ pub(super) fn json(text: &str) -> Outline {
 fn value(text: &str, starts: &[usize], depth: usize, name: &str, raw: &RawValue) -> Part {
     let (start, length) = ((raw.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize), raw.get().len());
     let what = match level(raw.get()) {
-        Level::Object(entries) => format!("object, {}", counted(entries.len() as u64, "key", "keys")),
-        Level::Array(items) => format!("array, {}", counted(items.len() as u64, "item", "items")),
+        Level::Object(entries) => format!("object, {}", format_count(entries.len() as u64, "key", "keys")),
+        Level::Array(items) => format!("array, {}", format_count(items.len() as u64, "item", "items")),
         Level::Other => match raw.get().as_bytes().first() {
             Some(b'"') => "string".to_owned(),
             Some(b't' | b'f') => "boolean".to_owned(),
@@ -105,7 +109,7 @@ fn value(text: &str, starts: &[usize], depth: usize, name: &str, raw: &RawValue)
 }
 
 pub(super) fn json_lines(text: &str) -> Outline {
-    let mut outline = plain(text);
+    let mut outline = plain_outline(text);
     outline.kind = "JSON Lines";
     let first = text.lines().find(|line| !line.trim().is_empty()).map(level);
     if let Some(Level::Object(entries)) = first {
@@ -148,17 +152,17 @@ pub(super) fn toml(text: &str) -> Outline {
 fn key_lines(table: &DeTable<'_>, starts: &[usize], lines: &mut HashSet<usize>) {
     for (name, value) in table {
         lines.insert(line_at(starts, name.span().start));
-        below(value.get_ref(), starts, lines);
+        collect_lines(value.get_ref(), starts, lines);
     }
 }
 
-fn below(value: &DeValue<'_>, starts: &[usize], lines: &mut HashSet<usize>) {
+fn collect_lines(value: &DeValue<'_>, starts: &[usize], lines: &mut HashSet<usize>) {
     match value {
         DeValue::Table(table) => key_lines(table, starts, lines),
         // In an array of tables, only the first has a header position; the line scan finds the others.
         DeValue::Array(items) => items.iter().for_each(|item| {
             lines.insert(line_at(starts, item.span().start));
-            below(item.get_ref(), starts, lines);
+            collect_lines(item.get_ref(), starts, lines);
         }),
         _ => {}
     }
@@ -229,13 +233,13 @@ pub(super) fn columns(text: &str, separator: char) -> Outline {
     let shown: Vec<_> = names.iter().take(50).map(|name| format!("`{name}`")).collect();
     let rows = line_count(text).saturating_sub(1);
     let facts = vec![
-        format!("{}: {}", counted(names.len() as u64, "column", "columns"), shown.join(", ")),
-        format!("{} below the first", counted(rows as u64, "line", "lines")),
+        format!("{}: {}", format_count(names.len() as u64, "column", "columns"), shown.join(", ")),
+        format!("{} below the first", format_count(rows as u64, "line", "lines")),
     ];
     Outline { kind, facts, ..Outline::default() }
 }
 
-pub(super) fn plain(text: &str) -> Outline {
+pub(super) fn plain_outline(text: &str) -> Outline {
     let (mut paragraphs, mut blank, mut within) = (0_usize, 0_usize, false);
     for line in text.lines() {
         let empty = line.trim().is_empty();
@@ -246,8 +250,8 @@ pub(super) fn plain(text: &str) -> Outline {
     let longest = text.lines().map(str::len).max().unwrap_or(0);
     let facts = vec![format!(
         "{}, {}, longest line {longest} bytes",
-        counted(paragraphs as u64, "paragraph", "paragraphs"),
-        counted(blank as u64, "empty line", "empty lines")
+        format_count(paragraphs as u64, "paragraph", "paragraphs"),
+        format_count(blank as u64, "empty line", "empty lines")
     )];
     Outline { kind: "text", facts, ..Outline::default() }
 }
@@ -306,6 +310,6 @@ mod tests {
     #[test]
     fn delimited_text_outlines_list_columns() {
         assert_eq!(columns("a,\"b\",c\n1,2,3\n", ',').facts, ["3 columns: `a`, `b`, `c`", "1 line below the first"]);
-        assert_eq!(plain("one\ntwo\n\nthree\n").facts, ["2 paragraphs, 1 empty line, longest line 5 bytes"]);
+        assert_eq!(plain_outline("one\ntwo\n\nthree\n").facts, ["2 paragraphs, 1 empty line, longest line 5 bytes"]);
     }
 }

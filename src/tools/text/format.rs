@@ -18,8 +18,8 @@ pub(super) fn outline(path: &Path, text: &str) -> Outline {
         "tsv" => data::columns(text, '\t'),
         "txt" | "text" | "" => {
             let outline = markdown::outline(text);
-            if outline.parts.is_empty() { data::plain(text) } else { outline }
+            if outline.parts.is_empty() { data::plain_outline(text) } else { outline }
         }
-        _ => data::plain(text),
+        _ => data::plain_outline(text),
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Returns settings under which a search shows only permitted files.
-fn narrowed(settings: &Settings) -> Settings {
+fn restrict_settings(settings: &Settings) -> Settings {
     let (own, may_read) = (settings.text.clone(), Arc::clone(&settings.paths.may_read));
     let shown = move |path: &Path| {
         let metadata = || path.symlink_metadata().ok();
@@ -27,7 +27,7 @@ fn narrowed(settings: &Settings) -> Settings {
 }
 
 /// Drafts a call under the restrictions of its tool.
-pub(in crate::tools) fn drafted(
+pub(in crate::tools) fn draft_call(
     tool: &dyn AnyTool,
     called: &str,
     arguments: Map<String, Value>,
@@ -41,12 +41,12 @@ pub(in crate::tools) fn drafted(
     if let Ok(actions) = tool.actions(called, arguments.clone(), &Paths::on_disk(settings)) {
         settings.text.admit(called, &actions)?;
     }
-    let draft = tool.draft(called, arguments, &narrowed(settings))?;
+    let draft = tool.draft(called, arguments, &restrict_settings(settings))?;
     settings.text.admit_size(draft.proposal.as_ref())?;
     Ok(draft)
 }
 
 /// Returns the settings for a call of this tool under this name.
 pub(in crate::tools) fn running(name: &str, called: &str, settings: &Arc<Settings>) -> Arc<Settings> {
-    if TextTools::binds(name, called) { Arc::new(narrowed(settings)) } else { Arc::clone(settings) }
+    if TextTools::binds(name, called) { Arc::new(restrict_settings(settings)) } else { Arc::clone(settings) }
 }

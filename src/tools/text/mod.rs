@@ -11,4 +11,4 @@ mod splice;
 pub(in crate::tools) mod text_inspect;
 pub(in crate::tools) mod text_patch;
 
-pub(in crate::tools) use limits::{drafted, running};
+pub(in crate::tools) use limits::{draft_call, running};

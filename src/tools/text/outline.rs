@@ -27,15 +27,15 @@ pub(super) struct Outline {
 
 impl Outline {
     /// Returns the titles from the outermost part to this one: `Usage > Install`.
-    pub(super) fn path_of(&self, index: usize) -> String {
+    pub(super) fn title_path(&self, index: usize) -> String {
         let mut titles = vec![self.parts[index].title.as_str()];
-        titles.extend(self.above(index).map(|part| part.title.as_str()));
+        titles.extend(self.ancestors(index).map(|part| part.title.as_str()));
         titles.reverse();
         titles.join(" > ")
     }
 
     /// Returns the parts that contain this one, innermost first.
-    pub(super) fn above(&self, index: usize) -> impl Iterator<Item = &Part> {
+    pub(super) fn ancestors(&self, index: usize) -> impl Iterator<Item = &Part> {
         let mut level = self.parts[index].level;
         self.parts[..index].iter().rev().filter(move |part| {
             let is_above = part.level < level;
@@ -47,7 +47,7 @@ impl Outline {
     }
 
     /// Returns the innermost part that contains a line.
-    pub(super) fn part_of(&self, line: usize) -> Option<usize> {
+    pub(super) fn part_at(&self, line: usize) -> Option<usize> {
         self.parts.iter().rposition(|part| part.first <= line && line <= part.last)
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn lines(text: &str, redactor: &Redactor) -> Option<Vec<String>> {
 }
 
 /// Joins the lines to a string.
-pub(super) fn whole(lines: &[String]) -> String {
+pub(super) fn join_lines(lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { lines.join("\n") + "\n" }
 }
 
@@ -37,7 +37,7 @@ pub(super) fn blocks(text: &str, redactor: &Redactor, starts: &[usize]) -> Vec<(
     let lines = |range: std::ops::Range<usize>| {
         (line_at(starts, range.start), line_at(starts, range.end.saturating_sub(1).max(range.start)))
     };
-    redactor.hidden(text).into_iter().map(lines).filter(|(first, last)| first < last).collect()
+    redactor.redacted_ranges(text).into_iter().map(lines).filter(|(first, last)| first < last).collect()
 }
 
 #[cfg(test)]

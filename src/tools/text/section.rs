@@ -29,7 +29,7 @@ pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<us
         Some(several) => Err(invalid(format!(
             "`{argument}`: `{given}` matches {} sections: {}; add the parent headings, as in `A > B`, or use line numbers",
             several.len(),
-            named(outline, several)
+            list_titles(outline, several)
         ))),
         None => Err(invalid(format!("`{argument}`: section `{given}` not found; {}", nearest(outline, given)))),
     }
@@ -52,7 +52,7 @@ impl Heading {
         Self { level, exact: exact.to_owned(), loose: loose(exact) }
     }
 
-    fn is(&self, part: &Part, exactly: bool) -> bool {
+    fn matches(&self, part: &Part, exactly: bool) -> bool {
         self.level.is_none_or(|level| level == part.level)
             && (part.title == self.exact || (!exactly && loose(&part.title) == self.loose))
     }
@@ -68,9 +68,9 @@ fn matches(outline: &Outline, words: &[Heading]) -> Vec<usize> {
     let search = |exactly| -> Vec<usize> {
         let fits = |index: &usize| {
             let Some((last, above)) = words.split_last() else { return false };
-            let mut parents = outline.above(*index);
-            last.is(&outline.parts[*index], exactly)
-                && above.iter().rev().all(|word| parents.any(|parent| word.is(parent, exactly)))
+            let mut parents = outline.ancestors(*index);
+            last.matches(&outline.parts[*index], exactly)
+                && above.iter().rev().all(|word| parents.any(|parent| word.matches(parent, exactly)))
         };
         (0..outline.parts.len()).filter(fits).collect()
     };
@@ -78,8 +78,8 @@ fn matches(outline: &Outline, words: &[Heading]) -> Vec<usize> {
     if exact.is_empty() { search(false) } else { exact }
 }
 
-fn named(outline: &Outline, indices: &[usize]) -> String {
-    let line = |index: &usize| format!("`{}` (line {})", outline.path_of(*index), outline.parts[*index].first);
+fn list_titles(outline: &Outline, indices: &[usize]) -> String {
+    let line = |index: &usize| format!("`{}` (line {})", outline.title_path(*index), outline.parts[*index].first);
     let mut text = indices.iter().take(MAX_NAMED).map(line).collect::<Vec<_>>().join(", ");
     if indices.len() > MAX_NAMED {
         text.push_str(", …");
@@ -94,7 +94,7 @@ fn nearest(outline: &Outline, given: &str) -> String {
     let near: Vec<usize> = (0..outline.parts.len()).filter(alike).collect();
     if near.is_empty() {
         let all: Vec<usize> = (0..outline.parts.len()).collect();
-        return format!("sections: {}", named(outline, &all));
+        return format!("sections: {}", list_titles(outline, &all));
     }
-    format!("did you mean {}?", named(outline, &near))
+    format!("did you mean {}?", list_titles(outline, &near))
 }

@@ -1,7 +1,7 @@
 //! Replacing lines in text with the line endings in use there.
 
 use super::outline::Part;
-use crate::tools::document::replacement::{ending_near, relined};
+use crate::tools::document::replacement::{adapt_endings, ending_near};
 
 /// Lines counted from 0, without the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, (usi
             result.push_str(near);
         }
         let whole = if content.ends_with('\n') { content } else { content + "\n" };
-        result.push_str(&relined(&old, &whole, near));
+        result.push_str(&adapt_endings(&old, &whole, near));
     }
     result.push_str(&lines[done..].concat());
     // The end of the file keeps its line break, or its lack of one.
@@ -82,7 +82,7 @@ pub(super) fn in_section(lines: &[&str], part: &Part, kind: Kind, content: &str,
             let below = gap(filled == end && end < lines.len());
             (Span { first: filled, end: filled }, format!("{}{content}\n{below}", gap(true)))
         }
-        Kind::Replace if brings_heading(content, part, markdown) => (Span { first, end: filled }, format!("{content}\n")),
+        Kind::Replace if replaces_heading(content, part, markdown) => (Span { first, end: filled }, format!("{content}\n")),
         Kind::Replace => {
             let body = part.heading.min(filled);
             let empty = lines[body..filled].iter().take_while(|line| blank(line)).count();
@@ -98,7 +98,7 @@ pub(super) fn in_section(lines: &[&str], part: &Part, kind: Kind, content: &str,
 }
 
 /// Returns whether the new content replaces the heading too.
-fn brings_heading(content: &str, part: &Part, markdown: bool) -> bool {
+fn replaces_heading(content: &str, part: &Part, markdown: bool) -> bool {
     let mut lines = content.trim_start_matches('\n').lines();
     let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default().trim());
     if !markdown {

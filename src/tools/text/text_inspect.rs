@@ -4,7 +4,7 @@ use super::format;
 use super::outline::{Outline, line_count};
 use super::{redacted_lines, section};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Items, LeftOut, Place, Run, Target, ToolError, cut_before};
+use crate::protocol::{Action, ErrorCode, Items, LeftOut, Place, Run, Target, ToolError, cut_position_before};
 use crate::sys::file::{self, ReadError};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, ToolOutput, blocking};
@@ -13,7 +13,7 @@ use crate::tools::document::replacement::with_lf;
 use crate::tools::draft::CallDraft;
 use crate::tools::editor_buffers;
 use crate::tools::error::invalid;
-use crate::tools::paths::{ExpectedKind, Paths, not_found, open_error, shown, special};
+use crate::tools::paths::{ExpectedKind, Paths, display_path, not_found_error, open_error, special_file_error};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt as _;
@@ -67,8 +67,12 @@ enum Mode {
 
 impl Tool for TextInspect {
     const NAME: &'static str = "TextInspect";
-    const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::same("text_inspect"), Alias::same("inspect_text"), Alias::same("outline"), Alias::same("file_outline")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::with_same_arguments("text_inspect"),
+        Alias::with_same_arguments("inspect_text"),
+        Alias::with_same_arguments("outline"),
+        Alias::with_same_arguments("file_outline"),
+    ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/TextInspect.md");
     type Arguments = Arguments;
@@ -91,7 +95,8 @@ impl Tool for TextInspect {
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let unsaved =
-                editor_buffers::unsaved(settings.editor.as_ref(), &work.target, settings.max_file_size_bytes, &context).await;
+                editor_buffers::unsaved_document(settings.editor.as_ref(), &work.target, settings.max_file_size_bytes, &context)
+                    .await;
             blocking(move || Ok(inspect(&work, unsaved, &settings, context.most_bytes)?)).await
         }
         .boxed()
@@ -146,7 +151,7 @@ fn search_mode(arguments: &Arguments) -> Result<Mode, ToolError> {
 }
 
 /// A document with its redacted lines.
-struct Seen {
+struct RedactedDocument {
     name: String,
     bytes: usize,
     form: &'static str,
@@ -160,8 +165,8 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
     // After a change, seeing a part does not make the file known again.
     if settings.seen.is_current(&target.real) {
         match &unsaved {
-            Some(document) => settings.seen.saw(&target.real, document.fingerprint()),
-            None => settings.seen.looks_at(&target.real),
+            Some(document) => settings.seen.record_read(&target.real, document.fingerprint()),
+            None => settings.seen.begin_read(&target.real),
         }
     }
     let is_unsaved = unsaved.is_some();
@@ -174,9 +179,9 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
         invalid(format!("`{}` has redacted lines that TextInspect cannot separate; read it with ReadFile", target.given))
     })?;
     // Titles contain no secrets, and redacted text cannot be found.
-    let outline = format::outline(&target.real, &redacted_lines::whole(&lines));
-    let name = shown(&target.real, settings);
-    let seen = Seen { name, bytes, form: document.form.name(), text, lines, outline };
+    let outline = format::outline(&target.real, &redacted_lines::join_lines(&lines));
+    let name = display_path(&target.real, settings);
+    let seen = RedactedDocument { name, bytes, form: document.form.name(), text, lines, outline };
     let within = match &work.section {
         Some(wanted) => Some(section::find(&seen.outline, wanted, "section")?),
         None => None,
@@ -186,7 +191,7 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
         (Mode::Structure | Mode::Section, _) => structure(&seen),
         (Mode::Search { query, words, context }, within) => search(&seen, query, words, *context, within),
     };
-    Ok(if is_unsaved { ToolOutput { text: editor_buffers::noted(told.text, &target.given), ..told } } else { told })
+    Ok(if is_unsaved { ToolOutput { text: editor_buffers::with_unsaved_note(told.text, &target.given), ..told } } else { told })
 }
 
 /// Reads a file as text.
@@ -196,9 +201,9 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
 /// The reason why it is not text.
 fn read(target: &Target, settings: &Settings) -> Result<(usize, Document), ToolError> {
     match target.place {
-        Place::Missing => return Err(not_found(target, settings)),
+        Place::Missing => return Err(not_found_error(target, settings)),
         Place::Directory => return Err(invalid(format!("`{}` is a directory; list it with ListDirectory", target.given))),
-        Place::Special => return Err(special(target)),
+        Place::Special => return Err(special_file_error(target)),
         Place::File { .. } => {}
     }
     let bytes = file::read(&target.real, settings.max_file_size_bytes).map_err(|error| match error {
@@ -216,8 +221,8 @@ fn read(target: &Target, settings: &Settings) -> Result<(usize, Document), ToolE
     Ok((bytes.len(), document))
 }
 
-fn structure(seen: &Seen) -> ToolOutput {
-    let Seen { name, bytes, form, outline, .. } = seen;
+fn structure(seen: &RedactedDocument) -> ToolOutput {
+    let RedactedDocument { name, bytes, form, outline, .. } = seen;
     let mut lines = vec![format!("{name}: {}, {form}, {} lines, {bytes} bytes", outline.kind, line_count(&seen.text))];
     lines.extend(outline.facts.iter().cloned());
     let mark =
@@ -225,7 +230,7 @@ fn structure(seen: &Seen) -> ToolOutput {
     for part in outline.parts.iter().take(MAX_PARTS) {
         let range = if part.first == part.last { part.first.to_string() } else { format!("{}-{}", part.first, part.last) };
         let indent = "  ".repeat(part.level - 1);
-        lines.push(clipped(&format!("{range}: {indent}{}{}", mark(part.level), part.title)));
+        lines.push(shorten_line(&format!("{range}: {indent}{}{}", mark(part.level), part.title)));
     }
     let count = outline.parts.len();
     if count > MAX_PARTS {
@@ -237,10 +242,10 @@ fn structure(seen: &Seen) -> ToolOutput {
     list(&lines, "find others with `query`")
 }
 
-fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> ToolOutput {
+fn one_section(seen: &RedactedDocument, index: usize, most_bytes: usize) -> ToolOutput {
     let most_bytes = MAX_TEXT_BYTES.min(most_bytes);
     let part = &seen.outline.parts[index];
-    let mut text = format!("[`{}` in {}, lines {}-{}]\n", seen.outline.path_of(index), seen.name, part.first, part.last);
+    let mut text = format!("[`{}` in {}, lines {}-{}]\n", seen.outline.title_path(index), seen.name, part.first, part.last);
     let shown = &seen.lines[part.first - 1..part.last.min(seen.lines.len())];
     let (mut starts, mut note) = (Vec::new(), String::new());
     for (number, line) in (part.first..).zip(shown) {
@@ -283,14 +288,15 @@ fn list(lines: &[String], advice: &str) -> ToolOutput {
     ToolOutput { text, left_out: LeftOut::from_gaps(Vec::new(), Some(run)), ..ToolOutput::default() }
 }
 
-fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Option<usize>) -> ToolOutput {
+fn search(seen: &RedactedDocument, query: &Regex, words: &str, context: usize, within: Option<usize>) -> ToolOutput {
     let range: RangeInclusive<usize> = within.map_or(1..=seen.lines.len(), |index| {
         let part = &seen.outline.parts[index];
         part.first..=part.last
     });
     let matches: Vec<usize> =
         range.clone().filter(|number| seen.lines.get(number - 1).is_some_and(|line| query.is_match(line))).collect();
-    let place = within.map_or_else(|| seen.name.clone(), |index| format!("`{}` of {}", seen.outline.path_of(index), seen.name));
+    let place =
+        within.map_or_else(|| seen.name.clone(), |index| format!("`{}` of {}", seen.outline.title_path(index), seen.name));
     if matches.is_empty() {
         return format!("no line of {place} contains `{words}`; try `regex` or `ignoreCase`, or search other files with Grep")
             .into();
@@ -309,18 +315,18 @@ fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Optio
     )];
     let (mut last_part, mut last_number) = (None, 0);
     for (number, is_match) in told {
-        let part = seen.outline.part_of(number);
+        let part = seen.outline.part_at(number);
         if part != last_part || last_number == 0 {
             if let Some(index) = part {
                 let found = &seen.outline.parts[index];
-                lines.push(format!("[{}, lines {}-{}]", seen.outline.path_of(index), found.first, found.last));
+                lines.push(format!("[{}, lines {}-{}]", seen.outline.title_path(index), found.first, found.last));
             }
         } else if context > 0 && number > last_number + 1 {
             lines.push("--".to_owned());
         }
         (last_part, last_number) = (part, number);
         let Some(line) = seen.lines.get(number - 1) else { continue };
-        lines.push(clipped(&format!("{number}{}{line}", if is_match { ':' } else { '-' })));
+        lines.push(shorten_line(&format!("{number}{}{line}", if is_match { ':' } else { '-' })));
     }
     if matches.len() > MAX_MATCHES {
         lines.push(format!("[the first {MAX_MATCHES} of {} matches shown; narrow it with `section` or `query`]", matches.len()));
@@ -329,10 +335,10 @@ fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Optio
 }
 
 /// Shortens a long line, as in a search.
-fn clipped(line: &str) -> String {
+fn shorten_line(line: &str) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();
     }
-    let end = cut_before(line, MAX_LINE_BYTES);
+    let end = cut_position_before(line, MAX_LINE_BYTES);
     format!("{} [{} more bytes]", &line[..end], line.len() - end)
 }

@@ -7,19 +7,19 @@ use super::splice::{Kind, Span};
 use super::{redacted_lines, section};
 use crate::policy::redact::Restorer;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError, counted};
+use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError, format_count};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::document::content::Document;
 use crate::tools::document::replacement::with_lf;
 use crate::tools::draft::CallDraft;
-use crate::tools::error::{invalid, not_amended};
-use crate::tools::paths::{ExpectedKind, Paths, not_found};
-use crate::tools::redaction::{keep_hidden, restored, restorer};
+use crate::tools::error::{amendment_error, invalid};
+use crate::tools::paths::{ExpectedKind, Paths, not_found_error};
+use crate::tools::redaction::{refuse_exposure, restore_secrets, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
-use crate::tools::write::file_change::{Change, ChangeParts, CurrentFile, commit, lacks, noting_nul, unfit};
+use crate::tools::write::file_change::{Change, ChangeParts, CurrentFile, commit, draft_mismatch, noting_nul, unencodable_text};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -60,8 +60,12 @@ pub(in crate::tools) enum Work {
 
 impl Tool for TextPatch {
     const NAME: &'static str = "TextPatch";
-    const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::same("text_patch"), Alias::same("patch_text"), Alias::same("edit_section"), Alias::same("edit_lines")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::with_same_arguments("text_patch"),
+        Alias::with_same_arguments("patch_text"),
+        Alias::with_same_arguments("edit_section"),
+        Alias::with_same_arguments("edit_lines"),
+    ];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/TextPatch.md");
     const RESTORES: bool = true;
@@ -81,12 +85,12 @@ impl Tool for TextPatch {
         if arguments.operations.iter().any(|operation| operation.start_line.is_some()) {
             settings.seen.check(&target)?;
         }
-        let document = match patched(&arguments.operations, &target, &before, settings) {
+        let document = match apply_operations(&arguments.operations, &target, &before, settings) {
             Ok(document) => document,
-            Err(error) => return unfit(("Edit", "the operations do not match"), target, error, settings, Work::Explain),
+            Err(error) => return draft_mismatch(("Edit", "the operations do not match"), target, error, settings, Work::Explain),
         };
         let Some(content) = document.form.encode(&document.text) else {
-            return Err(lacks(&target.given, document.form, "`content`"));
+            return Err(unencodable_text(&target.given, document.form, "`content`"));
         };
         let has_nul = document.text.contains('\0');
         let (proposal, made) = ChangeParts::propose("Edit", &target, before, document, content.len() as u64, settings);
@@ -95,9 +99,9 @@ impl Tool for TextPatch {
         Ok(CallDraft::changes(vec![Action::Write { target }], proposal, Work::Apply(change)))
     }
 
-    fn places(work: &Work) -> Vec<PlaceChange> {
+    fn planned_changes(work: &Work) -> Vec<PlaceChange> {
         match work {
-            Work::Apply(change) => change.places(),
+            Work::Apply(change) => change.planned_changes(),
             Work::Explain(_) => Vec::new(),
         }
     }
@@ -112,10 +116,10 @@ impl Tool for TextPatch {
     fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Work>, String), ToolError> {
         match work {
             Work::Apply(change) => {
-                let (draft, told) = change.amended(amendment, settings)?;
+                let (draft, told) = change.amend(amendment, settings)?;
                 Ok((draft.map(Work::Apply), told))
             }
-            Work::Explain(_) => Err(not_amended()),
+            Work::Explain(_) => Err(amendment_error()),
         }
     }
 
@@ -128,10 +132,15 @@ impl Tool for TextPatch {
 }
 
 /// Applies all operations to the document.
-fn patched(operations: &[Operation], target: &Target, before: &CurrentFile, settings: &Settings) -> Result<Document, ToolError> {
+fn apply_operations(
+    operations: &[Operation],
+    target: &Target,
+    before: &CurrentFile,
+    settings: &Settings,
+) -> Result<Document, ToolError> {
     let document = match before {
         CurrentFile::Absent => {
-            let mut error = not_found(target, settings);
+            let mut error = not_found_error(target, settings);
             error.message.push_str(" (to create a file, use WriteFile)");
             return Err(error);
         }
@@ -143,7 +152,7 @@ fn patched(operations: &[Operation], target: &Target, before: &CurrentFile, sett
     let restorer = restorer(before.document(), settings);
     let plain = with_lf(&document.text);
     let place =
-        Place { target, plain: &plain, outline: outline(&plain, target, settings), starts: line_starts(&plain), settings };
+        PatchTarget { target, plain: &plain, outline: outline(&plain, target, settings), starts: line_starts(&plain), settings };
     let mut changes = Vec::new();
     for (index, operation) in operations.iter().enumerate() {
         changes.push(place.change(operation, index, &restorer)?);
@@ -154,7 +163,7 @@ fn patched(operations: &[Operation], target: &Target, before: &CurrentFile, sett
         ))
     })?;
     let written: Vec<&str> = operations.iter().filter_map(|operation| operation.content.as_deref()).collect();
-    keep_hidden(&restorer, before.document(), &text, &written, settings, target)?;
+    refuse_exposure(&restorer, before.document(), &text, &written, settings, target)?;
     if text == document.text {
         return Err(invalid(format!("the operations change nothing: `{}` already has this content", target.given)));
     }
@@ -164,11 +173,11 @@ fn patched(operations: &[Operation], target: &Target, before: &CurrentFile, sett
 /// Outlines the redacted text, so that no error reveals a secret. If redaction changes the lines, there are no sections.
 fn outline(plain: &str, target: &Target, settings: &Settings) -> Outline {
     redacted_lines::lines(plain, &settings.redactor)
-        .map_or_else(Outline::default, |lines| format::outline(&target.real, &redacted_lines::whole(&lines)))
+        .map_or_else(Outline::default, |lines| format::outline(&target.real, &redacted_lines::join_lines(&lines)))
 }
 
 /// The text that operations refer to.
-struct Place<'a> {
+struct PatchTarget<'a> {
     target: &'a Target,
     plain: &'a str,
     outline: Outline,
@@ -176,7 +185,7 @@ struct Place<'a> {
     settings: &'a Settings,
 }
 
-impl Place<'_> {
+impl PatchTarget<'_> {
     fn lines(&self) -> Vec<&str> {
         self.plain.split_inclusive('\n').collect()
     }
@@ -189,7 +198,7 @@ impl Place<'_> {
                 return Err(invalid(format!("`{at}`: `delete` takes no `content`; remove it, or use `replace`")));
             }
             (None, Kind::Delete) => String::new(),
-            (Some(content), _) => with_lf(&restored(restorer, content, &format!("`{at}.content`"), self.target)?),
+            (Some(content), _) => with_lf(&restore_secrets(restorer, content, &format!("`{at}.content`"), self.target)?),
             (None, _) => return Err(invalid(format!("`{at}.content` is missing; specify the new text"))),
         };
         if content.is_empty() && matches!(kind, Kind::Before | Kind::After) {
@@ -199,8 +208,8 @@ impl Place<'_> {
             (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
                 return Err(invalid(format!("`{at}` has both a `section` and line numbers; use only one of them")));
             }
-            (Some(wanted), None, None) => self.of_section(wanted, kind, &content, &at)?,
-            (None, Some(start), end) => self.of_lines(start, end.unwrap_or(start), kind, content, &at)?,
+            (Some(wanted), None, None) => self.section_change(wanted, kind, &content, &at)?,
+            (None, Some(start), end) => self.lines_change(start, end.unwrap_or(start), kind, content, &at)?,
             (None, None, _) => {
                 return Err(invalid(format!("`{at}` has no position; set `section`, or `startLine` and `endLine`")));
             }
@@ -210,7 +219,14 @@ impl Place<'_> {
         Ok(splice::Change { index, ..change })
     }
 
-    fn of_lines(&self, start: u64, end: u64, kind: Kind, content: String, at: &str) -> Result<(Span, splice::Change), ToolError> {
+    fn lines_change(
+        &self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        content: String,
+        at: &str,
+    ) -> Result<(Span, splice::Change), ToolError> {
         let count = self.lines().len() as u64;
         if start == 0 || end < start {
             return Err(invalid(format!(
@@ -220,7 +236,7 @@ impl Place<'_> {
         // An empty file can be filled, and text can be appended after the last line.
         let behind = matches!(kind, Kind::Before) && start == end && start == count + 1;
         if end > count && !behind {
-            let lines = counted(count, "line", "lines");
+            let lines = format_count(count, "line", "lines");
             return Err(invalid(format!(
                 "`{at}`: `{}` has {lines}, so line {end} does not exist; nothing was changed. Read it again",
                 self.target.given
@@ -235,7 +251,7 @@ impl Place<'_> {
         Ok((meant, splice::Change { index: 0, span, content }))
     }
 
-    fn of_section(&self, wanted: &str, kind: Kind, content: &str, at: &str) -> Result<(Span, splice::Change), ToolError> {
+    fn section_change(&self, wanted: &str, kind: Kind, content: &str, at: &str) -> Result<(Span, splice::Change), ToolError> {
         let argument = format!("{at}.section");
         let found = section::find(&self.outline, wanted, &argument)?;
         if !self.outline.is_patchable {
@@ -254,7 +270,7 @@ impl Place<'_> {
     /// Checks the content that a model expects.
     fn is_expected(&self, operation: &Operation, meant: &Span, restorer: &Restorer, at: &str) -> Result<(), ToolError> {
         let Some(expected) = &operation.expected else { return Ok(()) };
-        let expected = with_lf(&restored(restorer, expected, &format!("`{at}.expected`"), self.target)?);
+        let expected = with_lf(&restore_secrets(restorer, expected, &format!("`{at}.expected`"), self.target)?);
         let there = self.lines()[meant.first..meant.end].concat();
         if there.trim_end_matches('\n') == expected.trim_end_matches('\n') {
             return Ok(());

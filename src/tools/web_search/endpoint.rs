@@ -23,7 +23,7 @@ const KEY_BYTES: usize = 8;
 /// API key of a service.
 pub(crate) trait SearchKey: Send + Sync {
     /// Returns how to add a key if it is certainly missing. Does not wait for the keyring.
-    fn missing(&self) -> Option<String>;
+    fn missing_hint(&self) -> Option<String>;
     /// Returns the key; `None` if there is none. May wait for the keyring.
     fn reveal(&self) -> Result<Option<String>, String>;
 }
@@ -60,7 +60,7 @@ impl Endpoint {
         let reply = sent.map_err(|error| self.unreachable(&error))?;
         let status = reply.status();
         if !(200..300).contains(&status) {
-            return Err(self.refused(reply, key.as_deref()).await);
+            return Err(self.response_error(reply, key.as_deref()).await);
         }
         let kind = reply.header("content-type").unwrap_or("unknown type").to_owned();
         let body = self.body(reply).await?;
@@ -73,24 +73,24 @@ impl Endpoint {
         let key = Arc::clone(&self.key);
         let revealed = tokio::task::spawn_blocking(move || key.reveal()).await;
         let revealed = revealed.unwrap_or_else(|_| Err("the API key cannot be looked up".to_owned()));
-        let key = revealed.map_err(|why| failed(format!("cannot read the API key for {}: {why}", self.name())))?;
+        let key = revealed.map_err(|why| search_error(format!("cannot read the API key for {}: {why}", self.name())))?;
         let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
-        key.ok_or_else(|| self.without_key(&self.key.missing().unwrap_or_default()))
+        key.ok_or_else(|| self.without_key(&self.key.missing_hint().unwrap_or_default()))
     }
 
     fn without_key(&self, hint: &str) -> ToolError {
-        failed(format!("no API key for {}; ask the user to add one: {hint}", self.name()))
+        search_error(format!("no API key for {}; ask the user to add one: {hint}", self.name()))
     }
 
     async fn body(&self, reply: Reply) -> Result<Vec<u8>, ToolError> {
         let body = reply.into_body(RESPONSE_BYTES).await.map_err(|error| self.unreachable(&error))?;
         let limit = RESPONSE_BYTES >> 20;
-        body.ok_or_else(|| failed(format!("the response of {} is larger than {limit} MB; it was discarded", self.name())))
+        body.ok_or_else(|| search_error(format!("the response of {} is larger than {limit} MB; it was discarded", self.name())))
     }
 
     fn unreachable(&self, error: &HttpError) -> ToolError {
         let host = &self.host;
-        failed(format!(
+        search_error(format!(
             "{} did not respond: {error}; ask the user to check that the search service at {host} is running",
             self.name()
         ))
@@ -107,21 +107,21 @@ impl Endpoint {
             ServiceKind::Searxng => "; `json` must be in `search.formats` of the settings of SearXNG",
             ServiceKind::Brave | ServiceKind::Tavily => "",
         };
-        failed(format!("{name} at {host} returned {found}; ask the user to check `search.base_url`{hint}"))
+        search_error(format!("{name} at {host} returned {found}; ask the user to check `search.base_url`{hint}"))
     }
 
     /// Returns the error of a response without results.
-    async fn refused(&self, reply: Reply, key: Option<&str>) -> ToolError {
+    async fn response_error(&self, reply: Reply, key: Option<&str>) -> ToolError {
         let (name, status, line) = (self.name(), reply.status(), reply.status_line());
         if (300..400).contains(&status) {
             let place = clean(reply.header("location").unwrap_or("another address")).into_owned();
-            return failed(format!(
+            return search_error(format!(
                 "{name} redirected the search to {place} ({line}), which is not followed; ask the user to check `search.base_url`"
             ));
         }
         let hint = match status {
             401 | 403 if self.kind.needs_key() => {
-                let other = self.key.missing().unwrap_or_default();
+                let other = self.key.missing_hint().unwrap_or_default();
                 let other = if other.is_empty() { "replace the API key".to_owned() } else { other };
                 format!("the API key was rejected; ask the user to {other}")
             }
@@ -137,7 +137,7 @@ impl Endpoint {
         };
         let said = excerpt(&reply.into_head(ERROR_BYTES).await, key);
         let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-        failed(format!("{name} refused the search ({line}{said}); {hint}"))
+        search_error(format!("{name} refused the search ({line}{said}); {hint}"))
     }
 }
 
@@ -154,12 +154,12 @@ impl SearchEngine for Endpoint {
         true
     }
 
-    fn rewords(&self) -> bool {
+    fn rewrites_query(&self) -> bool {
         false
     }
 
     fn check(&self) -> Result<(), ToolError> {
-        let missing = if self.kind.needs_key() { self.key.missing() } else { None };
+        let missing = if self.kind.needs_key() { self.key.missing_hint() } else { None };
         missing.map_or(Ok(()), |hint| Err(self.without_key(&hint)))
     }
 
@@ -176,7 +176,7 @@ impl SearchEngine for Endpoint {
     }
 }
 
-fn failed(message: String) -> ToolError {
+fn search_error(message: String) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, message)
 }
 

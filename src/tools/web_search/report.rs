@@ -1,7 +1,7 @@
 //! Search results as text for the model, marked as data.
 
 use crate::ports::{FoundPage, SearchAnswer, SearchRequest};
-use crate::protocol::truncated_with_gap;
+use crate::protocol::truncate_with_gap;
 use crate::text::clean;
 use std::fmt::Write;
 
@@ -46,7 +46,7 @@ pub(super) fn text(service: &str, request: &SearchRequest, answer: &SearchAnswer
     if left_out > 0 {
         let _ = writeln!(text, "\n[{left_out} omitted: the address is not a web address]");
     }
-    truncated_with_gap(text.trim_end(), most_bytes).0.into_owned()
+    truncate_with_gap(text.trim_end(), most_bytes).0.into_owned()
 }
 
 fn is_web_address(url: &str) -> bool {

@@ -24,7 +24,7 @@ impl SearchEngine for Silent {
         self.certain
     }
 
-    fn rewords(&self) -> bool {
+    fn rewrites_query(&self) -> bool {
         false
     }
 
@@ -64,9 +64,9 @@ fn results_are_limited_in_number_and_length_and_report_omissions() {
 
 #[test]
 fn searches_per_session_are_limited_including_earlier_ones() {
-    let search = SessionSearch::with(Arc::new(Silent { certain: true }), 2);
-    let sent = ToolResult::succeeded(CallId::new("c"), "WebSearch", "x");
-    search.note_result(&ToolResult::succeeded(CallId::new("c"), "ReadFile", "x"));
+    let search = SessionSearch::with_engine(Arc::new(Silent { certain: true }), 2);
+    let sent = ToolResult::success(CallId::new("c"), "WebSearch", "x");
+    search.note_result(&ToolResult::success(CallId::new("c"), "ReadFile", "x"));
     search.note_result(&sent);
     assert!(search.check().is_ok() && search.count().is_ok());
     let error = search.count().unwrap_err().message;
@@ -76,7 +76,7 @@ fn searches_per_session_are_limited_including_earlier_ones() {
 #[test]
 fn model_search_follows_the_model_and_is_automatic_only_if_certain() {
     let engine = |certain: bool| Some(Arc::new(Silent { certain }) as Arc<dyn SearchEngine>);
-    let search = SessionSearch::of_model(false, 1);
+    let search = SessionSearch::for_model(false, 1);
     let mut changes = search.changes();
     for (given, is_available) in
         [(None, false), (engine(false), false), (engine(true), true), (engine(true), true), (None, false)]
@@ -86,7 +86,7 @@ fn model_search_follows_the_model_and_is_automatic_only_if_certain() {
     }
     assert!(changes.has_changed().unwrap());
     assert_eq!(*changes.borrow_and_update(), 2, "once to available, and once back");
-    let anywhere = SessionSearch::of_model(true, 1);
+    let anywhere = SessionSearch::for_model(true, 1);
     anywhere.set_model(engine(false));
     assert!(anywhere.is_available());
 }

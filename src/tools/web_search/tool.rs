@@ -47,8 +47,12 @@ pub(in crate::tools) struct Work {
 
 impl Tool for WebSearch {
     const NAME: &'static str = WEB_SEARCH;
-    const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::same("web_search"), Alias::same("search_web"), Alias::same("google_web_search"), Alias::same("internet_search")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::with_same_arguments("web_search"),
+        Alias::with_same_arguments("search_web"),
+        Alias::with_same_arguments("google_web_search"),
+        Alias::with_same_arguments("internet_search"),
+    ];
     const CAPABILITY: &'static str = "Network.Search";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/WebSearch.md");
     type Arguments = Arguments;
@@ -67,7 +71,7 @@ impl Tool for WebSearch {
                 "the query contains a secret, so it was not sent; search without it",
             ));
         }
-        let Some(engine) = settings.search.engine() else { return Err(not_set_up()) };
+        let Some(engine) = settings.search.engine() else { return Err(no_service_error()) };
         settings.search.check()?;
         engine.check()?;
         let (name, host) = (engine.name(), engine.host());
@@ -77,7 +81,7 @@ impl Tool for WebSearch {
         };
         let summary = format!("Search the web for “{}”{within} with {name} ({host})", request.query);
         let mut notes = Vec::new();
-        if engine.rewords() {
+        if engine.rewrites_query() {
             notes.push(format!("{name} may reword the query; the result lists the queries it used"));
         }
         Ok(CallDraft {
@@ -99,7 +103,7 @@ impl Tool for WebSearch {
                     return Err(ToolError::new(ErrorCode::Cancelled, "stopped by the user").into());
                 }
             };
-            let most_bytes = settings.max_output_bytes.min(context.room());
+            let most_bytes = settings.max_output_bytes.min(context.output_limit());
             let text = report::text(engine.name(), &request, &answer, most_bytes);
             Ok(ToolOutput { used: answer.used.map(Box::new), ..ToolOutput::from(text) })
         }
@@ -112,7 +116,7 @@ fn action(request: &SearchRequest, engine: Option<&dyn SearchEngine>) -> Action 
     Action::Search { query: request.query.clone(), domains: request.domains.clone(), service, host }
 }
 
-fn not_set_up() -> ToolError {
+fn no_service_error() -> ToolError {
     ToolError::new(
         ErrorCode::ToolExecutionFailed,
         "no web search is set up, and the provider of the model has none; the user can set `search.provider` in config.toml. \
@@ -141,11 +145,11 @@ fn request(arguments: &Arguments) -> Result<SearchRequest, ToolError> {
     if given.len() > DOMAINS {
         return Err(invalid(format!("`domains` has {} entries; the limit is {DOMAINS}", given.len())));
     }
-    let domains = given.iter().map(|domain| domain_of(domain)).collect::<Result<_, _>>()?;
+    let domains = given.iter().map(|domain| parse_domain(domain)).collect::<Result<_, _>>()?;
     Ok(SearchRequest { query, domains, count })
 }
 
-fn domain_of(given: &str) -> Result<String, ToolError> {
+fn parse_domain(given: &str) -> Result<String, ToolError> {
     let domain = given.trim().to_lowercase();
     if domain.contains('*') || domain.contains(':') {
         return Err(invalid(format!("`domains`: `{}` is not a domain; expected one such as `docs.rs`", domain.escape_debug())));

@@ -1,28 +1,28 @@
 //! Changes edited by the user: some of the hunks, edited lines, or a whole new text.
 
-use super::file_change::{Change, CurrentFile, lacks, noting_nul, proposal_with_cuts};
+use super::file_change::{Change, CurrentFile, noting_nul, proposal_with_cuts, unencodable_text};
 use crate::protocol::{Action, Amendable, Amendment, FileDiff, Hunk, HunkChoice, Proposal, Target, ToolError};
 use crate::sys::file::Parents;
-use crate::tools::diff::cuts::{Cut, why_fixed, with_choices};
-use crate::tools::diff::{compare, plain};
+use crate::tools::diff::cuts::{HunkLines, indivisible_reason, with_choices};
+use crate::tools::diff::{compare, prepare_text};
 use crate::tools::document::content::{Document, Form};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::shown_in_one_line;
-use crate::tools::redaction::{keep_hidden, restored, restorer};
+use crate::tools::paths::display_path_one_line;
+use crate::tools::redaction::{refuse_exposure, restore_secrets, restorer};
 use crate::tools::settings::Settings;
-use crate::tools::write::file_change::{ChangeParts, fitted};
+use crate::tools::write::file_change::{ChangeParts, fit_encoding};
 use std::fmt::Write as _;
 
 /// Maximum number of bytes of edited text reported to the model.
 const MAX_NOTE_BYTES: usize = 6_000;
 
 /// The editable part of one file of a change.
-pub(in crate::tools) struct Sides<'a> {
+pub(in crate::tools) struct EditableFile<'a> {
     pub target: &'a Target,
     pub before: &'a CurrentFile,
     pub after: &'a Document,
-    pub cuts: &'a [Cut],
+    pub cuts: &'a [HunkLines],
 }
 
 impl ChangeParts {
@@ -41,18 +41,18 @@ impl ChangeParts {
 }
 
 impl Change {
-    fn sides(&self) -> Option<Sides<'_>> {
+    fn sides(&self) -> Option<EditableFile<'_>> {
         let made = self.made.as_ref()?;
-        Some(Sides { target: &self.target, before: &made.before, after: &made.after, cuts: &made.cuts })
+        Some(EditableFile { target: &self.target, before: &made.before, after: &made.after, cuts: &made.cuts })
     }
 
     /// Returns what the user may edit.
     pub(in crate::tools) fn amendable(&self, settings: &Settings) -> (Amendable, Vec<String>) {
-        offered(&self.sides().into_iter().collect::<Vec<_>>(), settings)
+        amendable_parts(&self.sides().into_iter().collect::<Vec<_>>(), settings)
     }
 
     /// Applies the user's edits, and returns a note about them for the model.
-    pub(in crate::tools) fn amended(
+    pub(in crate::tools) fn amend(
         self,
         amendment: &Amendment,
         settings: &Settings,
@@ -61,10 +61,10 @@ impl Change {
             return Err(invalid(format!("the change to `{}` can only be approved as a whole, or denied", self.target.given)));
         };
         let (mut texts, told) = texts(&[sides], amendment, settings)?;
-        let (Some(text), Some(made)) = (texts.pop().flatten(), self.made) else { return Err(nothing_left()) };
+        let (Some(text), Some(made)) = (texts.pop().flatten(), self.made) else { return Err(nothing_left_error()) };
         let ChangeParts { verb, before, .. } = *made;
         let Some(content) = text.form.encode(&text.text) else {
-            return Err(lacks(&self.target.given, text.form, "the edited text"));
+            return Err(unencodable_text(&self.target.given, text.form, "the edited text"));
         };
         let has_nul = text.text.contains('\0');
         let (proposal, made) = ChangeParts::propose(verb, &self.target, before, text, content.len() as u64, settings);
@@ -85,19 +85,19 @@ impl Change {
     }
 }
 
-fn nothing_left() -> ToolError {
+fn nothing_left_error() -> ToolError {
     invalid("no change is left; deny it instead")
 }
 
 /// Returns what the user may edit of these files, in the order of the diff, and their resulting texts.
-pub(in crate::tools) fn offered(files: &[Sides<'_>], settings: &Settings) -> (Amendable, Vec<String>) {
+pub(in crate::tools) fn amendable_parts(files: &[EditableFile<'_>], settings: &Settings) -> (Amendable, Vec<String>) {
     let mut offer = Amendable::default();
     let mut texts = Vec::new();
     for (file, sides) in files.iter().enumerate() {
         let old = sides.before.text();
-        let fixed = why_fixed(old, &sides.after.text, settings).map(str::to_owned);
-        offer.files.push(shown_in_one_line(&sides.target.real, settings));
-        texts.push(plain(&sides.after.text, settings));
+        let fixed = indivisible_reason(old, &sides.after.text, settings).map(str::to_owned);
+        offer.files.push(display_path_one_line(&sides.target.real, settings));
+        texts.push(prepare_text(&sides.after.text, settings));
         offer.hunks.extend(sides.cuts.iter().map(|cut| Hunk {
             file: Some(file),
             first: cut.new.start,
@@ -111,12 +111,12 @@ pub(in crate::tools) fn offered(files: &[Sides<'_>], settings: &Settings) -> (Am
 
 /// Returns the new text of each file, `None` if no change is left, and a note for the model.
 pub(in crate::tools) fn texts(
-    files: &[Sides<'_>],
+    files: &[EditableFile<'_>],
     amendment: &Amendment,
     settings: &Settings,
 ) -> Result<(Vec<Option<Document>>, String), ToolError> {
     match amendment {
-        Amendment::Hunks { hunks } => by_hunks(files, hunks, settings),
+        Amendment::Hunks { hunks } => amend_hunks(files, hunks, settings),
         Amendment::File { file, text } => as_a_whole(files, *file, text, settings),
         Amendment::Effects { .. }
         | Amendment::Command { .. }
@@ -127,8 +127,8 @@ pub(in crate::tools) fn texts(
     }
 }
 
-fn by_hunks(
-    files: &[Sides<'_>],
+fn amend_hunks(
+    files: &[EditableFile<'_>],
     choices: &[HunkChoice],
     settings: &Settings,
 ) -> Result<(Vec<Option<Document>>, String), ToolError> {
@@ -152,23 +152,30 @@ fn by_hunks(
             texts.push(None);
             continue;
         }
-        let restore = |text: &str| sides.restored(text, settings);
+        let restore = |text: &str| sides.restore_markers(text, settings);
         let text = with_choices((sides.before.text(), &sides.after.text), sides.cuts, own, settings, restore)?;
         let Some(text) = text else {
             let given = &sides.target.given;
             return Err(invalid(format!("the hunks of `{given}` cannot be separated; apply all of them, or none")));
         };
-        texts.push(Some(sides.checked(text, settings)?));
+        texts.push(Some(sides.check_text(text, settings)?));
     }
     if texts.iter().all(Option::is_none) {
-        return Err(nothing_left());
+        return Err(nothing_left_error());
     }
     let told = format!("[The user did not apply this as you proposed it:\n{}]", told.join("\n"));
     Ok((texts, told))
 }
 
 /// Formats one choice: `- hunk 1 of 2 (greet(), your lines 10 to 16): applied`.
-fn line(number: usize, count: usize, file: Option<&Sides<'_>>, cut: &Cut, choice: &HunkChoice, settings: &Settings) -> String {
+fn line(
+    number: usize,
+    count: usize,
+    file: Option<&EditableFile<'_>>,
+    cut: &HunkLines,
+    choice: &HunkChoice,
+    settings: &Settings,
+) -> String {
     let mut place: Vec<String> = file.map(|sides| format!("`{}`", sides.target.given)).into_iter().collect();
     place.extend(cut.name.clone());
     place.push(match cut.new.len() {
@@ -182,76 +189,76 @@ fn line(number: usize, count: usize, file: Option<&Sides<'_>>, cut: &Cut, choice
         HunkChoice::Left => "not applied; those lines are unchanged".to_owned(),
         HunkChoice::Edited { text } if text.is_empty() => "edited; removed".to_owned(),
         HunkChoice::Edited { text } => {
-            format!("edited; replaced by\n{}", capped(&settings.redactor.redact(text).text))
+            format!("edited; replaced by\n{}", cap_note(&settings.redactor.redact(text).text))
         }
     };
     format!("- hunk {number} of {count} ({place}): {what}")
 }
 
 fn as_a_whole(
-    files: &[Sides<'_>],
+    files: &[EditableFile<'_>],
     file: usize,
     text: &str,
     settings: &Settings,
 ) -> Result<(Vec<Option<Document>>, String), ToolError> {
     let Some(edited) = files.get(file) else { return Err(invalid("the change does not contain this file")) };
-    let restored = edited.restored(text, settings)?;
-    let (whole, form, _) = fitted(edited.before, &restored);
-    let whole = edited.checked_as(Document { text: whole, form }, &[text], settings)?;
-    let name = shown_in_one_line(&edited.target.real, settings);
-    let (proposed, now) = (plain(&edited.after.text, settings), plain(&whole.text, settings));
+    let restored = edited.restore_markers(text, settings)?;
+    let (whole, form, _) = fit_encoding(edited.before, &restored);
+    let whole = edited.check_document(Document { text: whole, form }, &[text], settings)?;
+    let name = display_path_one_line(&edited.target.real, settings);
+    let (proposed, now) = (prepare_text(&edited.after.text, settings), prepare_text(&whole.text, settings));
     let diff = FileDiff::new(&format!("a/{name}"), &format!("b/{name}"), compare(&proposed, &now).hunks);
     let told = format!(
         "[The user edited `{}` before it was applied. Their changes to your proposal:\n{}]",
         edited.target.given,
-        capped(&diff.to_string())
+        cap_note(&diff.to_string())
     );
-    let as_proposed = |sides: &Sides<'_>| (!sides.cuts.is_empty()).then(|| sides.after.clone());
+    let as_proposed = |sides: &EditableFile<'_>| (!sides.cuts.is_empty()).then(|| sides.after.clone());
     let mut texts: Vec<_> = files.iter().map(as_proposed).collect();
     let same = matches!(edited.before, CurrentFile::Text { document, .. } if *document == whole);
     texts[file] = (!same).then_some(whole);
     if texts.iter().all(Option::is_none) {
-        return Err(nothing_left());
+        return Err(nothing_left_error());
     }
     Ok((texts, told))
 }
 
-fn capped(text: &str) -> String {
+fn cap_note(text: &str) -> String {
     let text = text.trim_end_matches('\n');
     if text.len() <= MAX_NOTE_BYTES {
         return text.to_owned();
     }
-    let mut cut = crate::protocol::cut_before(text, MAX_NOTE_BYTES).min(text.len());
+    let mut cut = crate::protocol::cut_position_before(text, MAX_NOTE_BYTES).min(text.len());
     cut = text[..cut].rfind('\n').unwrap_or(cut);
     let mut told = text[..cut].to_owned();
     let _ = write!(told, "\n({} more bytes: read the file)", text.len() - cut);
     told
 }
 
-impl Sides<'_> {
+impl EditableFile<'_> {
     /// Restores the markers in the user's text, using the original and the proposed file.
-    fn restored(&self, text: &str, settings: &Settings) -> Result<String, ToolError> {
-        let before = restored(&restorer(self.before.document(), settings), text, "the edited text", self.target);
+    fn restore_markers(&self, text: &str, settings: &Settings) -> Result<String, ToolError> {
+        let before = restore_secrets(&restorer(self.before.document(), settings), text, "the edited text", self.target);
         before.or_else(|error| {
             let proposed = settings.redactor.restorer(&crate::tools::document::replacement::with_lf(&self.after.text));
-            restored(&proposed, text, "the edited text", self.target).map_err(|_| error)
+            restore_secrets(&proposed, text, "the edited text", self.target).map_err(|_| error)
         })
     }
 
-    fn checked(&self, text: String, settings: &Settings) -> Result<Document, ToolError> {
+    fn check_text(&self, text: String, settings: &Settings) -> Result<Document, ToolError> {
         let form = match self.before {
             CurrentFile::Text { document, .. } if document.form.encode(&text).is_some() => document.form,
             CurrentFile::Text { .. } | CurrentFile::Absent | CurrentFile::NotText { .. } => self.after.form,
         };
-        self.checked_as(Document { text, form }, &[], settings)
+        self.check_document(Document { text, form }, &[], settings)
     }
 
     /// Refuses text that would expose a secret of the file, unless the proposal or the user's text already shows it.
-    fn checked_as(&self, document: Document, written: &[&str], settings: &Settings) -> Result<Document, ToolError> {
-        let proposed = plain(&self.after.text, settings);
+    fn check_document(&self, document: Document, written: &[&str], settings: &Settings) -> Result<Document, ToolError> {
+        let proposed = prepare_text(&self.after.text, settings);
         let mut known = vec![proposed.as_str()];
         known.extend(written);
-        keep_hidden(
+        refuse_exposure(
             &restorer(self.before.document(), settings),
             self.before.document(),
             &document.text,

@@ -1,8 +1,8 @@
 //! AppendFile: appends text to a file of any size without changing its existing bytes.
 
-use super::file_change::{CurrentFile, lacks, not_written, noting_nul, proposal};
+use super::file_change::{CurrentFile, noting_nul, proposal, unencodable_text, write_error};
 use super::file_tail::Tail;
-use super::git_guard::{guard, guarded};
+use super::git_guard::{guard, with_guard};
 use super::large::HELD_BYTES;
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
@@ -12,13 +12,13 @@ use crate::sys::file::{Parents, PreImage};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
-use crate::tools::diff::{LineDiff, compare, plain};
+use crate::tools::diff::{LineDiff, compare, prepare_text};
 use crate::tools::document::content::{Document, Form, NotText};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{ExpectedKind, Paths, open_error, shown_in_one_line};
+use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line, open_error};
 use crate::tools::read_state::ReadState;
-use crate::tools::redaction::{keep_hidden, restored, restorer};
+use crate::tools::redaction::{refuse_exposure, restore_secrets, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use crate::tools::write::file_change::not_text;
@@ -52,9 +52,9 @@ pub(in crate::tools) struct Work {
 impl Work {
     pub(in crate::tools) fn run(self, kill: &CancellationToken, seen: &ReadState) -> Result<String, ToolError> {
         let Self { target, more, before, parents, done, .. } = self;
-        guarded(&[(&target.real, &target.given)], || {
-            seen.around(&[&target.real], || append(&target.real, &more, &before, parents, &|| kill.is_cancelled()))
-                .map_err(|error| not_written(&target.given, before, error))
+        with_guard(&[(&target.real, &target.given)], || {
+            seen.write_unread(&[&target.real], || append(&target.real, &more, &before, parents, &|| kill.is_cancelled()))
+                .map_err(|error| write_error(&target.given, before, error))
         })?;
         Ok(done)
     }
@@ -62,7 +62,8 @@ impl Work {
 
 impl Tool for AppendFile {
     const NAME: &'static str = "AppendFile";
-    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("append_file"), Alias::same("append")];
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::with_same_arguments("append_file"), Alias::with_same_arguments("append")];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/AppendFile.md");
     const RESTORES: bool = true;
@@ -77,10 +78,12 @@ impl Tool for AppendFile {
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         let parents = if arguments.create_directories.unwrap_or(true) { Parents::Create } else { Parents::MustExist };
         let appended = match target.place {
-            Place::File { bytes } if is_large(bytes, &arguments, settings) => to_large(&target, bytes, &arguments, settings)?,
-            Place::File { .. } | Place::Directory | Place::Missing | Place::Special => to_small(&target, &arguments, settings)?,
+            Place::File { bytes } if is_large(bytes, &arguments, settings) => append_large(&target, bytes, &arguments, settings)?,
+            Place::File { .. } | Place::Directory | Place::Missing | Place::Special => {
+                append_small(&target, &arguments, settings)?
+            }
         };
-        let Appended { proposal, more, before, after, joins, nul } = appended;
+        let AppendedText { proposal, more, before, after, joins, nul } = appended;
         let mut done = format!("Appended {} bytes to {}", more.len(), target.given);
         if joins {
             done = format!("{done}; the file had no trailing newline, so the text continues its last line");
@@ -96,8 +99,8 @@ impl Tool for AppendFile {
         ))
     }
 
-    fn places(work: &Work) -> Vec<PlaceChange> {
-        vec![crash_outcome::written(&work.target.real, &work.before, &work.after)]
+    fn planned_changes(work: &Work) -> Vec<PlaceChange> {
+        vec![crash_outcome::planned_write(&work.target.real, &work.before, &work.after)]
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
@@ -105,7 +108,7 @@ impl Tool for AppendFile {
     }
 }
 
-struct Appended {
+struct AppendedText {
     proposal: Proposal,
     more: Vec<u8>,
     before: PreImage,
@@ -121,7 +124,7 @@ fn is_large(bytes: u64, arguments: &Arguments, settings: &Settings) -> bool {
 }
 
 /// Appends to a file that can be held in memory, or to a new one.
-fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Result<Appended, ToolError> {
+fn append_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Result<AppendedText, ToolError> {
     let before = CurrentFile::read(target, settings)?;
     let (old, form) = match &before {
         CurrentFile::Absent => (String::new(), Form::Utf8),
@@ -129,16 +132,16 @@ fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Resu
         CurrentFile::NotText { why, .. } => return Err(not_text(target, *why)),
     };
     let restorer = restorer(before.document(), settings);
-    let given = restored(&restorer, &arguments.content, "`content`", target)?;
+    let given = restore_secrets(&restorer, &arguments.content, "`content`", target)?;
     let crlf = old.rfind('\n').is_some_and(|lf| old[..lf].ends_with('\r'));
-    let added = fitted(&given, form, crlf, old.is_empty());
+    let added = convert_endings(&given, form, crlf, old.is_empty());
     let new = format!("{old}{added}");
-    keep_hidden(&restorer, before.document(), &new, &[&arguments.content], settings, target)?;
+    refuse_exposure(&restorer, before.document(), &new, &[&arguments.content], settings, target)?;
     let more = match &before {
         CurrentFile::Absent => Some(added.clone().into_bytes()),
-        _ => encoded(form, &added),
+        _ => encode_text(form, &added),
     };
-    let more = more.ok_or_else(|| lacks(&target.given, form, "`content`"))?;
+    let more = more.ok_or_else(|| unencodable_text(&target.given, form, "`content`"))?;
     let joins = joins(&old, &added);
     let verb = if matches!(before, CurrentFile::Absent) { "Create" } else { "Append to" };
     let mut proposal = proposal(verb, target, &before, &new, more.len() as u64, settings);
@@ -147,12 +150,12 @@ fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Resu
         CurrentFile::Absent => Content::hash(&[]),
         CurrentFile::Text { bytes, .. } | CurrentFile::NotText { bytes, .. } => Content::hash(bytes),
     };
-    let after = old.and(&more);
-    Ok(Appended { proposal, more, before: before.image(), after, joins, nul: added.contains('\0') })
+    let after = old.with_appended(&more);
+    Ok(AppendedText { proposal, more, before: before.image(), after, joins, nul: added.contains('\0') })
 }
 
 /// Appends to a large file, of which only the encoding, the last line ending and the number of lines are known.
-fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Settings) -> Result<Appended, ToolError> {
+fn append_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Settings) -> Result<AppendedText, ToolError> {
     guard(target)?;
     if bytes > MAX_FILE_BYTES {
         let message =
@@ -168,22 +171,22 @@ fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Setti
     let mut tail = Tail::default();
     let old = read_through(&target.real, &mut |chunk| tail.feed(chunk)).map_err(|error| open_error(target, &error))?;
     let form = tail.form().map_err(|why| not_text(target, why))?;
-    if tail.cuts_a_unit() {
+    if tail.ends_in_half_unit() {
         return Err(not_text(target, NotText::Malformed));
     }
-    let added = fitted(&arguments.content, form, tail.crlf(), false);
-    let more = encoded(form, &added).ok_or_else(|| lacks(&target.given, form, "`content`"))?;
-    let joins = !tail.ended() && !added.is_empty();
-    let name = shown_in_one_line(&target.real, settings);
-    let (hunks, lines) = added_lines(tail.lines(), &plain(&added, settings));
+    let added = convert_endings(&arguments.content, form, tail.crlf(), false);
+    let more = encode_text(form, &added).ok_or_else(|| unencodable_text(&target.given, form, "`content`"))?;
+    let joins = !tail.ends_with_break() && !added.is_empty();
+    let name = display_path_one_line(&target.real, settings);
+    let (hunks, lines) = added_lines(tail.lines(), &prepare_text(&added, settings));
     let diff = FileDiff::new(&format!("a/{name}"), &format!("b/{name}"), hunks).into();
     let mut notes = vec![format!("the existing {bytes} bytes stay and are not shown")];
     notes.extend(joins.then(|| JOINS.to_owned()));
     let summary = format!("Append to {name} +{lines}");
     let proposal =
         Proposal { summary, diff, paths: vec![target.real.clone()], bytes: more.len() as u64, notes, ..Proposal::default() };
-    let (before, after) = (old.image(), old.and(&more));
-    Ok(Appended { proposal, more, before, after, joins, nul: added.contains('\0') })
+    let (before, after) = (old.image(), old.with_appended(&more));
+    Ok(AppendedText { proposal, more, before, after, joins, nul: added.contains('\0') })
 }
 
 const JOINS: &str = "the file has no trailing newline: the text continues its last line";
@@ -194,7 +197,7 @@ fn joins(old: &str, added: &str) -> bool {
 
 /// Converts the content to the line endings of the file unless it has CRLF itself, and removes a BOM that is not at the start
 /// of the file.
-fn fitted(content: &str, form: Form, crlf: bool, first: bool) -> String {
+fn convert_endings(content: &str, form: Form, crlf: bool, first: bool) -> String {
     let keeps_bom = form == Form::Utf8 && first;
     let content = if keeps_bom { content } else { content.strip_prefix('\u{FEFF}').unwrap_or(content) };
     // A lone CR is an ordinary character.
@@ -202,7 +205,7 @@ fn fitted(content: &str, form: Form, crlf: bool, first: bool) -> String {
 }
 
 /// Encodes text for the end of a file of this form.
-fn encoded(form: Form, text: &str) -> Option<Vec<u8>> {
+fn encode_text(form: Form, text: &str) -> Option<Vec<u8>> {
     let bom = form.encode("")?.len();
     form.encode(text).map(|bytes| bytes[bom..].to_vec())
 }

@@ -4,16 +4,16 @@ use super::apply_patch::steps::Steps;
 use super::file_change::CurrentFile;
 use super::git_guard::guard_all;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, FileDiff, FileDiffs, PlaceChange, Proposal, Target, ToolError, counted};
+use crate::protocol::{Action, ErrorCode, FileDiff, FileDiffs, PlaceChange, Proposal, Target, ToolError, format_count};
 use crate::sys::file::PreImage;
 use crate::sys::file::transaction::{ExpectedEntry, PathOperation, Step};
 use crate::tools::arguments;
 use crate::tools::call_result::{CallResult, blocking};
-use crate::tools::diff::{LineDiff, compare, plain_of};
+use crate::tools::diff::{LineDiff, compare, prepare_content};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::patch_file::{FilePart, FileState, PatchFile};
-use crate::tools::paths::{ExpectedKind, Paths, listed, shown_in_one_line};
+use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line, join_names};
 use crate::tools::settings::Settings;
 use crate::tools::tool::{AnyTool, Payload};
 use futures_util::FutureExt;
@@ -75,7 +75,7 @@ impl ApplyPatchFile {
         }
         if !changed.is_empty() {
             let message =
-                format!("{} changed since the patch file was written; nothing was changed", listed(changed.into_iter()));
+                format!("{} changed since the patch file was written; nothing was changed", join_names(changed.into_iter()));
             return Err(ToolError::new(ErrorCode::Conflict, message));
         }
         draft(&planned, settings)
@@ -137,7 +137,7 @@ fn draft(files: &[PlannedFile<'_>], settings: &Settings) -> Result<CallDraft<Wor
         let path = &file.part.entry.path;
         let content =
             file.part.apply(file.current.bytes()).map_err(|why| invalid(format!("`{path}`: {why}; nothing was changed")))?;
-        let shown = shown_change(file, &content, settings);
+        let shown = describe_change(file, &content, settings);
         added += shown.added;
         removed += shown.removed;
         diff.push(shown.diff);
@@ -157,8 +157,8 @@ fn draft(files: &[PlannedFile<'_>], settings: &Settings) -> Result<CallDraft<Wor
         .map(|file| (file.target.real.as_path(), file.part.entry.path.as_str()))
         .collect();
     guard_all(&written)?;
-    let names = listed(files.iter().map(|file| file.part.entry.path.clone()));
-    let summary = format!("Apply a patch to {} +{added} −{removed}: {names}", counted(files.len() as u64, "file", "files"));
+    let names = join_names(files.iter().map(|file| file.part.entry.path.clone()));
+    let summary = format!("Apply a patch to {} +{added} −{removed}: {names}", format_count(files.len() as u64, "file", "files"));
     let paths = files.iter().map(|file| file.target.real.clone()).collect();
     let done = summary.replacen("Apply a patch", "Applied a patch", 1);
     let proposal = Proposal { summary, diff, paths, bytes, ..Proposal::default() };
@@ -173,17 +173,17 @@ struct ShownChange {
 }
 
 /// Returns the difference between what is on disk and what would be written, whatever the rows of the patch file look like.
-fn shown_change(file: &PlannedFile<'_>, content: &[u8], settings: &Settings) -> ShownChange {
-    let name = shown_in_one_line(&file.target.real, settings);
+fn describe_change(file: &PlannedFile<'_>, content: &[u8], settings: &Settings) -> ShownChange {
+    let name = display_path_one_line(&file.target.real, settings);
     let (base, result) = (&file.part.entry.base, &file.part.entry.result);
-    let head = FileDiff::titled(&name, &name);
+    let head = FileDiff::with_title(&name, &name);
     let head = match (base, result) {
         (None, Some(result)) => head.created(&result.mode),
         (Some(base), None) => head.deleted(&base.mode),
         (Some(base), Some(result)) if base.mode != result.mode => head.with_modes(&base.mode, &result.mode),
         _ => head,
     };
-    let Some((old, new)) = plain_of(file.current.bytes(), settings).zip(plain_of(content, settings)) else {
+    let Some((old, new)) = prepare_content(file.current.bytes(), settings).zip(prepare_content(content, settings)) else {
         return ShownChange { diff: head.binary(&name), added: 0, removed: 0 };
     };
     let LineDiff { hunks, added, removed, .. } = compare(&old, &new);
@@ -226,8 +226,8 @@ impl AnyTool for ApplyPatchFile {
         Ok(self.plan(arguments, settings)?.map(|work| Box::new(work) as Payload))
     }
 
-    fn places(&self, payload: &Payload) -> Vec<PlaceChange> {
-        payload.downcast_ref::<Work>().map(|work| work.steps.places()).unwrap_or_default()
+    fn planned_changes(&self, payload: &Payload) -> Vec<PlaceChange> {
+        payload.downcast_ref::<Work>().map(|work| work.steps.planned_changes()).unwrap_or_default()
     }
 
     fn run(&self, payload: Payload, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {

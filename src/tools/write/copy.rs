@@ -1,7 +1,7 @@
 //! Copy: copies a file or directory tree.
 
-use super::git_guard::{guard, guarded};
-use super::tree_change::{inspect, must_be_free, must_be_there, refused_target, why_not};
+use super::git_guard::{guard, with_guard};
+use super::tree_change::{check_exists, check_free, failure_reason, inspect, target_for_refused};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, PathState, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, duplicate};
@@ -10,7 +10,7 @@ use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{ExpectedKind, Paths, shown_in_one_line};
+use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
@@ -39,11 +39,11 @@ pub(in crate::tools) struct Work {
 impl Tool for Copy {
     const NAME: &'static str = "Copy";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("copy_file"),
-        Alias::same("cp"),
-        Alias::same("copy_path"),
-        Alias::same("copy_directory"),
-        Alias::same("duplicate"),
+        Alias::with_same_arguments("copy_file"),
+        Alias::with_same_arguments("cp"),
+        Alias::with_same_arguments("copy_path"),
+        Alias::with_same_arguments("copy_directory"),
+        Alias::with_same_arguments("duplicate"),
     ];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Copy.md");
@@ -63,28 +63,28 @@ impl Tool for Copy {
         let actions = actions(&source, &destination);
         let (may_read, may_write) = (&settings.paths.may_read, &settings.paths.may_write);
         if !may_read(&source.real) || !may_write(&destination.real) {
-            return Ok(CallDraft::denied(format!("Copy {} to {}", source.given, destination.given), actions));
+            return Ok(CallDraft::for_denial(format!("Copy {} to {}", source.given, destination.given), actions));
         }
-        must_be_there(&source, settings)?;
-        must_be_free(&source, &destination)?;
+        check_exists(&source, settings)?;
+        check_free(&source, &destination)?;
         guard(&destination)?;
         let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
         let look = inspect(&source, &[&destination.real], settings, &|path| may_read(path) && may_write(&there(path)))?;
-        let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
+        let (from, to) = (display_path_one_line(&source.real, settings), display_path_one_line(&destination.real, settings));
         let summary = format!("Copy {from} to {to}");
         if let Some(path) = &look.refused {
             let more = [
-                Action::Read { target: refused_target(path, settings) },
-                Action::Write { target: refused_target(&there(path), settings) },
+                Action::Read { target: target_for_refused(path, settings) },
+                Action::Write { target: target_for_refused(&there(path), settings) },
             ];
-            return Ok(CallDraft::denied(summary, actions.into_iter().chain(more).collect()));
+            return Ok(CallDraft::for_denial(summary, actions.into_iter().chain(more).collect()));
         }
         if let Some(special) = &look.survey.special {
             let message =
-                format!("`{}` is a device, FIFO or socket, which cannot be copied", shown_in_one_line(special, settings));
+                format!("`{}` is a device, FIFO or socket, which cannot be copied", display_path_one_line(special, settings));
             return Err(invalid(message));
         }
-        let opened = look.opened.iter().map(|path| Action::Write { target: refused_target(path, settings) });
+        let opened = look.opened.iter().map(|path| Action::Write { target: target_for_refused(path, settings) });
         let actions = actions.into_iter().chain(opened).collect();
         let mut notes = look.notes();
         if look.survey.links > 0 && look.survey.form == Form::Directory {
@@ -101,7 +101,7 @@ impl Tool for Copy {
         Ok(CallDraft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, done })))
     }
 
-    fn places(work: &Option<Work>) -> Vec<PlaceChange> {
+    fn planned_changes(work: &Option<Work>) -> Vec<PlaceChange> {
         let made = |work: &Work| PlaceChange {
             path: work.destination.real.clone(),
             before: PathState::Nothing,
@@ -112,11 +112,11 @@ impl Tool for Copy {
 
     fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
-            let work = work.ok_or_else(crate::tools::error::never_allowed)?;
+            let work = work.ok_or_else(crate::tools::error::stale_denial)?;
             let stop = || context.kill.is_cancelled();
-            guarded(&[(&work.destination.real, &work.destination.given)], || {
+            with_guard(&[(&work.destination.real, &work.destination.given)], || {
                 duplicate(&work.source.real, &work.destination.real, &work.planned, &stop)
-                    .map_err(|error| why_not(&work.source, error))
+                    .map_err(|error| failure_reason(&work.source, error))
             })?;
             Ok(work.done)
         })

@@ -1,6 +1,6 @@
 //! CreateDirectory: creates a directory and its missing parents.
 
-use super::git_guard::{guard, guarded};
+use super::git_guard::{guard, with_guard};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, PathState, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{WriteError, create_directory};
@@ -8,7 +8,7 @@ use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{ExpectedKind, Paths, open_error, shown_in_one_line};
+use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line, open_error};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
@@ -31,11 +31,11 @@ pub(in crate::tools) struct Work {
 impl Tool for CreateDirectory {
     const NAME: &'static str = "CreateDirectory";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("create_directory"),
-        Alias::same("mkdir"),
-        Alias::same("make_directory"),
-        Alias::same("create_folder"),
-        Alias::same("create_dir"),
+        Alias::with_same_arguments("create_directory"),
+        Alias::with_same_arguments("mkdir"),
+        Alias::with_same_arguments("make_directory"),
+        Alias::with_same_arguments("create_folder"),
+        Alias::with_same_arguments("create_dir"),
     ];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CreateDirectory.md");
@@ -55,7 +55,7 @@ impl Tool for CreateDirectory {
                 return Err(invalid(format!("`{}` exists and is not a directory; choose another `path`", target.given)));
             }
         }
-        let name = shown_in_one_line(&target.real, settings);
+        let name = display_path_one_line(&target.real, settings);
         let there = target.place == Place::Directory;
         let notes = if there { vec!["already exists; nothing changes".to_owned()] } else { Vec::new() };
         let paths = if there { Vec::new() } else { vec![target.real.clone()] };
@@ -67,23 +67,23 @@ impl Tool for CreateDirectory {
         ))
     }
 
-    fn places(work: &Work) -> Vec<PlaceChange> {
+    fn planned_changes(work: &Work) -> Vec<PlaceChange> {
         let before = if work.target.place == Place::Directory { PathState::Directory } else { PathState::Nothing };
         vec![PlaceChange { path: work.target.real.clone(), before, after: Some(PathState::Directory) }]
     }
 
     fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
-            guarded(&[(&work.target.real, &work.target.given)], || match create_directory(&work.target.real) {
+            with_guard(&[(&work.target.real, &work.target.given)], || match create_directory(&work.target.real) {
                 Ok(true) => Ok(format!("Created the directory {}", work.name)),
                 Ok(false) => Ok(format!("The directory {} already exists", work.name)),
-                Err(error) => Err(refused(&work.target, error).into()),
+                Err(error) => Err(write_error(&work.target, error).into()),
             })
         })
     }
 }
 
-fn refused(target: &Target, error: WriteError) -> ToolError {
+fn write_error(target: &Target, error: WriteError) -> ToolError {
     match error {
         WriteError::Io(error) => open_error(target, &error),
         WriteError::Changed | WriteError::NoParent(_) | WriteError::ReadOnly => {

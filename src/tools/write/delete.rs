@@ -2,7 +2,7 @@
 
 use super::file_change::removal;
 use super::git_guard::guard;
-use super::tree_change::{InspectedPath, inspect, must_be_there, refused_target, why_not};
+use super::tree_change::{InspectedPath, check_exists, failure_reason, inspect, target_for_refused};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, FileDiff, PathState, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, remove};
@@ -12,7 +12,7 @@ use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{Paths, shown_in_one_line};
+use crate::tools::paths::{Paths, display_path_one_line};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
@@ -58,15 +58,15 @@ impl Tool for Delete {
     const ALIASES: &'static [Alias<Arguments>] = &[
         Alias::new::<OneFile>("DeleteFile"),
         Alias::new::<OneFile>("TextDelete"),
-        Alias::same("delete_file"),
-        Alias::same("remove"),
-        Alias::same("remove_file"),
-        Alias::same("rm"),
-        Alias::same("unlink"),
-        Alias::same("rmdir"),
-        Alias::same("delete_path"),
-        Alias::same("delete_directory"),
-        Alias::same("trash"),
+        Alias::with_same_arguments("delete_file"),
+        Alias::with_same_arguments("remove"),
+        Alias::with_same_arguments("remove_file"),
+        Alias::with_same_arguments("rm"),
+        Alias::with_same_arguments("unlink"),
+        Alias::with_same_arguments("rmdir"),
+        Alias::with_same_arguments("delete_path"),
+        Alias::with_same_arguments("delete_directory"),
+        Alias::with_same_arguments("trash"),
     ];
     const CAPABILITY: &'static str = "File.Delete";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Delete.md");
@@ -79,12 +79,12 @@ impl Tool for Delete {
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Option<Work>>, ToolError> {
         let target = Paths::on_disk(settings).entry("path", &arguments.path)?;
-        let name = shown_in_one_line(&target.real, settings);
+        let name = display_path_one_line(&target.real, settings);
         let action = Action::Delete { target: target.clone() };
         if !(settings.paths.may_delete)(&target.real) {
-            return Ok(CallDraft::denied(format!("Delete {}", target.given), vec![action]));
+            return Ok(CallDraft::for_denial(format!("Delete {}", target.given), vec![action]));
         }
-        must_be_there(&target, settings)?;
+        check_exists(&target, settings)?;
         guard(&target)?;
         if target.place == Place::Directory && arguments.files_only {
             let message =
@@ -97,17 +97,17 @@ impl Tool for Delete {
         }
         let look = inspect(&target, &[&target.real], settings, &*settings.paths.may_delete)?;
         if let Some(path) = &look.refused {
-            let refused = Action::Delete { target: refused_target(path, settings) };
-            return Ok(CallDraft::denied(format!("Delete {name}"), vec![action, refused]));
+            let refused = Action::Delete { target: target_for_refused(path, settings) };
+            return Ok(CallDraft::for_denial(format!("Delete {name}"), vec![action, refused]));
         }
         let proposal = proposal(&target, &look, &name, settings);
-        let opened = look.opened.iter().map(|path| Action::Delete { target: refused_target(path, settings) });
+        let opened = look.opened.iter().map(|path| Action::Delete { target: target_for_refused(path, settings) });
         let actions = std::iter::once(action).chain(opened).collect();
         let done = format!("Deleted {name} ({})", look.size());
         Ok(CallDraft::changes(actions, proposal, Some(Work { target, planned: look.survey, done })))
     }
 
-    fn places(work: &Option<Work>) -> Vec<PlaceChange> {
+    fn planned_changes(work: &Option<Work>) -> Vec<PlaceChange> {
         let gone = |work: &Work| PlaceChange {
             path: work.target.real.clone(),
             before: crash_outcome::entry(&work.planned),
@@ -118,8 +118,8 @@ impl Tool for Delete {
 
     fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
-            let work = work.ok_or_else(crate::tools::error::never_allowed)?;
-            remove(&work.target.real, &work.planned).map_err(|error| why_not(&work.target, error))?;
+            let work = work.ok_or_else(crate::tools::error::stale_denial)?;
+            remove(&work.target.real, &work.planned).map_err(|error| failure_reason(&work.target, error))?;
             Ok(work.done)
         })
     }

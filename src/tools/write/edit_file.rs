@@ -1,8 +1,8 @@
 //! EditFile: replaces passages of a file. The rest keeps its bytes.
 
-use super::file_change::{Change, CurrentFile, commit, lacks, noting_nul, unfit};
+use super::file_change::{Change, CurrentFile, commit, draft_mismatch, noting_nul, unencodable_text};
 use super::large::{self, Large, Splice};
-use super::matching::{Match, Missed, find};
+use super::matching::{Match, MatchFailure, find};
 use super::{no_match, str_replace_editor};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError};
@@ -10,11 +10,11 @@ use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::document::content::{Document, Form};
-use crate::tools::document::replacement::{Occurrences, line_of, put, with_lf};
+use crate::tools::document::replacement::{Occurrences, line_number, replace_ranges, with_lf};
 use crate::tools::draft::CallDraft;
-use crate::tools::error::{invalid, not_amended};
-use crate::tools::paths::{ExpectedKind, Paths, not_found};
-use crate::tools::redaction::{keep_hidden, restored, restorer};
+use crate::tools::error::{amendment_error, invalid};
+use crate::tools::paths::{ExpectedKind, Paths, not_found_error};
+use crate::tools::redaction::{refuse_exposure, restore_secrets, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use crate::tools::write::edit_arguments::{Arguments, Edit};
@@ -36,15 +36,15 @@ pub(in crate::tools) enum Work {
 impl Tool for EditFile {
     const NAME: &'static str = "EditFile";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("edit_file"),
-        Alias::same("edit"),
-        Alias::same("str_replace"),
+        Alias::with_same_arguments("edit_file"),
+        Alias::with_same_arguments("edit"),
+        Alias::with_same_arguments("str_replace"),
         str_replace_editor::alias("str_replace_editor"),
         str_replace_editor::alias("str_replace_based_edit_tool"),
-        Alias::same("replace_in_file"),
-        Alias::same("replace"),
-        Alias::same("search_replace"),
-        Alias::same("MultiEdit"),
+        Alias::with_same_arguments("replace_in_file"),
+        Alias::with_same_arguments("replace"),
+        Alias::with_same_arguments("search_replace"),
+        Alias::with_same_arguments("MultiEdit"),
     ];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/EditFile.md");
@@ -62,19 +62,19 @@ impl Tool for EditFile {
         }
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         if let Some(large) = Large::inspect(&target, settings)? {
-            let (splice, proposal) = match large::edited(&large, &arguments, &target, settings) {
+            let (splice, proposal) = match large::plan_edits(&large, &arguments, &target, settings) {
                 Ok(edited) => edited,
-                Err(error) => return unfit(UNFIT, target, error, settings, Work::Explain),
+                Err(error) => return draft_mismatch(UNFIT, target, error, settings, Work::Explain),
             };
             return Ok(CallDraft::changes(vec![Action::Write { target }], proposal, Work::Splice(splice)));
         }
         let before = CurrentFile::read(&target, settings)?;
-        let (document, loosely) = match edited(&arguments, &target, &before, settings) {
+        let (document, loosely) = match apply_edits(&arguments, &target, &before, settings) {
             Ok(edited) => edited,
-            Err(error) => return unfit(UNFIT, target, error, settings, Work::Explain),
+            Err(error) => return draft_mismatch(UNFIT, target, error, settings, Work::Explain),
         };
         let Some(content) = document.form.encode(&document.text) else {
-            return Err(lacks(&target.given, document.form, "`newText`"));
+            return Err(unencodable_text(&target.given, document.form, "`newText`"));
         };
         let verb = if matches!(before, CurrentFile::Absent) { "Create" } else { "Edit" };
         let has_nul = document.text.contains('\0');
@@ -89,10 +89,10 @@ impl Tool for EditFile {
         Ok(CallDraft::changes(vec![Action::Write { target }], proposal, Work::Apply(change)))
     }
 
-    fn places(work: &Work) -> Vec<PlaceChange> {
+    fn planned_changes(work: &Work) -> Vec<PlaceChange> {
         match work {
-            Work::Apply(change) => change.places(),
-            Work::Splice(splice) => splice.places(),
+            Work::Apply(change) => change.planned_changes(),
+            Work::Splice(splice) => splice.planned_changes(),
             Work::Explain(_) => Vec::new(),
         }
     }
@@ -107,10 +107,10 @@ impl Tool for EditFile {
     fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Work>, String), ToolError> {
         match work {
             Work::Apply(change) => {
-                let (draft, told) = change.amended(amendment, settings)?;
+                let (draft, told) = change.amend(amendment, settings)?;
                 Ok((draft.map(Work::Apply), told))
             }
-            Work::Splice(_) | Work::Explain(_) => Err(not_amended()),
+            Work::Splice(_) | Work::Explain(_) => Err(amendment_error()),
         }
     }
 
@@ -124,7 +124,7 @@ impl Tool for EditFile {
 }
 
 /// Applies all edits to the document. Returns it with notes on inexact matches.
-fn edited(
+fn apply_edits(
     arguments: &Arguments,
     target: &Target,
     before: &CurrentFile,
@@ -132,7 +132,7 @@ fn edited(
 ) -> Result<(Document, Vec<String>), ToolError> {
     let mut document = match before {
         CurrentFile::Absent if arguments.edits[0].old_text.is_empty() => Document { text: String::new(), form: Form::Utf8 },
-        CurrentFile::Absent => return Err(not_found(target, settings)),
+        CurrentFile::Absent => return Err(not_found_error(target, settings)),
         CurrentFile::Text { document, .. } => document.clone(),
         CurrentFile::NotText { why, .. } => return Err(not_text(target, *why)),
     };
@@ -141,11 +141,11 @@ fn edited(
     let mut notes = Vec::new();
     for (index, given) in arguments.edits.iter().enumerate() {
         let edit = Edit {
-            old_text: restored(&restorer, &given.old_text, &format!("`edits[{index}].oldText`"), target)?,
-            new_text: restored(&restorer, &given.new_text, &format!("`edits[{index}].newText`"), target)?,
+            old_text: restore_secrets(&restorer, &given.old_text, &format!("`edits[{index}].oldText`"), target)?,
+            new_text: restore_secrets(&restorer, &given.new_text, &format!("`edits[{index}].newText`"), target)?,
             replace_all: given.replace_all,
         };
-        let one = One { index, edit: &edit, target, settings, original: &original };
+        let one = EditStep { index, edit: &edit, target, settings, original: &original };
         let (text, how) = one.apply(&document.text, given)?;
         document.text = text;
         let which =
@@ -156,12 +156,12 @@ fn edited(
         return Err(invalid(format!("no change: the edits together leave `{}` as it is; nothing was written", target.given)));
     }
     let written: Vec<&str> = arguments.edits.iter().map(|edit| edit.new_text.as_str()).collect();
-    keep_hidden(&restorer, before.document(), &document.text, &written, settings, target)?;
+    refuse_exposure(&restorer, before.document(), &document.text, &written, settings, target)?;
     Ok((document, notes))
 }
 
 /// One edit of a call, applied to the result of the previous ones.
-struct One<'a> {
+struct EditStep<'a> {
     index: usize,
     edit: &'a Edit,
     target: &'a Target,
@@ -170,7 +170,7 @@ struct One<'a> {
     original: &'a str,
 }
 
-impl One<'_> {
+impl EditStep<'_> {
     /// Applies the edit. Returns the text, and how it matched if not exactly.
     fn apply(&self, text: &str, given: &Edit) -> Result<(String, Option<String>), ToolError> {
         let (edit, given_path) = (self.edit, &self.target.given);
@@ -186,11 +186,11 @@ impl One<'_> {
             return same("`oldText` and `newText` are the same");
         }
         let plain = with_lf(text);
-        let hidden = self.settings.redactor.hidden(&plain);
+        let hidden = self.settings.redactor.redacted_ranges(&plain);
         let which = if edit.replace_all == Some(true) { Occurrences::All } else { Occurrences::TheOnly };
         match find(&plain, &with_lf(&edit.old_text), &with_lf(&edit.new_text), which, &hidden) {
             Ok(Match { places, how }) => {
-                let result = put(text, places.iter().map(|place| (place.range.clone(), place.new.as_str())));
+                let result = replace_ranges(text, places.iter().map(|place| (place.range.clone(), place.new.as_str())));
                 match how {
                     Some(how) if result == text => same(&format!("`newText` is already there (matched {how})")),
                     how => Ok((result, how)),
@@ -200,18 +200,26 @@ impl One<'_> {
         }
     }
 
-    fn misfit(&self, at: &str, text: &str, plain: &str, hidden: &[Range<usize>], missed: Missed, given: &Edit) -> ToolError {
+    fn misfit(
+        &self,
+        at: &str,
+        text: &str,
+        plain: &str,
+        hidden: &[Range<usize>],
+        missed: MatchFailure,
+        given: &Edit,
+    ) -> ToolError {
         let path = &self.target.given;
         invalid(match missed {
-            Missed::Several { places, how } => {
-                let (count, shown) = no_match::places(plain, &places, hidden);
+            MatchFailure::Several { places, how } => {
+                let (count, shown) = no_match::describe_places(plain, &places, hidden);
                 let how = how.map(|how| format!("does not match exactly; {how}, it ")).unwrap_or_default();
                 format!(
                     "not unique: {at} {how}occurs in `{path}` {count}; nothing was changed. Add lines around it until it is \
                      unique, or set `replaceAll`\n{shown}"
                 )
             }
-            Missed::Nowhere => {
+            MatchFailure::Nowhere => {
                 // The error quotes the redacted text.
                 let closest = no_match::closest(&self.settings.redactor.redact(text).text, &given.old_text);
                 let earlier = if self.index > 0 && with_lf(self.original).contains(&with_lf(&self.edit.old_text)) {
@@ -221,12 +229,12 @@ impl One<'_> {
                 };
                 format!("not found: {at} is not in `{path}`; nothing was changed. {earlier}{closest}")
             }
-            Missed::Indentation(range) => format!(
+            MatchFailure::Indentation(range) => format!(
                 "not found: {at} is in `{path}` only with different indentation, from line {}, and the indentation of `newText` \
                  is ambiguous; nothing was changed. Use the indentation of the file in both",
-                line_of(plain, range.start)
+                line_number(plain, range.start)
             ),
-            Missed::Elided => format!(
+            MatchFailure::Elided => format!(
                 "not found: {at} uses `...` for omitted lines, but `newText` does not in the same places; nothing was changed. \
                  Write the full lines"
             ),

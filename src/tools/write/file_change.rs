@@ -1,17 +1,17 @@
 //! Common parts of file changes: reading the current file, the proposal, and the write.
 
-use super::git_guard::{guard, guarded};
+use super::git_guard::{guard, with_guard};
 use crate::protocol::{DiffHunk, ErrorCode, FileDiff, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
 use crate::tools::call_result::ToolFailure;
 use crate::tools::crash_outcome;
-use crate::tools::diff::cuts::Cut;
-use crate::tools::diff::{LineDiff, compare, plain};
+use crate::tools::diff::cuts::HunkLines;
+use crate::tools::diff::{LineDiff, compare, prepare_text};
 use crate::tools::document::content::{Document, Form, NotText};
 use crate::tools::document::replacement::{endings, replace_all, with_lf};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::paths::{open_error, shown_in_one_line, special};
+use crate::tools::paths::{display_path_one_line, open_error, special_file_error};
 use crate::tools::read_state::ReadState;
 use crate::tools::settings::Settings;
 
@@ -35,8 +35,8 @@ pub(in crate::tools) struct Change {
 
 impl Change {
     /// Returns the state of the path before and after.
-    pub(in crate::tools) fn places(&self) -> Vec<PlaceChange> {
-        vec![crash_outcome::written(&self.target.real, &self.before, &PreImage::hash(&self.content))]
+    pub(in crate::tools) fn planned_changes(&self) -> Vec<PlaceChange> {
+        vec![crash_outcome::planned_write(&self.target.real, &self.before, &PreImage::hash(&self.content))]
     }
 }
 
@@ -47,7 +47,7 @@ pub(in crate::tools) fn noting_nul(done: String, has_nul: bool) -> String {
 
 /// Drafts a call whose change does not match the file (`what` does not). The reason is only revealed with permission to read,
 /// so it cannot leak the content of an unreadable file.
-pub(in crate::tools) fn unfit<Work>(
+pub(in crate::tools) fn draft_mismatch<Work>(
     (verb, what): (&str, &str),
     target: Target,
     error: ToolError,
@@ -76,7 +76,7 @@ impl CurrentFile {
             Place::Directory => {
                 return Err(invalid(format!("`{}` is a directory, not a file; specify the path of a file", target.given)));
             }
-            Place::Special => return Err(special(target)),
+            Place::Special => return Err(special_file_error(target)),
             Place::File { .. } => {}
         }
         let bytes = file::read(&target.real, settings.max_file_size_bytes).map_err(|error| match error {
@@ -136,18 +136,18 @@ pub(in crate::tools) fn proposal_with_cuts(
     new: &str,
     bytes: u64,
     settings: &Settings,
-) -> (Proposal, Vec<Cut>) {
-    let name = shown_in_one_line(&target.real, settings);
+) -> (Proposal, Vec<HunkLines>) {
+    let name = display_path_one_line(&target.real, settings);
     let (old, mut notes) = match before {
         CurrentFile::Absent => (String::new(), vec!["creates the file".to_owned()]),
-        CurrentFile::Text { document, .. } => (document.text.clone(), kept_notes(document, new)),
+        CurrentFile::Text { document, .. } => (document.text.clone(), preservation_notes(document, new)),
         CurrentFile::NotText { bytes, .. } => {
             (String::new(), vec![format!("replaces {} bytes that are not text and not shown", bytes.len())])
         }
     };
     let same = with_lf(&old) == with_lf(new);
     // A changed secret gets another marker.
-    let (old, new) = (plain(&old, settings), plain(new, settings));
+    let (old, new) = (prepare_text(&old, settings), prepare_text(new, settings));
     let old_name = if matches!(before, CurrentFile::Absent) { "/dev/null".to_owned() } else { format!("a/{name}") };
     let LineDiff { hunks, added, removed, cuts } = compare(&old, &new);
     let diff = FileDiff::new(&old_name, &format!("b/{name}"), hunks).into();
@@ -165,12 +165,12 @@ pub(in crate::tools) fn proposal_with_cuts(
 pub(in crate::tools) fn removal(target: &Target, settings: &Settings) -> Option<(Vec<DiffHunk>, usize)> {
     let limit = settings.max_file_size_bytes.min(MAX_REMOVAL_BYTES);
     let document = Document::decode(&file::read(&target.real, limit).ok()?).ok()?;
-    let LineDiff { hunks, removed, .. } = compare(&plain(&document.text, settings), "");
+    let LineDiff { hunks, removed, .. } = compare(&prepare_text(&document.text, settings), "");
     Some((hunks, removed))
 }
 
 /// Returns notes on changes that a line diff cannot show.
-pub(in crate::tools) fn kept_notes(document: &Document, new: &str) -> Vec<String> {
+pub(in crate::tools) fn preservation_notes(document: &Document, new: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if document.form != Form::Utf8 {
         notes.push(format!("encoding stays {}", document.form.name()));
@@ -184,7 +184,7 @@ pub(in crate::tools) fn kept_notes(document: &Document, new: &str) -> Vec<String
 }
 
 /// Creates the error for text that the encoding of the file cannot represent.
-pub(in crate::tools) fn lacks(given: &str, form: Form, what: &str) -> ToolError {
+pub(in crate::tools) fn unencodable_text(given: &str, form: Form, what: &str) -> ToolError {
     let name = form.name();
     invalid(format!(
         "`{given}` is {name}, which lacks a character of {what}; nothing was changed. Use only characters that {name} has, or write the \
@@ -195,26 +195,26 @@ pub(in crate::tools) fn lacks(given: &str, form: Form, what: &str) -> ToolError 
 /// Writes the change if the file is still as shown.
 pub(in crate::tools) fn commit(change: &Change, seen: &ReadState) -> Result<String, ToolFailure> {
     let real = &change.target.real;
-    guarded(&[(real, &change.target.given)], || {
+    with_guard(&[(real, &change.target.given)], || {
         let stood = seen.is_current(real);
         match file::replace(real, &change.content, &change.before, change.parents) {
             Ok(()) => {
                 if stood {
-                    seen.wrote(real, Fingerprint::hash(&change.content));
+                    seen.record_write(real, Fingerprint::hash(&change.content));
                 }
                 Ok(change.done.clone())
             }
-            Err(error) => Err(refused(change, error)),
+            Err(error) => Err(write_failure(change, error)),
         }
     })
 }
 
-fn refused(change: &Change, error: WriteError) -> ToolFailure {
-    not_written(&change.target.given, change.before, error).into()
+fn write_failure(change: &Change, error: WriteError) -> ToolFailure {
+    write_error(&change.target.given, change.before, error).into()
 }
 
 /// Explains why a file was not written, and what to do next.
-pub(in crate::tools) fn not_written(given: &str, before: PreImage, error: WriteError) -> ToolError {
+pub(in crate::tools) fn write_error(given: &str, before: PreImage, error: WriteError) -> ToolError {
     let (code, message) = match error {
         WriteError::Changed if before == PreImage::Absent => {
             (ErrorCode::Conflict, format!("`{given}` was created in the meantime; nothing was written, read it first"))
@@ -251,7 +251,7 @@ pub(in crate::tools) fn not_text(target: &Target, why: NotText) -> ToolError {
 }
 
 /// Converts content to the encoding and line endings of the file that it replaces.
-pub(in crate::tools) fn fitted(before: &CurrentFile, content: &str) -> (String, Form, Option<String>) {
+pub(in crate::tools) fn fit_encoding(before: &CurrentFile, content: &str) -> (String, Form, Option<String>) {
     let CurrentFile::Text { document: Document { text: old, form }, .. } = before else {
         return (content.to_owned(), Form::Utf8, None);
     };
@@ -270,5 +270,5 @@ pub(in crate::tools) struct ChangeParts {
     pub before: CurrentFile,
     /// The file after the change.
     pub after: Document,
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<HunkLines>,
 }

@@ -114,12 +114,12 @@ impl Tail {
         self.crlf
     }
 
-    pub(crate) fn ended(&self) -> bool {
+    pub(crate) fn ends_with_break(&self) -> bool {
         self.ended
     }
 
     /// Returns whether UTF-16 ends with an odd byte, so that appended text would be unreadable.
-    pub(crate) fn cuts_a_unit(&self) -> bool {
+    pub(crate) fn ends_in_half_unit(&self) -> bool {
         !matches!(Self::unit(&self.start), Unit::Byte) && !self.bytes.is_multiple_of(2)
     }
 }

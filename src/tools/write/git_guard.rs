@@ -25,7 +25,7 @@ pub(in crate::tools) type Written<'a> = (&'a Path, &'a str);
 static MAKING: Mutex<()> = Mutex::new(());
 
 /// Makes a planned change after checking again, because other parts of a repository may have been created since.
-pub(in crate::tools) fn guarded<T, E: From<ToolError>>(
+pub(in crate::tools) fn with_guard<T, E: From<ToolError>>(
     places: &[Written<'_>],
     change: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
@@ -52,10 +52,10 @@ pub(in crate::tools) fn guard_all(places: &[Written<'_>]) -> Result<(), ToolErro
         }
     }
     for (directory, marks) in made {
-        let missing = missing(&directory);
+        let missing = missing_entries(&directory);
         let whole = missing.iter().all(|mark| marks.iter().any(|(made, _)| made == mark));
         if let Some((_, place)) = marks.last().filter(|_| whole && !missing.is_empty()) {
-            return Err(refused(
+            return Err(guard_error(
                 *place,
                 "with the other changes it would make its directory a git repository, whose `config` can run programs",
             ));
@@ -68,15 +68,15 @@ fn guard_path(place: Written<'_>) -> Result<(), ToolError> {
     let mut directory = PathBuf::from("/");
     for name in place.0.strip_prefix("/").unwrap_or(place.0) {
         let named = |known: &&str| name.eq_ignore_ascii_case(known);
-        match missing(&directory).as_slice() {
+        match missing_entries(&directory).as_slice() {
             [] if TRUSTED.iter().any(named) => {
-                return Err(refused(
+                return Err(guard_error(
                     place,
                     "it belongs to a git repository without a `.git` directory, and can make git run a program",
                 ));
             }
             [last] if named(last) => {
-                return Err(refused(place, "it would make its directory a git repository, whose `config` can run programs"));
+                return Err(guard_error(place, "it would make its directory a git repository, whose `config` can run programs"));
             }
             _ => {}
         }
@@ -86,11 +86,11 @@ fn guard_path(place: Written<'_>) -> Result<(), ToolError> {
 }
 
 /// Returns the missing entries of a repository.
-fn missing(directory: &Path) -> Vec<&'static str> {
+fn missing_entries(directory: &Path) -> Vec<&'static str> {
     MARKS.into_iter().filter(|mark| directory.join(mark).symlink_metadata().is_err()).collect()
 }
 
-fn refused(place: Written<'_>, why: &str) -> ToolError {
+fn guard_error(place: Written<'_>, why: &str) -> ToolError {
     let message = format!("`{}` was not changed: {why}; leave it, or ask the user to change it", place.1);
     ToolError::new(ErrorCode::PolicyDenied, message)
 }

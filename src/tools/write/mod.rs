@@ -23,10 +23,10 @@ pub(in crate::tools) mod write_file;
 
 /// Applies an edit to a text like EditFile, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
-pub fn edited(text: &str, old: &str, new: &str, all: bool) -> Result<String, String> {
-    use super::document::replacement::{Occurrences, put, with_lf};
+pub fn edit_text(text: &str, old: &str, new: &str, all: bool) -> Result<String, String> {
+    use super::document::replacement::{Occurrences, replace_ranges, with_lf};
     let which = if all { Occurrences::All } else { Occurrences::TheOnly };
     let found =
         matching::find(&with_lf(text), &with_lf(old), &with_lf(new), which, &[]).map_err(|missed| format!("{missed:?}"))?;
-    Ok(put(text, found.places.iter().map(|place| (place.range.clone(), place.new.as_str()))))
+    Ok(replace_ranges(text, found.places.iter().map(|place| (place.range.clone(), place.new.as_str()))))
 }

@@ -1,7 +1,7 @@
 //! Move: moves or renames a file, symlink or directory.
 
-use super::git_guard::{guard, guarded};
-use super::tree_change::{inspect, must_be_free, must_be_there, refused_target, why_not};
+use super::git_guard::{guard, with_guard};
+use super::tree_change::{check_exists, check_free, failure_reason, inspect, target_for_refused};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, FileDiff, PathState, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, relocate};
@@ -9,7 +9,7 @@ use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
 use crate::tools::draft::CallDraft;
-use crate::tools::paths::{ExpectedKind, Paths, shown_in_one_line};
+use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
@@ -38,12 +38,12 @@ pub(in crate::tools) struct Work {
 impl Tool for Move {
     const NAME: &'static str = "Move";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("move_file"),
-        Alias::same("mv"),
-        Alias::same("rename"),
-        Alias::same("rename_file"),
-        Alias::same("move_path"),
-        Alias::same("rename_path"),
+        Alias::with_same_arguments("move_file"),
+        Alias::with_same_arguments("mv"),
+        Alias::with_same_arguments("rename"),
+        Alias::with_same_arguments("rename_file"),
+        Alias::with_same_arguments("move_path"),
+        Alias::with_same_arguments("rename_path"),
     ];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Move.md");
@@ -65,28 +65,28 @@ impl Tool for Move {
         let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
         let may_leave = |path: &Path| may_write(path) && may_delete(path) && (may_read(path) || !may_read(&there(path)));
         if !may_write(&destination.real) || !may_leave(&source.real) {
-            return Ok(CallDraft::denied(format!("Move {} to {}", source.given, destination.given), actions));
+            return Ok(CallDraft::for_denial(format!("Move {} to {}", source.given, destination.given), actions));
         }
-        must_be_there(&source, settings)?;
-        must_be_free(&source, &destination)?;
+        check_exists(&source, settings)?;
+        check_free(&source, &destination)?;
         guard(&source)?;
         guard(&destination)?;
         let ends = [source.real.as_path(), destination.real.as_path()];
         let look = inspect(&source, &ends, settings, &|path| may_leave(path) && may_write(&there(path)))?;
-        let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
+        let (from, to) = (display_path_one_line(&source.real, settings), display_path_one_line(&destination.real, settings));
         let summary = format!("Move {from} to {to}");
         if let Some(path) = &look.refused {
-            let refused = refused_target(path, settings);
-            let there = refused_target(&there(path), settings);
+            let refused = target_for_refused(path, settings);
+            let there = target_for_refused(&there(path), settings);
             let more = [
                 Action::Read { target: refused.clone() },
                 Action::Delete { target: refused.clone() },
                 Action::Write { target: refused },
                 Action::Write { target: there },
             ];
-            return Ok(CallDraft::denied(summary, actions.into_iter().chain(more).collect()));
+            return Ok(CallDraft::for_denial(summary, actions.into_iter().chain(more).collect()));
         }
-        let opened = look.opened.iter().map(|path| Action::Write { target: refused_target(path, settings) });
+        let opened = look.opened.iter().map(|path| Action::Write { target: target_for_refused(path, settings) });
         let actions = actions.into_iter().chain(opened).collect();
         let mut notes = look.notes();
         if look.survey.form == Form::Link {
@@ -94,7 +94,7 @@ impl Tool for Move {
         }
         let proposal = Proposal {
             summary: format!("{summary} ({})", look.size()),
-            diff: FileDiff::titled(&from, &to).with_similarity(100).renamed(&from, &to).into(),
+            diff: FileDiff::with_title(&from, &to).with_similarity(100).renamed(&from, &to).into(),
             paths: vec![source.real.clone(), destination.real.clone()],
             bytes: look.survey.bytes,
             notes,
@@ -104,7 +104,7 @@ impl Tool for Move {
         Ok(CallDraft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, done })))
     }
 
-    fn places(work: &Option<Work>) -> Vec<PlaceChange> {
+    fn planned_changes(work: &Option<Work>) -> Vec<PlaceChange> {
         let Some(work) = work else { return Vec::new() };
         let tree = crash_outcome::entry(&work.planned);
         vec![
@@ -115,12 +115,12 @@ impl Tool for Move {
 
     fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
-            let work = work.ok_or_else(crate::tools::error::never_allowed)?;
+            let work = work.ok_or_else(crate::tools::error::stale_denial)?;
             let stop = || context.kill.is_cancelled();
             let places = [&work.source, &work.destination].map(|target| (target.real.as_path(), target.given.as_str()));
-            guarded(&places, || {
+            with_guard(&places, || {
                 relocate(&work.source.real, &work.destination.real, &work.planned, &stop)
-                    .map_err(|error| why_not(&work.source, error))
+                    .map_err(|error| failure_reason(&work.source, error))
             })?;
             Ok(work.done)
         })

@@ -1,6 +1,6 @@
 //! Explanation of edits that do not match: the likely place, and what to do.
 
-use crate::tools::document::replacement::{line_of, with_lf};
+use crate::tools::document::replacement::{line_number, with_lf};
 use std::ops::Range;
 
 /// Maximum number of named and of shown places of an ambiguous text.
@@ -10,21 +10,21 @@ const MAX_SHOWN_PLACES: usize = 5;
 const LINE_CHARACTERS: usize = 160;
 
 /// Formats the places, for example `3 times, at lines 1, 3, 4`, and shows the first of them without `hidden` text.
-pub(super) fn places(text: &str, places: &[Range<usize>], hidden: &[Range<usize>]) -> (String, String) {
-    let numbers: Vec<usize> = places.iter().take(MAX_NAMED_PLACES).map(|place| line_of(text, place.start)).collect();
+pub(super) fn describe_places(text: &str, places: &[Range<usize>], hidden: &[Range<usize>]) -> (String, String) {
+    let numbers: Vec<usize> = places.iter().take(MAX_NAMED_PLACES).map(|place| line_number(text, place.start)).collect();
     let named = numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let rest = if places.len() > numbers.len() { " and more" } else { "" };
     let shown: Vec<String> = places
         .iter()
         .zip(&numbers)
         .take(MAX_SHOWN_PLACES)
-        .map(|(place, number)| format!("line {number}:\n{}", around(text, place, hidden)))
+        .map(|(place, number)| format!("line {number}:\n{}", lines_around(text, place, hidden)))
         .collect();
     (format!("{} times, at lines {named}{rest}", places.len()), shown.join("\n"))
 }
 
 /// Returns the line of a place, with the lines before and after it.
-pub(super) fn around(text: &str, place: &Range<usize>, hidden: &[Range<usize>]) -> String {
+pub(super) fn lines_around(text: &str, place: &Range<usize>, hidden: &[Range<usize>]) -> String {
     let start = text[..place.start].rfind('\n').map_or(0, |at| at + 1);
     let from = text[..start.saturating_sub(1)].rfind('\n').map_or(0, |at| at + 1);
     let mut at = from;

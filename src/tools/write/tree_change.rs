@@ -1,11 +1,11 @@
 //! Common parts of deleting, moving and copying: examining the tree, and describing it and its errors.
 
-use crate::protocol::{ErrorCode, Place, Target, ToolError, counted};
+use crate::protocol::{ErrorCode, Place, Target, ToolError, format_count};
 use crate::sys::file::tree::{self, Form, Survey, TreeError};
 use crate::tools::call_result::ToolFailure;
 use crate::tools::error::invalid;
 use crate::tools::executable_files::is_opened;
-use crate::tools::paths::{open_error, shown_in_one_line, special};
+use crate::tools::paths::{display_path_one_line, open_error, special_file_error};
 use crate::tools::settings::Settings;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,10 +43,10 @@ pub(in crate::tools) fn inspect(
             opened.extend(ends.iter().map(|end| end.join(below)).filter(|place| is_opened(place, settings)));
         }
         if path != target.real && named.len() < MAX_NAMED {
-            named.push(format!("{}{}", shown_in_one_line(path, settings), mark(form)));
+            named.push(format!("{}{}", display_path_one_line(path, settings), mark(form)));
         }
     });
-    let survey = survey.map_err(|error| why_not(target, error).error)?;
+    let survey = survey.map_err(|error| failure_reason(target, error).error)?;
     Ok(InspectedPath { survey, refused, opened, named })
 }
 
@@ -71,7 +71,7 @@ impl InspectedPath {
                 let parts: Vec<_> = kinds
                     .into_iter()
                     .filter(|(count, ..)| *count > 0)
-                    .map(|(count, one, many)| counted(count, one, many))
+                    .map(|(count, one, many)| format_count(count, one, many))
                     .collect();
                 format!("{}, {bytes} bytes", parts.join(", "))
             }
@@ -90,21 +90,21 @@ impl InspectedPath {
 }
 
 /// Creates a target for a refused path, so that the policy can report it.
-pub(in crate::tools) fn refused_target(path: &Path, settings: &Settings) -> Target {
-    Target { given: shown_in_one_line(path, settings), real: path.to_owned(), place: Place::File { bytes: 0 } }
+pub(in crate::tools) fn target_for_refused(path: &Path, settings: &Settings) -> Target {
+    Target { given: display_path_one_line(path, settings), real: path.to_owned(), place: Place::File { bytes: 0 } }
 }
 
 /// Checks that the path exists and can be deleted, moved or copied.
-pub(in crate::tools) fn must_be_there(target: &Target, settings: &Settings) -> Result<(), ToolError> {
+pub(in crate::tools) fn check_exists(target: &Target, settings: &Settings) -> Result<(), ToolError> {
     match target.place {
-        Place::Missing => Err(crate::tools::paths::not_found(target, settings)),
-        Place::Special => Err(special(target)),
+        Place::Missing => Err(crate::tools::paths::not_found_error(target, settings)),
+        Place::Special => Err(special_file_error(target)),
         Place::File { .. } | Place::Directory => Ok(()),
     }
 }
 
 /// Checks that the destination is free and not inside the source.
-pub(in crate::tools) fn must_be_free(source: &Target, destination: &Target) -> Result<(), ToolError> {
+pub(in crate::tools) fn check_free(source: &Target, destination: &Target) -> Result<(), ToolError> {
     let (from, to) = (&source.given, &destination.given);
     match destination.place {
         Place::Missing => {}
@@ -124,7 +124,7 @@ pub(in crate::tools) fn must_be_free(source: &Target, destination: &Target) -> R
 }
 
 /// Explains why the operation failed, and what to do next.
-pub(in crate::tools) fn why_not(target: &Target, error: TreeError) -> ToolFailure {
+pub(in crate::tools) fn failure_reason(target: &Target, error: TreeError) -> ToolFailure {
     let given = &target.given;
     let (code, message) = match error {
         TreeError::Changed => {

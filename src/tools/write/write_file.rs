@@ -9,15 +9,15 @@ use crate::protocol::{Action, Amendable, Amendment, FileDiff, PlaceChange, Propo
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
-use crate::tools::diff::{LineDiff, compare, plain};
+use crate::tools::diff::{LineDiff, compare, prepare_text};
 use crate::tools::document::content::{Document, Form};
 use crate::tools::draft::CallDraft;
-use crate::tools::error::not_amended;
-use crate::tools::paths::{ExpectedKind, Paths, shown_in_one_line};
-use crate::tools::redaction::{keep_hidden, restored, restorer};
+use crate::tools::error::amendment_error;
+use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line};
+use crate::tools::redaction::{refuse_exposure, restore_secrets, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
-use crate::tools::write::file_change::{ChangeParts, fitted};
+use crate::tools::write::file_change::{ChangeParts, fit_encoding};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -60,8 +60,12 @@ pub(in crate::tools) enum Work {
 
 impl Tool for WriteFile {
     const NAME: &'static str = "WriteFile";
-    const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::new::<WriteOrAppend>("write_file"), Alias::same("write"), Alias::same("create_file"), Alias::same("TextCreate")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::new::<WriteOrAppend>("write_file"),
+        Alias::with_same_arguments("write"),
+        Alias::with_same_arguments("create_file"),
+        Alias::with_same_arguments("TextCreate"),
+    ];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/WriteFile.md");
     const RESTORES: bool = true;
@@ -82,14 +86,14 @@ impl Tool for WriteFile {
         }
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         if let Some(large) = Large::inspect(&target, settings)? {
-            return over_large(arguments, &large, target, settings);
+            return draft_large(arguments, &large, target, settings);
         }
         let before = CurrentFile::read(&target, settings)?;
         settings.seen.check(&target)?;
         let restorer = restorer(before.document(), settings);
-        let given = restored(&restorer, &arguments.content, "`content`", &target)?;
-        let (text, form, note) = fitted(&before, &given);
-        keep_hidden(&restorer, before.document(), &text, &[&arguments.content], settings, &target)?;
+        let given = restore_secrets(&restorer, &arguments.content, "`content`", &target)?;
+        let (text, form, note) = fit_encoding(&before, &given);
+        refuse_exposure(&restorer, before.document(), &text, &[&arguments.content], settings, &target)?;
         let content = form.encode(&text).unwrap_or_else(|| text.clone().into_bytes());
         let bytes = content.len() as u64;
         let verb = if matches!(before, CurrentFile::Absent) { "Create" } else { "Write" };
@@ -103,10 +107,10 @@ impl Tool for WriteFile {
         Ok(CallDraft::changes(vec![Action::Write { target }], proposal, Work::Write(change)))
     }
 
-    fn places(work: &Work) -> Vec<PlaceChange> {
+    fn planned_changes(work: &Work) -> Vec<PlaceChange> {
         match work {
-            Work::Write(change) => change.places(),
-            Work::Append(more) => append_file::AppendFile::places(more),
+            Work::Write(change) => change.planned_changes(),
+            Work::Append(more) => append_file::AppendFile::planned_changes(more),
         }
     }
 
@@ -120,10 +124,10 @@ impl Tool for WriteFile {
     fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Work>, String), ToolError> {
         match work {
             Work::Write(change) => {
-                let (draft, told) = change.amended(amendment, settings)?;
+                let (draft, told) = change.amend(amendment, settings)?;
                 Ok((draft.map(Work::Write), told))
             }
-            Work::Append(_) => Err(not_amended()),
+            Work::Append(_) => Err(amendment_error()),
         }
     }
 
@@ -136,9 +140,9 @@ impl Tool for WriteFile {
 }
 
 /// Drafts the replacement of a file too large to hold and compare.
-fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+fn draft_large(arguments: Arguments, large: &Large, target: Target, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
     settings.seen.check(&target)?;
-    let given = restored(&Restorer::default(), &arguments.content, "`content`", &target)?;
+    let given = restore_secrets(&Restorer::default(), &arguments.content, "`content`", &target)?;
     let form = large.form.unwrap_or(Form::Utf8);
     let given = if form == Form::Utf8 { given.as_str() } else { given.strip_prefix('\u{FEFF}').unwrap_or(&given) };
     let crlf = large.form.is_ok() && large.crlf && !given.contains("\r\n");
@@ -151,8 +155,8 @@ fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Se
         Some(_) => {}
     }
     let content = kept.unwrap_or_else(|| text.clone().into_bytes());
-    let name = shown_in_one_line(&target.real, settings);
-    let LineDiff { hunks, added, .. } = compare("", &plain(&text, settings));
+    let name = display_path_one_line(&target.real, settings);
+    let LineDiff { hunks, added, .. } = compare("", &prepare_text(&text, settings));
     let diff = FileDiff::new(&format!("a/{name}"), &format!("b/{name}"), hunks).into();
     let bytes = content.len() as u64;
     let has_nul = text.contains('\0');

@@ -1,12 +1,12 @@
 //! Body of a dialog, between its head and its choices.
 
 use super::command::{Command, Row};
-use super::note::{CHANGED, Note, Verb, hanging, hung};
+use super::note::{CHANGED, Note, Verb, hanging, hanging_indent};
 use super::title::Name;
 use crate::protocol::{Approval, DiscardedEffect, Effects, FileDiffs, Risk};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::theme::{Theme, Token};
 use ratatui::text::Line;
@@ -24,7 +24,7 @@ pub(crate) enum Body {
         name: Name,
         diff: Diff,
         above: Vec<Note>,
-        extent: Extent,
+        extent: ChangeSize,
         verb: Verb,
         /// Facts shown before the line counts at the right of the head.
         facts: String,
@@ -40,7 +40,7 @@ pub(crate) enum Body {
 
 /// Size class of a change, which decides whether all of it must be shown before approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum ChangeSize {
     Readable,
     /// Only the files and their line counts must be shown.
     Large,
@@ -48,7 +48,7 @@ pub(crate) enum Extent {
 
 /// Returns the cells of the head that are not free for the title: those of the risk, if shown, and of the dialog's
 /// position.
-fn beside(approval: &Approval) -> usize {
+fn head_suffix_width(approval: &Approval) -> usize {
     match (approval.critical, approval.risk_level) {
         (true, _) => PLACE_CELLS + "critical risk".len() + 3,
         (false, Risk::Low) => PLACE_CELLS,
@@ -66,7 +66,7 @@ impl Body {
         }
         if let Some(command) = &approval.command {
             let command = Command {
-                title: Name { words: super::title::title(approval), beside: beside(approval) },
+                title: Name { words: super::title::title(approval), beside: head_suffix_width(approval) },
                 titled: super::title::titled_part(approval),
                 line: text::reveal_rows(&command.line),
                 notes: approval.proposal.own_notes().iter().map(|note| text::reveal_rows(note)).collect(),
@@ -91,7 +91,7 @@ impl Body {
         if !proposal.diff.is_empty() {
             let diff = Diff::new(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
             return Self::edit(
-                Name { words: text::reveal_name(&approval.action_summary), beside: beside(approval) },
+                Name { words: text::reveal_name(&approval.action_summary), beside: head_suffix_width(approval) },
                 diff,
                 notes,
             );
@@ -112,8 +112,8 @@ impl Body {
     fn effects(approval: &Approval, effects: &Effects) -> Self {
         let diff = Diff::new(&approval.proposal.diff, None);
         let lines = diff.lines();
-        let extent = if lines > LARGE_LINES { Extent::Large } else { Extent::Readable };
-        let above = above_effects(approval, effects, &diff, &[]);
+        let extent = if lines > LARGE_LINES { ChangeSize::Large } else { ChangeSize::Readable };
+        let above = rows_above_effects(approval, effects, &diff, &[]);
         let name = Name { words: String::new(), beside: 0 };
         Self::Edit { name, diff, above, extent, verb: super::effects::verb(effects), facts: super::effects::facts(effects) }
     }
@@ -121,7 +121,7 @@ impl Body {
     /// Marks the listed effects of a command that the user left out.
     pub(crate) fn mark_discarded(&mut self, approval: &Approval, discarded: &[DiscardedEffect]) {
         if let (Self::Edit { above, diff, .. }, Some(effects)) = (self, &approval.effects) {
-            *above = above_effects(approval, effects, diff, discarded);
+            *above = rows_above_effects(approval, effects, diff, discarded);
         }
     }
 
@@ -139,24 +139,24 @@ impl Body {
         let name = Name { words, ..name };
         let (mut above, lines) = (notes, diff.lines());
         if lines <= LARGE_LINES {
-            let facts = counted(diff.hunks(), "hunk");
-            return Self::Edit { name, diff, above, extent: Extent::Readable, verb: APPLY, facts };
+            let facts = format_count(diff.hunks(), "hunk");
+            return Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb: APPLY, facts };
         }
         let files = diff.files();
-        let all = format!("{lines} lines in {}, too long to review here", counted(files.len(), "file"));
+        let all = format!("{lines} lines in {}, too long to review here", format_count(files.len(), "file"));
         above.push(Note::new(all, Token::Warn));
         above.extend(files.iter().map(|(path, added, removed)| {
             let name = path.map_or_else(|| "a file".into(), |path| text::reveal_name(&path.to_string_lossy()));
             Note::new(format!("  {name}  +{added} −{removed}"), Token::Warn)
         }));
-        let facts = counted(diff.hunks(), "hunk");
-        Self::Edit { name, diff, above, extent: Extent::Large, verb: APPLY, facts }
+        let facts = format_count(diff.hunks(), "hunk");
+        Self::Edit { name, diff, above, extent: ChangeSize::Large, verb: APPLY, facts }
     }
 
     /// Returns the number of leading rows that must have been shown before approval.
-    pub(crate) fn required(&self, width: u16) -> usize {
+    pub(crate) fn required_rows(&self, width: u16) -> usize {
         match self {
-            Self::Edit { name, above, extent: Extent::Large, .. } => name.rows(width).len() + wrapped_count(above, width),
+            Self::Edit { name, above, extent: ChangeSize::Large, .. } => name.rows(width).len() + wrapped_count(above, width),
             Self::Edit { .. } | Self::Command { .. } | Self::Words { .. } => self.rows(width),
         }
     }
@@ -168,13 +168,13 @@ impl Body {
     /// Builds a body of paragraphs, all of which must be shown before approval.
     pub(crate) fn notes(above: Vec<Note>, verb: Verb, facts: String) -> Self {
         let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::new(&[], None));
-        Self::Edit { name, diff, above, extent: Extent::Readable, verb, facts }
+        Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb, facts }
     }
 
     /// Builds a body of paragraphs and a sample diff that is not going to be applied.
     pub(crate) fn sample(above: Vec<Note>, diff: &FileDiffs) -> Self {
         let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::new(diff, None));
-        Self::Edit { name, diff, above, extent: Extent::Readable, verb: APPLY, facts: String::new() }
+        Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb: APPLY, facts: String::new() }
     }
 
     pub(crate) fn from_text(text: String) -> Self {
@@ -192,13 +192,13 @@ impl Body {
     pub(crate) fn facts(&self) -> Option<String> {
         match self {
             Self::Edit { facts, diff, .. } if diff.lines() == 0 => Some(facts.clone()),
-            Self::Edit { facts, .. } => Some(format!("{facts} · {}", self.counts().unwrap_or_default())),
+            Self::Edit { facts, .. } => Some(format!("{facts} · {}", self.line_counts().unwrap_or_default())),
             Self::Command { .. } | Self::Words { .. } => None,
         }
     }
 
     /// Returns the added and removed lines: `+6 −5`.
-    pub(crate) fn counts(&self) -> Option<String> {
+    pub(crate) fn line_counts(&self) -> Option<String> {
         match self {
             Self::Edit { diff, .. } => Some(format!("+{} −{}", diff.added(), diff.removed())),
             Self::Command { .. } | Self::Words { .. } => None,
@@ -214,14 +214,14 @@ impl Body {
     }
 
     /// Replaces the diff and keeps its layout.
-    pub(crate) fn put_diff(&mut self, new: Diff) {
+    pub(crate) fn set_diff(&mut self, new: Diff) {
         if let Self::Edit { diff, .. } = self {
             *diff = new;
         }
     }
 
     /// Returns the number of rows above the diff.
-    pub(crate) fn above(&self, width: u16) -> usize {
+    pub(crate) fn rows_above_diff(&self, width: u16) -> usize {
         match self {
             Self::Edit { name, above, .. } => name.rows(width).len() + wrapped_count(above, width),
             Self::Command { .. } | Self::Words { .. } => 0,
@@ -248,11 +248,11 @@ impl Body {
     }
 
     /// Returns the number of removed lines among the rows of `range`.
-    pub(crate) fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
+    pub(crate) fn count_removed(&self, width: u16, range: Range<usize>) -> usize {
         match self {
             Self::Edit { name, diff, above, .. } => {
                 let above = name.rows(width).len() + wrapped_count(above, width);
-                diff.removed_in(width, range.start.saturating_sub(above)..range.end.saturating_sub(above))
+                diff.count_removed(width, range.start.saturating_sub(above)..range.end.saturating_sub(above))
             }
             Self::Command { .. } | Self::Words { .. } => 0,
         }
@@ -279,7 +279,7 @@ impl Body {
             }),
             Self::Words { text } => text
                 .split('\n')
-                .flat_map(|line| hung(line, width))
+                .flat_map(|line| hanging_indent(line, width))
                 .skip(range.start)
                 .take(range.len())
                 .map(|line| Line::styled(line, theme.style(Token::Text)))
@@ -302,7 +302,7 @@ impl Body {
 }
 
 /// Returns the rows above the diff of the effects of a command.
-fn above_effects(approval: &Approval, effects: &Effects, diff: &Diff, discarded: &[DiscardedEffect]) -> Vec<Note> {
+fn rows_above_effects(approval: &Approval, effects: &Effects, diff: &Diff, discarded: &[DiscardedEffect]) -> Vec<Note> {
     let mut above = super::effects::notes(approval, effects, discarded);
     match diff.files().as_slice() {
         [] => {}

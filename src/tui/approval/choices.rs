@@ -5,7 +5,7 @@ use crate::protocol::{Approval, GrantScope, PreviewOffer, ProposedPlan, Resoluti
 use crate::text;
 use crate::tui::elicitation;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
-use crate::tui::onboarding::Pick;
+use crate::tui::onboarding::SetupChoice;
 use crate::tui::typeahead_guard::{Confirm, Key};
 use std::borrow::Cow;
 
@@ -68,7 +68,7 @@ pub(crate) enum ChoiceAction {
     /// Deletes a session.
     Forget(YesNo),
     /// Action of the setup dialog.
-    Setup(Pick),
+    Setup(SetupChoice),
     /// Action of a form or URL request of an MCP server.
     Asking(elicitation::FormAction),
 }
@@ -109,13 +109,13 @@ impl ChoiceAction {
     }
 
     /// Returns whether the action is about a saved rule and waits until everything was shown.
-    pub(crate) fn keeps(self) -> bool {
+    pub(crate) fn is_about_saved_rule(self) -> bool {
         matches!(self, Self::Always | Self::Keep(_))
     }
 
     /// Returns whether the choice shows the remaining rows as long as some were not shown.
     pub(crate) fn shows_the_rest(self) -> bool {
-        self.needs_all_seen() && !self.keeps()
+        self.needs_all_seen() && !self.is_about_saved_rule()
     }
 }
 
@@ -169,7 +169,7 @@ pub(super) fn choices_for(approval: &Approval, verb: &Verb, confirm: Confirm) ->
         (None, false) => "yes",
     };
     let approve = choice('y', confirm, ChoiceAction::Approve, yes, short);
-    let approve = match approval.effects.as_ref().and_then(|effects| effects.unlisted()) {
+    let approve = match approval.effects.as_ref().and_then(|effects| effects.unlisted_reason()) {
         Some(_) => {
             let words = "cannot be applied: the list is incomplete".to_owned();
             Choice { enabled: false, words, short: "cannot be applied".into(), ..approve }
@@ -190,7 +190,7 @@ pub(super) fn choices_for(approval: &Approval, verb: &Verb, confirm: Confirm) ->
         choices.push(always(approval));
     }
     choices.extend(edit(approval));
-    let mut outside = unsandboxed(approval);
+    let mut outside = unsandboxed_choice(approval);
     choices.extend(outside.take_if(|_| again));
     let explain = match &approval.effects {
         Some(effects) if !effects.groups.is_empty() => "full output, new files by folder, and rules that apply",
@@ -198,7 +198,7 @@ pub(super) fn choices_for(approval: &Approval, verb: &Verb, confirm: Confirm) ->
         Some(_) | None => "explain: which rules apply, and where they are defined",
     };
     choices.push(choice('?', Confirm::Immediate, ChoiceAction::Look, explain.to_owned(), "more"));
-    let mut rest = parts(approval, confirm);
+    let mut rest = partial_choices(approval, confirm);
     rest.extend(outside);
     rest.push(choice('N', Confirm::Letter, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why"));
     // Former key of `?`.
@@ -251,7 +251,7 @@ pub(super) fn choices_if_awaited() -> Vec<Choice> {
 }
 
 /// Returns the choices that run only part of a command, or run it without network access.
-fn parts(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
+fn partial_choices(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
     let mut choices = Vec::new();
     if let Some(first) = &approval.amendable.first {
         let parts = if first.count == 1 { "part 1".to_owned() } else { format!("parts 1–{}", first.count) };
@@ -264,7 +264,7 @@ fn parts(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
 }
 
 /// Returns the choice that asks to run the command outside the sandbox. It is shown after the sandbox blocked something.
-fn unsandboxed(approval: &Approval) -> Option<Choice> {
+fn unsandboxed_choice(approval: &Approval) -> Option<Choice> {
     let words = "run it once outside the sandbox; aye asks again first".to_owned();
     let offered = approval.amendable.unsandboxed;
     offered.then(|| choice('o', Confirm::Letter, ChoiceAction::Unsandboxed, words, "outside the sandbox"))
@@ -330,11 +330,11 @@ pub(super) fn always(approval: &Approval) -> Choice {
     if always.never.is_empty() {
         return off("always allow… unavailable".to_owned());
     }
-    off(format!("always allow… unavailable: {}", never_words(&always.never)))
+    off(format!("always allow… unavailable: {}", join_reasons(&always.never)))
 }
 
 /// Joins the first reasons why no rule can be saved.
-pub(super) fn never_words(never: &[String]) -> String {
+pub(super) fn join_reasons(never: &[String]) -> String {
     let shown: Vec<String> = never.iter().take(NEVER).map(|why| text::reveal_line(why)).collect();
     let more = never.len().saturating_sub(NEVER);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };

@@ -1,9 +1,9 @@
 //! Body of an approval prompt for a command: its effects, its line and its deviations from the defaults.
 
-use super::title::{Name, by_risk};
+use super::title::{Name, sort_by_risk};
 use crate::protocol::{CommandPart, Risk, VerdictKind};
 use crate::text;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::theme::{Theme, Token};
 use ratatui::style::Style;
@@ -48,7 +48,7 @@ enum Tone {
 
 impl Command {
     pub(crate) fn rows(&self, width: u16) -> Vec<Row> {
-        let tone = self.titled.and_then(|at| self.parts.get(at)).map_or(Tone::Plain, tone_of);
+        let tone = self.titled.and_then(|at| self.parts.get(at)).map_or(Tone::Plain, part_tone);
         let title = self.title.rows(width).into_iter().map(|row| Row(vec![(row, tone)], None));
         let mut rows: Vec<Row> = title.collect();
         if let Some(opens) = &self.opens {
@@ -61,38 +61,38 @@ impl Command {
             rows.extend(wrapped(sandbox, width, if self.is_unheld { Tone::Danger } else { Tone::Warn }));
         }
         if let Some(at) = self.marked {
-            rows.extend(self.looked_at(at, width));
+            rows.extend(self.detail_rows(at, width));
         }
         rows
     }
 
     /// Returns the effects of the other parts, riskiest first and without duplicates, and the number of harmless parts.
     fn effects(&self, width: u16) -> Vec<Row> {
-        let (mut told, mut rows) = (vec![self.titled.map_or_else(String::new, |at| effect_of(&self.parts[at]))], Vec::new());
+        let (mut told, mut rows) = (vec![self.titled.map_or_else(String::new, |at| part_effect(&self.parts[at]))], Vec::new());
         let harmless = self.parts.iter().filter(|part| is_harmless(part)).count();
         for at in self.order().into_iter().filter(|at| !is_harmless(&self.parts[*at])) {
-            let (part, effect) = (&self.parts[at], effect_of(&self.parts[at]));
+            let (part, effect) = (&self.parts[at], part_effect(&self.parts[at]));
             if told.contains(&effect) || self.parts.len() < 2 {
                 continue;
             }
-            rows.extend(wrapped(&format!("also {effect} · {} risk", part.risk_name()), width, tone_of(part)));
+            rows.extend(wrapped(&format!("also {effect} · {} risk", part.risk_name()), width, part_tone(part)));
             told.push(effect);
         }
         if harmless > 0 && harmless < self.parts.len() {
-            rows.push(Row(vec![(counted(harmless, "harmless part"), Tone::Faint)], None));
+            rows.push(Row(vec![(format_count(harmless, "harmless part"), Tone::Faint)], None));
         }
         rows
     }
 
     /// Returns every character of the command line, with its risky parts in the colour of their risk.
     fn lines(&self, width: u16) -> Vec<Row> {
-        let risky = self.risky();
+        let risky = self.risky_ranges();
         let inner = usize::from(width.saturating_sub(2)).max(1);
         let (mut rows, mut start) = (Vec::new(), 0);
         for line in self.line.split('\n') {
             for part in text::wrap_exact(line, inner) {
                 let mut cells = vec![("  ".to_owned(), Tone::Plain)];
-                cells.extend(self.toned(start + part.start..start + part.end, &risky));
+                cells.extend(self.tone_ranges(start + part.start..start + part.end, &risky));
                 rows.push(Row(cells, None));
             }
             start += line.len() + 1;
@@ -101,7 +101,7 @@ impl Command {
     }
 
     /// Returns the byte ranges of the risky parts in the line, which contains its parts in order.
-    fn risky(&self) -> Vec<(Range<usize>, Tone)> {
+    fn risky_ranges(&self) -> Vec<(Range<usize>, Tone)> {
         let (mut found, mut from) = (Vec::new(), 0);
         for (at, part) in self.parts.iter().enumerate() {
             let words = text::reveal_rows(&part.text);
@@ -109,7 +109,7 @@ impl Command {
                 continue;
             };
             from = start + words.len();
-            let tone = if self.marked == Some(at) { Tone::Marked } else { tone_of(part) };
+            let tone = if self.marked == Some(at) { Tone::Marked } else { part_tone(part) };
             if tone != Tone::Plain {
                 found.push((start..from, tone));
             }
@@ -117,7 +117,7 @@ impl Command {
         found
     }
 
-    fn toned(&self, range: Range<usize>, risky: &[(Range<usize>, Tone)]) -> Vec<(String, Tone)> {
+    fn tone_ranges(&self, range: Range<usize>, risky: &[(Range<usize>, Tone)]) -> Vec<(String, Tone)> {
         let (mut cells, mut at) = (Vec::new(), range.start);
         for (part, tone) in risky {
             let (start, end) = (part.start.max(at), part.end.min(range.end));
@@ -137,7 +137,7 @@ impl Command {
     }
 
     /// Returns the details of the selected part: the rule and the reason that decided it.
-    fn looked_at(&self, at: usize, width: u16) -> Vec<Row> {
+    fn detail_rows(&self, at: usize, width: u16) -> Vec<Row> {
         let Some(part) = self.parts.get(at) else { return Vec::new() };
         let name = text::reveal_rows(&part.text).replace('\n', " ");
         let input = part.input_from.map(|from| format!(" · reads from part {}", from + 1)).unwrap_or_default();
@@ -149,13 +149,13 @@ impl Command {
             self.parts.len(),
             part.verdict.as_str()
         );
-        let rows = exact(&words, width.into()).into_iter();
+        let rows = wrap_exact(&words, width.into()).into_iter();
         rows.map(|piece| Row(vec![(piece, Tone::Marked)], Some(at))).collect()
     }
 
     /// Returns the indexes of the parts, riskiest first.
     pub(crate) fn order(&self) -> Vec<usize> {
-        by_risk(&self.parts)
+        sort_by_risk(&self.parts)
     }
 }
 
@@ -165,14 +165,14 @@ fn is_harmless(part: &CommandPart) -> bool {
 }
 
 /// Returns the effect of a part, such as `deletes \`~/old\`, outside the workspace`, or the program it runs.
-fn effect_of(part: &CommandPart) -> String {
+fn part_effect(part: &CommandPart) -> String {
     match &part.effect {
         Some(effect) => text::reveal_line(effect),
         None => format!("runs {}", text::reveal_line(part.text.split_whitespace().next().unwrap_or("a command"))),
     }
 }
 
-fn tone_of(part: &CommandPart) -> Tone {
+fn part_tone(part: &CommandPart) -> Tone {
     match part.risk {
         Risk::High => Tone::Danger,
         Risk::Low | Risk::Medium if part.critical => Tone::Danger,
@@ -214,7 +214,7 @@ pub(crate) fn pieces(words: &str, cells: usize) -> Vec<String> {
 }
 
 /// Wraps a command so that every character is shown, spaces included.
-pub(crate) fn exact(words: &str, cells: usize) -> Vec<String> {
+pub(crate) fn wrap_exact(words: &str, cells: usize) -> Vec<String> {
     text::wrap_exact(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
 }
 

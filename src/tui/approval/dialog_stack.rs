@@ -5,7 +5,7 @@ use super::countdown::{self, begin_wait};
 use super::inbox::Inbox;
 use super::parts::open_rule;
 use super::{ChoiceAction, Dialog, Question};
-use crate::protocol::{ApprovalId, CallId, RuleTold};
+use crate::protocol::{ApprovalId, CallId, RuleInfo};
 use crate::tui::composer::Field;
 use crate::tui::typeahead_guard::{Echo, Fence, Guard, GuardInput, GuardTiming, Key};
 
@@ -33,7 +33,7 @@ pub(crate) struct DialogStack {
 }
 
 impl DialogStack {
-    pub(crate) fn paced(pace: GuardTiming) -> Self {
+    pub(crate) fn with_timing(pace: GuardTiming) -> Self {
         Self { pace, ..Self::default() }
     }
 
@@ -84,11 +84,15 @@ impl DialogStack {
     /// Creates the guard for the keys of a dialog.
     fn guard(&mut self, keys: Vec<Key>, last_text: Option<u64>) -> Guard {
         let typed = std::mem::take(&mut self.orphaned);
-        Guard::new(keys, last_text).paced(self.pace).unsettled(self.unsettled).after(self.echo).carrying(typed)
+        Guard::new(keys, last_text)
+            .with_timing(self.pace)
+            .with_unsettled_since(self.unsettled)
+            .with_echo(self.echo)
+            .with_typed(typed)
     }
 
     /// Remembers the key and time of an answer.
-    pub(crate) fn answered_by(&mut self, letter: char, at: u64) {
+    pub(crate) fn record_answer(&mut self, letter: char, at: u64) {
         self.echo = Some(Echo { letter, at });
     }
 
@@ -98,7 +102,7 @@ impl DialogStack {
     }
 
     /// Remembers that the window changed or got the focus.
-    pub(crate) fn note_unsettled(&mut self, now: u64) {
+    pub(crate) fn record_window_change(&mut self, now: u64) {
         self.unsettled = Some(now);
     }
 
@@ -128,17 +132,17 @@ impl DialogStack {
     }
 
     /// Takes unfinished input from the dialog that has the keyboard, for the next one that gets it.
-    pub(super) fn leave(&mut self) {
+    pub(super) fn take_unfinished_input(&mut self) {
         let typed = match (&mut self.inbox, self.open) {
-            (Some(inbox), _) => inbox.guard.give_back(),
-            (None, true) => self.open_mut().map(|panel| panel.guard.give_back()).unwrap_or_default(),
+            (Some(inbox), _) => inbox.guard.take_draft_text(),
+            (None, true) => self.open_mut().map(|panel| panel.guard.take_draft_text()).unwrap_or_default(),
             (None, false) => String::new(),
         };
         self.orphaned.push_str(&typed);
     }
 
     /// Returns the position of the current dialog, counted from one.
-    pub(crate) fn place(&self) -> usize {
+    pub(crate) fn position_number(&self) -> usize {
         self.current + 1
     }
 
@@ -147,17 +151,17 @@ impl DialogStack {
     }
 
     pub(crate) fn open(&self) -> Option<&Dialog> {
-        self.list.get(self.current).filter(|_| self.open).map(Dialog::shown)
+        self.list.get(self.current).filter(|_| self.open).map(Dialog::visible)
     }
 
     /// Returns the dialog that is on the screen without the keyboard.
     pub(crate) fn staying(&self) -> Option<&Dialog> {
-        self.list.get(self.current).filter(|_| self.stays && !self.is_open()).map(Dialog::shown)
+        self.list.get(self.current).filter(|_| self.stays && !self.is_open()).map(Dialog::visible)
     }
 
     pub(crate) fn staying_mut(&mut self) -> Option<&mut Dialog> {
         let stays = self.stays && !self.is_open();
-        self.list.get_mut(self.current).filter(|_| stays).map(Dialog::shown_mut)
+        self.list.get_mut(self.current).filter(|_| stays).map(Dialog::visible_mut)
     }
 
     /// Returns the call whose approval prompt is shown.
@@ -167,14 +171,14 @@ impl DialogStack {
 
     pub(crate) fn open_mut(&mut self) -> Option<&mut Dialog> {
         let open = self.open;
-        self.list.get_mut(self.current).filter(|_| open).map(Dialog::shown_mut)
+        self.list.get_mut(self.current).filter(|_| open).map(Dialog::visible_mut)
     }
 
     /// Opens the rule dialog of the open prompt. Returns whether it has one.
     pub(crate) fn open_always(&mut self, last_text: Option<u64>) -> bool {
         let opened = self.list.get_mut(self.current).is_some_and(Dialog::open_always);
         if opened {
-            self.arm_anew(last_text);
+            self.rearm(last_text);
         }
         opened
     }
@@ -183,21 +187,21 @@ impl DialogStack {
     pub(crate) fn open_pager(&mut self, last_text: Option<u64>) {
         let Some(panel) = self.list.get_mut(self.current) else { return };
         // The key that opens it is still text if more text follows.
-        let typed = panel.shown_mut().guard.give_back();
+        let typed = panel.visible_mut().guard.take_draft_text();
         if panel.front.is_some() {
             panel.turn_always(ChoiceAction::Look);
         } else if !panel.open_reading() {
             return;
         }
         self.orphaned.push_str(&typed);
-        self.arm_anew(last_text);
+        self.rearm(last_text);
     }
 
     /// Goes back from the rule dialog to its prompt. Returns whether the rule dialog was open.
     pub(crate) fn close_always(&mut self, last_text: Option<u64>) -> bool {
         let closed = self.list.get_mut(self.current).is_some_and(Dialog::close_always);
         if closed {
-            self.arm_anew(last_text);
+            self.rearm(last_text);
         }
         closed
     }
@@ -206,7 +210,7 @@ impl DialogStack {
     pub(crate) fn open_rule(&mut self, last_text: Option<u64>) -> bool {
         let opened = self.list.get_mut(self.current).is_some_and(open_rule);
         if opened {
-            self.arm_anew(last_text);
+            self.rearm(last_text);
         }
         opened
     }
@@ -214,7 +218,7 @@ impl DialogStack {
     pub(crate) fn turn_always(&mut self, act: ChoiceAction, last_text: Option<u64>) {
         if let Some(panel) = self.list.get_mut(self.current) {
             panel.turn_always(act);
-            self.arm_anew(last_text);
+            self.rearm(last_text);
         }
     }
 
@@ -224,19 +228,19 @@ impl DialogStack {
             && let Question::Keep(keeping) = &mut panel.question
         {
             let mut field = Field::new();
-            field.insert(&keeping.written());
+            field.insert(&keeping.to_line());
             panel.body = keeping.begin_writing();
             panel.words = Some(field);
         }
     }
 
     /// Applies the policy's response about a rule.
-    pub(crate) fn apply_rule_reply(&mut self, id: &ApprovalId, told: RuleTold, last_text: Option<u64>) {
+    pub(crate) fn apply_rule_reply(&mut self, id: &ApprovalId, told: RuleInfo, last_text: Option<u64>) {
         let own = |panel: &Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *id);
         let Some(at) = self.list.iter().position(own) else { return };
-        let is_new = matches!(told, RuleTold::Offered { .. });
+        let is_new = matches!(told, RuleInfo::Offered { .. });
         if self.list[at].apply_rule_reply(told) && is_new && at == self.current {
-            self.arm_anew(last_text);
+            self.rearm(last_text);
         }
     }
 
@@ -250,11 +254,11 @@ impl DialogStack {
 
     /// Arms the dialog again because its content changed: keys take effect only once it is on the screen. While the
     /// list is open, the keys belong to the list, and the dialog is armed when it opens.
-    pub(super) fn arm_anew(&mut self, last_text: Option<u64>) {
+    pub(super) fn rearm(&mut self, last_text: Option<u64>) {
         if self.inbox.is_some() {
             return;
         }
-        self.leave();
+        self.take_unfinished_input();
         self.arm(last_text);
     }
 
@@ -263,7 +267,7 @@ impl DialogStack {
         if self.inbox.is_some() {
             self.arm_inbox(last_text);
         } else if self.open().is_some_and(|panel| !panel.has_field()) {
-            self.arm_anew(last_text);
+            self.rearm(last_text);
         }
     }
 
@@ -292,7 +296,7 @@ impl DialogStack {
 
     pub(crate) fn focus(&mut self, at: usize, last_text: Option<u64>) {
         if at < self.list.len() {
-            self.leave();
+            self.take_unfinished_input();
             self.list[at].close_always();
             self.inbox = None;
             self.current = at;
@@ -341,14 +345,14 @@ impl DialogStack {
     }
 
     pub(crate) fn close(&mut self) {
-        self.leave();
+        self.take_unfinished_input();
         self.open = false;
         self.inbox = None;
         self.fence.forget();
     }
 
     /// Removes the answered dialog; the next one takes its place and is armed.
-    pub(crate) fn done(&mut self, last_text: Option<u64>) {
+    pub(crate) fn finish_current(&mut self, last_text: Option<u64>) {
         if self.current < self.list.len() {
             self.remove(self.current, last_text);
         }
@@ -372,7 +376,7 @@ impl DialogStack {
         let Some(at) = self.list.iter().position(|panel| matches!(panel.question, Question::Setup(_))) else { return };
         let is_open = self.open && at == self.current;
         if is_open {
-            self.leave();
+            self.take_unfinished_input();
         }
         let Dialog { number, came, question, .. } = self.list.remove(at);
         let Question::Setup(setup) = question else { return };
@@ -410,7 +414,7 @@ impl DialogStack {
 
     fn remove(&mut self, at: usize, last_text: Option<u64>) {
         if at == self.current && self.open {
-            self.leave();
+            self.take_unfinished_input();
         }
         self.list.remove(at);
         if at < self.current {
@@ -456,7 +460,7 @@ impl DialogStack {
 
     /// Handles the terminal's response to the oldest query. Returns whether it is about the dialog that has the
     /// keyboard.
-    pub(crate) fn fence_answered(&mut self) -> bool {
-        self.fence.answered() && self.is_open()
+    pub(crate) fn on_fence_answered(&mut self) -> bool {
+        self.fence.on_response() && self.is_open()
     }
 }

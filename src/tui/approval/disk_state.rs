@@ -9,7 +9,7 @@ pub(crate) enum Staleness {
     #[default]
     AsShown,
     /// The change was updated just before it was to be applied, and has not been shown yet.
-    MadeAnew,
+    Renewed,
     /// The change cannot be applied; the former choices come back if the file does.
     Outdated { before: Vec<Choice> },
     /// The user requested the updated proposal, which has not arrived yet.
@@ -17,7 +17,7 @@ pub(crate) enum Staleness {
 }
 
 /// Returns whether the head says that the file has changed.
-pub(crate) fn shows_changed(panel: &Dialog) -> bool {
+pub(crate) fn is_change_visible(panel: &Dialog) -> bool {
     panel.changed_on_disk || matches!(panel.disk, Staleness::Outdated { .. } | Staleness::Awaited)
 }
 

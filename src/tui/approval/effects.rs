@@ -3,7 +3,7 @@
 use super::note::{Note, Verb};
 use crate::protocol::{Approval, CountedEffects, CreatedFiles, DiscardedEffect, EffectKind, Effects, FileEffect, size};
 use crate::text;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::theme::Token;
 use crate::tui::transcript::take_exit;
 
@@ -15,9 +15,9 @@ const VERB: usize = 9;
 const DISCARD: &str = "discard";
 
 /// Returns the index of the note about a listed path.
-pub(crate) fn note_of(approval: &Approval, path: &str) -> usize {
+pub(crate) fn note_index(approval: &Approval, path: &str) -> usize {
     let rows = approval.command.as_ref().map_or(0, |command| text::reveal_rows(&command.line).split('\n').count());
-    let at = approval.effects.as_ref().and_then(|effects| effects.listed().position(|listed| listed == path));
+    let at = approval.effects.as_ref().and_then(|effects| effects.listed_paths().position(|listed| listed == path));
     // The exit status is between the command and the list.
     rows + 1 + at.unwrap_or(0)
 }
@@ -48,7 +48,7 @@ pub(crate) fn notes(approval: &Approval, effects: &Effects, discarded: &[Discard
         ));
     }
     notes.extend(effects.groups.iter().map(|folder| group(folder, is_discarded(&folder.folder))));
-    notes.extend(effects.counted.iter().map(ignored));
+    notes.extend(effects.counted.iter().map(ignored_note));
     for refused in &effects.refused {
         let words = format!("{:VERB$}{}: {}", "SKIPPED", text::reveal_name(&refused.path), text::reveal_line(&refused.reason));
         notes.push(Note::new(words, Token::Danger));
@@ -58,7 +58,7 @@ pub(crate) fn notes(approval: &Approval, effects: &Effects, discarded: &[Discard
         notes.push(Note::new(format!("the sandbox blocked {}", denied.join(", ")), Token::Warn));
     }
     notes.extend(approval.proposal.own_notes().iter().map(|note| Note::new(text::reveal_rows(note), Token::Warn)));
-    notes.extend(printed(&effects.output));
+    notes.extend(output_notes(&effects.output));
     notes
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn facts(effects: &Effects) -> String {
     if effects.is_empty() {
         return "no files".to_owned();
     }
-    counted(usize::try_from(effects.paths()).unwrap_or(usize::MAX), "path")
+    format_count(usize::try_from(effects.paths()).unwrap_or(usize::MAX), "path")
 }
 
 fn file(effect: &FileEffect, is_discarded: bool) -> Note {
@@ -99,7 +99,7 @@ fn file(effect: &FileEffect, is_discarded: bool) -> Note {
         EffectKind::ModeChanged { from, to } => ("mode", format!("{path}  {from:04o} → {to:04o}")),
         EffectKind::DirectoryCreated => ("created", format!("{path}/")),
         EffectKind::DirectoryDeleted { files } => {
-            ("deleted", format!("{path}/  with {}", counted(usize::try_from(*files).unwrap_or(usize::MAX), "file")))
+            ("deleted", format!("{path}/  with {}", format_count(usize::try_from(*files).unwrap_or(usize::MAX), "file")))
         }
         EffectKind::Linked { to } => ("link", format!("{path} → {}", text::reveal_name(to))),
     };
@@ -118,12 +118,12 @@ fn file(effect: &FileEffect, is_discarded: bool) -> Note {
 fn group(group: &CreatedFiles, is_discarded: bool) -> Note {
     let folder = text::reveal_name(group.folder.trim_end_matches('/'));
     let ignored = if group.ignored { " · ignored by git" } else { "" };
-    let files = counted(group.files.len(), "new file");
+    let files = format_count(group.files.len(), "new file");
     let (verb, token) = if is_discarded { (DISCARD, Token::Faint) } else { ("created", Token::Text) };
     Note::new(format!("{verb:VERB$}{folder}/  {files}, {}{ignored} · ? list", size(group.bytes)), token)
 }
 
-fn ignored(counted: &CountedEffects) -> Note {
+fn ignored_note(counted: &CountedEffects) -> Note {
     let CountedEffects { path, created, changed, deleted, bytes, direct } = counted;
     let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let counts = [count(*created, "created"), count(*changed, "changed"), count(*deleted, "deleted")];
@@ -133,7 +133,7 @@ fn ignored(counted: &CountedEffects) -> Note {
     Note::new(format!("{:VERB$}{path}/  {}, {} · {why}", "in", counts.join(", "), size(*bytes)), Token::Text)
 }
 
-fn printed(output: &str) -> Vec<Note> {
+fn output_notes(output: &str) -> Vec<Note> {
     let mut output = text::clean(output).into_owned();
     // The exit status is shown above already.
     take_exit(&mut output);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn command_output_cannot_hide_text_with_control_characters() {
-        let notes = printed("a\u{1b}[2Kb\n\u{202e}c");
+        let notes = output_notes("a\u{1b}[2Kb\n\u{202e}c");
         let text: String = notes.iter().map(|note| note.text.as_str()).collect();
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
     }

@@ -137,18 +137,18 @@ impl ElicitationForm {
         let mark = if is_at { "> " } else { "  " };
         let needed = if entry.is_required() { " (required)" } else { "" };
         let token = if is_at { Token::Accent } else { Token::Text };
-        notes.push(Note::new(format!("{mark}{}{needed}: {}", entry.title(), entry.shown()), token));
+        notes.push(Note::new(format!("{mark}{}{needed}: {}", entry.title(), entry.display_value()), token));
         if entry.looks_secret() {
             let words = "looks like a secret: servers must not ask for secrets in a form, and your input is not hidden";
             notes.push(Note::new(format!("    {words}"), Token::Warn));
         }
-        let about = entry.description().into_iter().chain(Some(entry.takes()).filter(|_| is_at || self.at.is_none()));
+        let about = entry.description().into_iter().chain(Some(entry.describe_accepted()).filter(|_| is_at || self.at.is_none()));
         let about = about.collect::<Vec<_>>().join(" · ");
         if !about.is_empty() {
             notes.push(Note::new(format!("    {about}"), Token::Muted));
         }
         if is_at || self.at.is_none() && !entry.is_typed() {
-            let several = entry.takes_several();
+            let several = entry.is_multi_choice();
             for (name, taken, marked) in entry.options() {
                 let sign = match (several, taken) {
                     (true, true) => "[x]",
@@ -170,7 +170,7 @@ impl ElicitationForm {
     pub(crate) fn field(&self) -> Option<Field> {
         let (_, entry) = self.entry()?;
         let mut field = Field::new();
-        field.insert(&if entry.is_typed() { entry.text() } else { entry.shown() });
+        field.insert(&if entry.is_typed() { entry.text() } else { entry.display_value() });
         Some(field)
     }
 
@@ -181,15 +181,15 @@ impl ElicitationForm {
     }
 
     /// Returns the line below the field: its position, and the values it accepts.
-    pub(crate) fn below(&self) -> String {
+    pub(crate) fn field_hint(&self) -> String {
         let Some((at, entry)) = self.entry() else { return String::new() };
         let count = self.entries().len();
-        let keys = match (entry.is_typed(), entry.takes_several()) {
+        let keys = match (entry.is_typed(), entry.is_multi_choice()) {
             (true, _) => "",
             (false, true) => " · space select, left right move",
             (false, false) => " · space or left right choose",
         };
-        format!("field {} of {count} · {}{keys}", at + 1, entry.takes())
+        format!("field {} of {count} · {}{keys}", at + 1, entry.describe_accepted())
     }
 
     /// Returns the current key hints, most likely first.
@@ -207,16 +207,21 @@ impl ElicitationForm {
     }
 
     /// Returns the current value of each field.
-    pub(crate) fn filled(&self) -> Vec<String> {
-        self.entries().iter().map(Entry::shown).collect()
+    pub(crate) fn filled_values(&self) -> Vec<String> {
+        self.entries().iter().map(Entry::display_value).collect()
     }
 
     /// Returns the question about the current field, for line mode.
     pub(crate) fn question(&self) -> Vec<String> {
         let Some((at, entry)) = self.entry() else { return Vec::new() };
         let needed = if entry.is_required() { ", required" } else { "" };
-        let mut lines =
-            vec![format!("Field {} of {}: {}, {}{needed}", at + 1, self.entries().len(), entry.title(), entry.takes())];
+        let mut lines = vec![format!(
+            "Field {} of {}: {}, {}{needed}",
+            at + 1,
+            self.entries().len(),
+            entry.title(),
+            entry.describe_accepted()
+        )];
         lines.extend(entry.description());
         if entry.looks_secret() {
             lines.push("This looks like a secret: servers must not ask for secrets in a form.".to_owned());
@@ -225,12 +230,12 @@ impl ElicitationForm {
         lines.extend(
             options.map(|(nth, (name, taken, _))| format!("{}. {name}{}", nth + 1, if taken { " (selected)" } else { "" })),
         );
-        if entry.takes_several() {
+        if entry.is_multi_choice() {
             lines.push("Enter the ones you want, separated by commas.".to_owned());
         }
         lines.push(format!(
             "Current value: {}. Press Enter to keep it, or type `later` to go back to the question.",
-            entry.shown()
+            entry.display_value()
         ));
         lines
     }

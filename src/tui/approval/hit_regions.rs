@@ -1,7 +1,7 @@
 //! Screen regions of the choices in the last frame, for the mouse.
 
 use super::Dialog;
-use super::rows::{Choices, Rows, choice_height, packed, packed_gap, packed_wide, split_choices};
+use super::rows::{Choices, Rows, choice_height, pack_choices, packed_gap, packed_width, split_choices};
 use crate::tui::metrics::GUTTER;
 use ratatui::layout::{Position, Rect};
 
@@ -18,10 +18,10 @@ pub(crate) fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)
         spots.push((Rect { y, height, ..area }, at));
         y += height;
     }
-    for row in packed(panel, others, area.width) {
+    for row in pack_choices(panel, others, area.width) {
         let mut x = area.x + GUTTER;
         for at in row {
-            let wide = packed_wide(panel, at, area.width);
+            let wide = packed_width(panel, at, area.width);
             spots.push((Rect { x, y, width: wide as u16, height: 1 }, at));
             x += (wide + packed_gap(area.width).len()) as u16;
         }

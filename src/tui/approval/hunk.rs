@@ -4,7 +4,7 @@ use crate::protocol::{DiffHunk, DiffLine, DiffSide};
 use std::ops::Range;
 
 /// Returns the range from the first to the last changed line.
-fn changed(hunk: &DiffHunk) -> Range<usize> {
+fn changed_range(hunk: &DiffHunk) -> Range<usize> {
     let is_change = |line: &DiffLine| line.side != DiffSide::Context;
     let first = hunk.lines.iter().position(is_change).unwrap_or(0);
     first..hunk.lines.iter().rposition(is_change).map_or(first, |last| last + 1)
@@ -13,7 +13,7 @@ fn changed(hunk: &DiffHunk) -> Range<usize> {
 /// Returns one side of the changed lines as text; the last line has no line end if the file has none.
 fn side(hunk: &DiffHunk, without: DiffSide) -> String {
     let mut text = String::new();
-    for line in hunk.lines[changed(hunk)].iter().filter(|line| line.side != without) {
+    for line in hunk.lines[changed_range(hunk)].iter().filter(|line| line.side != without) {
         text.push_str(&line.text);
         text.push_str(if line.has_newline { "\n" } else { "" });
     }
@@ -30,7 +30,7 @@ pub(crate) fn new_text(hunk: &DiffHunk) -> String {
 
 /// Returns the hunk with this text as the new side of its changed lines.
 pub(crate) fn with_new_text(hunk: &DiffHunk, text: &str) -> DiffHunk {
-    let changed = changed(hunk);
+    let changed = changed_range(hunk);
     let (above, below) = (&hunk.lines[..changed.start], &hunk.lines[changed.end..]);
     let old_text = old_text(hunk);
     let (old, new) = (lines(&old_text, DiffSide::Removed), lines(text, DiffSide::Added));

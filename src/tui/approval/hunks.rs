@@ -57,7 +57,7 @@ impl Hunks {
         let diff = &approval.proposal.diff;
         if let Some(effects) = &approval.effects {
             let parts = approval.amendable.effects.clone();
-            let can_be_split = parts.len() > 1 && effects.obstacle().is_none();
+            let can_be_split = parts.len() > 1 && effects.approval_obstacle().is_none();
             return can_be_split.then(|| Self::for_effects(EffectParts { digest: effects.digest.clone(), parts }, diff));
         }
         let offers = approval.amendable.hunks.clone();
@@ -89,7 +89,7 @@ impl Hunks {
     }
 
     /// Returns for each hunk of the diff whether it is left out.
-    pub(crate) fn left(&self) -> Vec<bool> {
+    pub(crate) fn left_out(&self) -> Vec<bool> {
         let left = self.choices.iter().map(|choice| *choice == HunkChoice::Left);
         let Some(effects) = &self.effects else { return left.collect() };
         let mut hunks = vec![false; self.diff.hunks().count()];
@@ -102,7 +102,7 @@ impl Hunks {
     }
 
     /// Returns the effects of a command that are left out.
-    pub(crate) fn discarded(&self) -> Vec<DiscardedEffect> {
+    pub(crate) fn discarded_effects(&self) -> Vec<DiscardedEffect> {
         let mut discarded: Vec<DiscardedEffect> = Vec::new();
         let parts = self.effects.iter().flat_map(|effects| &effects.parts);
         for (part, _) in parts.clone().zip(&self.choices).filter(|(_, choice)| **choice == HunkChoice::Left) {
@@ -123,22 +123,22 @@ impl Hunks {
     pub(crate) fn amendment(&self) -> Option<Amendment> {
         let all = self.choices.iter().all(|choice| *choice == HunkChoice::Taken);
         if let Some(effects) = self.effects.as_ref().filter(|_| !all) {
-            return Some(Amendment::Effects { digest: effects.digest.clone(), discarded: self.discarded() });
+            return Some(Amendment::Effects { digest: effects.digest.clone(), discarded: self.discarded_effects() });
         }
         (!all).then(|| Amendment::Hunks { hunks: self.choices.clone() })
     }
 
-    fn taken(&self) -> Vec<usize> {
+    fn taken_hunks(&self) -> Vec<usize> {
         (0..self.choices.len()).filter(|at| self.choices[*at] != HunkChoice::Left).collect()
     }
 
-    fn edited(&self) -> usize {
+    fn edited_count(&self) -> usize {
         self.choices.iter().filter(|choice| matches!(choice, HunkChoice::Edited { .. })).count()
     }
 
     /// Returns the label of the approval choice, or the reason why there is nothing to approve.
-    fn yes(&self, verb: &str) -> Result<String, String> {
-        let (count, taken) = (self.len(), self.taken());
+    fn approval_label(&self, verb: &str) -> Result<String, String> {
+        let (count, taken) = (self.len(), self.taken_hunks());
         if self.effects.is_some() {
             return match taken.len() {
                 0 => Err("nothing is selected: space selects a change, n discards all".to_owned()),
@@ -146,7 +146,7 @@ impl Hunks {
                 some => Ok(format!("apply {some} of {count} changes")),
             };
         }
-        let edited = match self.edited() {
+        let edited = match self.edited_count() {
             0 => "",
             _ if count == 1 => ", as you edited it",
             _ => ", with your edits",
@@ -196,7 +196,7 @@ impl Hunks {
         }
         let text = match &self.choices[self.at] {
             HunkChoice::Edited { text } => text.clone(),
-            HunkChoice::Taken | HunkChoice::Left => self.proposed(),
+            HunkChoice::Taken | HunkChoice::Left => self.proposed_text(),
         };
         let is_cut = text.lines().any(|line| line.contains("[… ") && line.contains(" bytes …]"));
         let hidden = text.lines().any(|line| text::reveal(line) != line);
@@ -208,8 +208,8 @@ impl Hunks {
     }
 
     /// Replaces the text of the current hunk.
-    pub(crate) fn put(&mut self, text: &str) {
-        let proposed = self.proposed();
+    pub(crate) fn replace_text(&mut self, text: &str) {
+        let proposed = self.proposed_text();
         let mut text = text.to_owned();
         // The end of the file stays as proposed; all other lines have a line end.
         let open = !proposed.is_empty() && !proposed.ends_with('\n');
@@ -226,7 +226,7 @@ impl Hunks {
     }
 
     /// Returns the proposed text of the current hunk.
-    fn proposed(&self) -> String {
+    fn proposed_text(&self) -> String {
         self.diff.hunks().nth(self.at).map(new_text).unwrap_or_default()
     }
 
@@ -242,7 +242,7 @@ impl Hunks {
     }
 
     /// Returns the text of a file with the decisions about its hunks, based on the proposed text.
-    pub(crate) fn whole(&self, file: usize, proposed: &str) -> String {
+    pub(crate) fn file_text(&self, file: usize, proposed: &str) -> String {
         let lines: Vec<&str> = proposed.split_inclusive('\n').collect();
         let mut text = String::with_capacity(proposed.len());
         let mut done = 0;
@@ -312,7 +312,7 @@ impl Hunks {
     }
 
     /// Returns the first hunk of an offer in the diff, or the path of one without hunks.
-    fn place(&self, at: usize) -> Result<usize, &str> {
+    fn hunk_index(&self, at: usize) -> Result<usize, &str> {
         match self.effects.as_ref().map(|effects| &effects.parts[at]) {
             Some(part) if part.first == part.end => Err(&part.path),
             Some(part) => Ok(part.first),
@@ -338,10 +338,10 @@ impl Dialog {
 
     /// Scrolls to the current hunk, or to the row of an effect without a diff.
     fn scroll_to_part(&mut self, at: usize) {
-        let place = self.hunks.as_ref().map(|hunks| hunks.place(at).map_err(str::to_owned));
+        let place = self.hunks.as_ref().map(|hunks| hunks.hunk_index(at).map_err(str::to_owned));
         match (place, &self.question) {
             (Some(Err(path)), Question::Approval(approval)) => {
-                let note = super::effects::note_of(approval, &path);
+                let note = super::effects::note_index(approval, &path);
                 self.scroll_to_row(self.body.row_of_note(self.seen_width, note));
             }
             (Some(Ok(hunk)), _) => self.scroll_to_hunk(hunk),
@@ -351,7 +351,7 @@ impl Dialog {
 
     fn scroll_to_hunk(&mut self, hunk: usize) {
         let Some(diff) = self.body.changes() else { return };
-        self.scroll_to_row(self.body.above(self.seen_width) + diff.row_of(self.seen_width, hunk));
+        self.scroll_to_row(self.body.rows_above_diff(self.seen_width) + diff.row_of(self.seen_width, hunk));
     }
 
     fn scroll_to_row(&mut self, row: usize) {
@@ -361,9 +361,9 @@ impl Dialog {
     }
 
     /// Replaces the lines of the current hunk.
-    pub(crate) fn put_hunk(&mut self, text: &str) {
+    pub(crate) fn replace_hunk(&mut self, text: &str) {
         let Some(hunks) = &mut self.hunks else { return };
-        hunks.put(text);
+        hunks.replace_text(text);
         let at = hunks.at;
         let diff = hunks.edited_diff();
         let path = match &self.question {
@@ -372,10 +372,10 @@ impl Dialog {
         };
         let saw_all = self.unseen() == 0;
         let diff = Diff::new(&diff, path.as_deref());
-        let before = self.body.above(self.seen_width);
+        let before = self.body.rows_above_diff(self.seen_width);
         let from = before + self.body.changes().map_or(0, |diff| diff.row_of(self.seen_width, at));
         diff.set_shape(self.shape(self.seen_width + crate::tui::metrics::GUTTER));
-        self.body.put_diff(diff);
+        self.body.set_diff(diff);
         // The edited text counts as shown; the rows below it only if they were shown before.
         self.seen = if saw_all { self.body.rows(self.seen_width) } else { self.seen.min(from) };
         self.saw_all = saw_all;
@@ -383,7 +383,7 @@ impl Dialog {
     }
 
     /// Restores the hunks.
-    pub(crate) fn put_hunks_back(&mut self, before: Hunks) {
+    pub(crate) fn restore_hunks(&mut self, before: Hunks) {
         self.hunks = Some(Box::new(before));
         self.show_hunks();
     }
@@ -392,16 +392,16 @@ impl Dialog {
     pub(crate) fn show_hunks(&mut self) {
         let Some(hunks) = &self.hunks else { return };
         if let Some(diff) = self.body.changes() {
-            diff.set_left(hunks.left());
+            diff.set_left(hunks.left_out());
         }
         let verb = self.body.verb();
-        let (is_of_effects, yes) = (hunks.effects.is_some(), hunks.yes(verb.long));
+        let (is_of_effects, yes) = (hunks.effects.is_some(), hunks.approval_label(verb.long));
         if let (Question::Approval(approval), true) = (&self.question, is_of_effects) {
-            self.body.mark_discarded(approval, &hunks.discarded());
+            self.body.mark_discarded(approval, &hunks.discarded_effects());
         }
         let changed = hunks.amendment().is_some();
         if hunks.can_be_split() {
-            let counts = self.body.counts().unwrap_or_default();
+            let counts = self.body.line_counts().unwrap_or_default();
             self.facts = format!("{} · {counts}", hunks.facts());
         }
         for choice in &mut self.choices {
@@ -444,7 +444,7 @@ impl Dialog {
         }
         let hunk = self.top_hunk();
         self.beside = Some(!self.shape(width).beside);
-        self.laid_anew(width, hunk);
+        self.relayout(width, hunk);
         true
     }
 
@@ -452,15 +452,15 @@ impl Dialog {
     pub(crate) fn turn_wrap(&mut self, width: u16) {
         let hunk = self.top_hunk();
         self.wraps = !self.wraps;
-        self.laid_anew(width, hunk);
+        self.relayout(width, hunk);
     }
 
     fn top_hunk(&self) -> Option<usize> {
-        let above = self.body.above(self.seen_width);
+        let above = self.body.rows_above_diff(self.seen_width);
         self.body.changes().filter(|_| self.scroll > above)?.hunk_at(self.seen_width, self.scroll - above)
     }
 
-    fn laid_anew(&mut self, width: u16, hunk: Option<usize>) {
+    fn relayout(&mut self, width: u16, hunk: Option<usize>) {
         let saw_all = self.saw_all;
         self.body.set_shape(self.shape(width));
         // A new layout has other rows, so rows that were partly shown must be shown again.
@@ -506,14 +506,14 @@ mod tests {
     fn edited_hunk_text_appears_in_the_diff() {
         let mut hunks = hunks();
         assert_eq!(hunks.text().unwrap(), "B\n");
-        hunks.put("one\ntwo");
+        hunks.replace_text("one\ntwo");
         let shown = |hunks: &Hunks| hunks.edited_diff().to_string();
         assert!(shown(&hunks).contains("@@ -1,3 +1,4 @@\n a\n-b\n+one\n+two\n c\n"), "{}", shown(&hunks));
         hunks.at = 1;
         assert_eq!(hunks.text().unwrap(), "z\nend");
-        hunks.put("");
+        hunks.replace_text("");
         assert!(shown(&hunks).contains("@@ -9,2 +9 @@ fn x\n y\n-z\n\\ No newline"), "{}", shown(&hunks));
-        hunks.put("z\nend");
+        hunks.replace_text("z\nend");
         assert_eq!(hunks.choices[1], HunkChoice::Taken);
     }
 
@@ -522,10 +522,10 @@ mod tests {
         let mut hunks = hunks();
         let proposed = "a\nB\nc\n4\n5\n6\n7\n8\ny\nz\nend";
         hunks.mark(HunkMark::Turn).unwrap();
-        assert_eq!(hunks.whole(0, proposed), proposed.replace('B', "b"));
+        assert_eq!(hunks.file_text(0, proposed), proposed.replace('B', "b"));
         hunks.mark(HunkMark::Next).unwrap();
         hunks.mark(HunkMark::Turn).unwrap();
-        assert_eq!(hunks.whole(0, proposed), "a\nb\nc\n4\n5\n6\n7\n8\ny\nz");
-        assert!(hunks.yes("apply it").is_err());
+        assert_eq!(hunks.file_text(0, proposed), "a\nb\nc\n4\n5\n6\n7\n8\ny\nz");
+        assert!(hunks.approval_label("apply it").is_err());
     }
 }

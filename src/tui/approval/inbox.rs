@@ -1,9 +1,9 @@
 //! List of pending dialogs: low-risk ones can be decided together, the others are opened individually.
 
-use super::summary::{alone, is_command, name, risk_token, whole};
+use super::summary::{full_name, individual_reason, is_command, name, risk_token};
 use super::{Dialog, Frame};
 use crate::text;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::metrics::GUTTER;
 use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::{ChoiceState, Confirm, Guard, GuardInput, Key};
@@ -66,7 +66,7 @@ impl Inbox {
     }
 
     pub(crate) fn move_by(&mut self, rows: isize, panels: &[Dialog]) {
-        let at = self.place(panels).saturating_add_signed(rows).min(panels.len().saturating_sub(1));
+        let at = self.position(panels).saturating_add_signed(rows).min(panels.len().saturating_sub(1));
         self.point(at, panels);
     }
 
@@ -93,12 +93,12 @@ impl Inbox {
     }
 
     /// Returns the dialog that was current on the screen.
-    pub(crate) fn shown(&self) -> Option<u64> {
+    pub(crate) fn shown_dialog(&self) -> Option<u64> {
         self.at.filter(|at| Some(*at) == self.drawn)
     }
 
     /// Returns the position of the current dialog or, if that is gone, of the dialog in its place.
-    fn place(&self, panels: &[Dialog]) -> usize {
+    fn position(&self, panels: &[Dialog]) -> usize {
         let gone = || self.place.min(panels.len().saturating_sub(1));
         panels.iter().position(|panel| Some(panel.number) == self.at).unwrap_or_else(gone)
     }
@@ -106,7 +106,7 @@ impl Inbox {
     pub(crate) fn turn_mark(&mut self, panels: &[Dialog]) {
         self.said = None;
         let Some(panel) = panels.iter().find(|panel| Some(panel.number) == self.at) else { return };
-        if let Some(why) = self.alone(panel) {
+        if let Some(why) = self.individual_reason(panel) {
             self.said = Some(why);
         } else if let Some(at) = self.marked.iter().position(|marked| *marked == panel.number) {
             self.marked.remove(at);
@@ -117,15 +117,15 @@ impl Inbox {
 
     /// Returns the reason why a dialog must be decided individually, such as a command that the list truncates and that was not
     /// opened.
-    fn alone(&self, panel: &Dialog) -> Option<String> {
+    fn individual_reason(&self, panel: &Dialog) -> Option<String> {
         let is_hidden = self.cut.contains(&panel.number) && panel.unseen() > 0;
         let hidden = is_hidden.then(|| "this command is not fully shown here; enter opens it".to_owned());
-        alone(panel).or(hidden)
+        individual_reason(panel).or(hidden)
     }
 
     /// Returns the selected dialogs that are still pending, in list order. If there are none, it sets the message.
-    pub(crate) fn marked(&mut self, panels: &[Dialog]) -> Vec<u64> {
-        let marked = |panel: &&Dialog| self.marked.contains(&panel.number) && self.alone(panel).is_none();
+    pub(crate) fn selected_dialogs(&mut self, panels: &[Dialog]) -> Vec<u64> {
+        let marked = |panel: &&Dialog| self.marked.contains(&panel.number) && self.individual_reason(panel).is_none();
         let marked: Vec<u64> = panels.iter().filter(marked).map(|panel| panel.number).collect();
         if marked.is_empty() {
             self.said = Some("nothing is selected: space selects, enter opens".to_owned());
@@ -160,7 +160,7 @@ impl Inbox {
 
     pub(crate) fn draw(&mut self, panels: &[Dialog], area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
         let Frame { theme, glyphs, .. } = frame;
-        let place = self.place(panels);
+        let place = self.position(panels);
         self.at = panels.get(place).map(|panel| panel.number);
         self.marked.retain(|marked| panels.iter().any(|panel| panel.number == *marked));
         let inner = area.width.saturating_sub(GUTTER);
@@ -174,7 +174,7 @@ impl Inbox {
             // A very long name certainly does not fit and is not wrapped in each frame.
             name if name.len() > 16 * row => false,
             name if is_roomy => text::wrap(&name, row).len() <= DETAIL_ROWS,
-            name => text::width(&name) <= cells(at, panel, inner, &waits(panel, frame.now)).0,
+            name => text::width(&name) <= cells(at, panel, inner, &format_wait(panel, frame.now)).0,
         };
         let cut = panels.iter().enumerate().filter(|(at, panel)| is_command(panel) && !shows(*at, panel));
         self.cut = cut.map(|(_, panel)| panel.number).collect();
@@ -190,14 +190,14 @@ impl Inbox {
         let shown = panels.iter().enumerate().skip(self.top).take(room.into());
         for ((at, panel), y) in shown.zip(area.y + 1..area.bottom()) {
             if at == place {
-                buffer.set_stringn(area.x, y, glyphs.user, GUTTER.into(), theme.sign(Token::Accent));
+                buffer.set_stringn(area.x, y, glyphs.user, GUTTER.into(), theme.symbol(Token::Accent));
             }
             let line = self.row(at, panel, inner, at == place, frame);
             buffer.set_line(area.x + GUTTER, y, &line, inner);
         }
         let mut y = area.y + 1 + room;
         if is_roomy {
-            let words = self.said.clone().or_else(|| panels.get(place).map(whole)).unwrap_or_default();
+            let words = self.said.clone().or_else(|| panels.get(place).map(full_name)).unwrap_or_default();
             let token = if self.said.is_some() { Token::Warn } else { Token::Muted };
             let parts = text::wrap(&words, usize::from(inner).max(1));
             for (at, part) in parts.iter().take(DETAIL_ROWS).enumerate() {
@@ -221,13 +221,13 @@ impl Inbox {
 
     fn row(&self, at: usize, panel: &Dialog, width: u16, is_at: bool, frame: Frame<'_>) -> Line<'static> {
         let Frame { theme, .. } = frame;
-        let mark = match (self.alone(panel), self.marked.contains(&panel.number)) {
+        let mark = match (self.individual_reason(panel), self.marked.contains(&panel.number)) {
             (Some(_), _) => "   ",
             (None, true) => "[x]",
             (None, false) => "[ ]",
         };
         let lead = format!("{mark} {}  ", at + 1);
-        let waits = waits(panel, frame.now);
+        let waits = format_wait(panel, frame.now);
         let risk = panel.risk_words.clone();
         let (room, right) = cells(at, panel, width, &waits);
         let name = text::truncate(&name(panel), room).into_owned();
@@ -259,7 +259,7 @@ impl Inbox {
             };
             let (lead, token, tail) = match look {
                 ChoiceState::Arming => (glyphs.arming, Token::Faint, ""),
-                ChoiceState::Waiting(held, step) if held == at => (glyphs.filling(step), Token::Accent, glyphs.cursor),
+                ChoiceState::Waiting(held, step) if held == at => (glyphs.progress_symbol(step), Token::Accent, glyphs.cursor),
                 ChoiceState::Highlighted(held) if held == at && self.marked.is_empty() => {
                     (glyphs.user, Token::Faint, "   nothing is selected")
                 }
@@ -299,7 +299,7 @@ fn cells(at: usize, panel: &Dialog, width: u16, waits: &str) -> (usize, usize) {
     (width.saturating_sub(lead + risk + 2 + right).max(NAME), right)
 }
 
-fn waits(panel: &Dialog, now: u64) -> String {
+fn format_wait(panel: &Dialog, now: u64) -> String {
     let Some(came) = panel.came else { return String::new() };
     match now.saturating_sub(came) / MINUTE_MS {
         0 => "just now".to_owned(),
@@ -310,5 +310,5 @@ fn waits(panel: &Dialog, now: u64) -> String {
 
 /// Returns the result of a joint decision.
 pub(crate) fn describe_decision(count: usize, yes: bool) -> String {
-    format!("{} {}", counted(count, "request"), if yes { "approved" } else { "denied" })
+    format!("{} {}", format_count(count, "request"), if yes { "approved" } else { "denied" })
 }

@@ -23,7 +23,7 @@ pub(crate) fn lock_dialog(held: LockQuestion) -> Dialog {
     let read = "read-only: view the conversation; nothing is sent".to_owned();
     let choices = vec![
         act('r', Confirm::Letter, LockAnswer::ReadOnly, read, "read-only"),
-        take_over(&held),
+        take_over_choice(&held),
         act('n', Confirm::Letter, LockAnswer::Another, "choose another session".to_owned(), "another"),
         act('q', Confirm::Letter, LockAnswer::Quit, "quit".to_owned(), "quit"),
     ];
@@ -33,7 +33,7 @@ pub(crate) fn lock_dialog(held: LockQuestion) -> Dialog {
 }
 
 /// Returns the take-over choice. It stops another process, so it needs two keys.
-fn take_over(held: &LockQuestion) -> Choice {
+fn take_over_choice(held: &LockQuestion) -> Choice {
     let words = match &held.stays {
         Some(why) => format!("cannot take over: {}", text::reveal_line(why)),
         None => "take over: aye saves and exits there first".to_owned(),

@@ -37,7 +37,7 @@ pub(crate) use answer::answer;
 pub(crate) use body::Body;
 pub(crate) use choices::{Choice, ChoiceAction, YesNo, choice};
 pub(crate) use dialog_stack::DialogStack;
-pub(crate) use disk_state::{Staleness, is_awaited, shows_changed};
+pub(crate) use disk_state::{Staleness, is_awaited, is_change_visible};
 pub(crate) use elicitation_dialog::refresh_form;
 pub(crate) use hit_regions::choice_at;
 pub(crate) use hunks::{HunkMark, Hunks};
@@ -48,11 +48,11 @@ pub(crate) use note::{CHANGED, Note, Verb};
 pub(crate) use onboarding_dialog::refresh_setup;
 pub(crate) use pager::Pager;
 pub(crate) use parts::mark_part;
-pub(crate) use pending_bar::strip_words;
+pub(crate) use pending_bar::bar_text;
 pub(crate) use price_dialog::{PriceForm, refresh_price};
 pub(crate) use rewind_dialog::{Mark, RewindChoice, mark_conflict, rewind_dialog};
 pub(crate) use rule_choice::RuleChoice;
-pub(crate) use session_dialogs::{deletion_dialog, mode_dialog, mode_words, trust_dialog};
+pub(crate) use session_dialogs::{deletion_dialog, mode_description, mode_dialog, trust_dialog};
 pub(crate) use staleness::approval_dialog;
 #[cfg(test)]
 pub(crate) use summary::name;
@@ -64,7 +64,7 @@ use super::interface::{LockAnswer, LockQuestion, TrustAnswer, TrustQuestion};
 use super::onboarding::Onboarding;
 use super::typeahead_guard::{Confirm, Guard, GuardInput, GuardResult, Key};
 use crate::protocol::{
-    Approval, ApprovalId, CallId, Decision, GrantScope, Mode, Resolution, RewindScope, RewindTarget, Risk, RuleTold, SessionId,
+    Approval, ApprovalId, CallId, Decision, GrantScope, Mode, Resolution, RewindScope, RewindTarget, Risk, RuleInfo, SessionId,
     TaskId, VerdictKind,
 };
 use crate::text;
@@ -214,7 +214,7 @@ impl Dialog {
         let title = title::title(&approval);
         let facts = body.facts().unwrap_or_default();
         // The counts are shown at the right.
-        let title = match body.counts() {
+        let title = match body.line_counts() {
             Some(counts) => title.strip_suffix(&counts).map(|title| title.trim_end().to_owned()).unwrap_or(title),
             None => title,
         };
@@ -268,11 +268,11 @@ impl Dialog {
     }
 
     /// Returns the visible dialog: the one in front, if any.
-    pub(crate) fn shown(&self) -> &Self {
+    pub(crate) fn visible(&self) -> &Self {
         self.front.as_deref().unwrap_or(self)
     }
 
-    pub(crate) fn shown_mut(&mut self) -> &mut Self {
+    pub(crate) fn visible_mut(&mut self) -> &mut Self {
         match self.front {
             Some(ref mut front) => front,
             None => self,
@@ -312,8 +312,8 @@ impl Dialog {
     }
 
     /// Applies the policy's response about a rule that is still being chosen. Returns whether the view changed.
-    pub(crate) fn apply_rule_reply(&mut self, told: RuleTold) -> bool {
-        if let (Question::Approval(approval), RuleTold::Offered { offer, at }) = (&mut self.question, &told)
+    pub(crate) fn apply_rule_reply(&mut self, told: RuleInfo) -> bool {
+        if let (Question::Approval(approval), RuleInfo::Offered { offer, at }) = (&mut self.question, &told)
             && *at == approval.always.offers.len()
         {
             approval.always.offers.push(offer.clone());
@@ -340,8 +340,8 @@ impl Dialog {
         let Some(front) = self.front.take() else { return };
         let height = front.height;
         let turned = match front.question {
-            Question::Keep(keeping) => Some(keeping.turned(act)),
-            Question::Reading(reading) => reading.turned(),
+            Question::Keep(keeping) => Some(keeping.with_selection(act)),
+            Question::Reading(reading) => reading.next_page(),
             Question::Approval(_)
             | Question::Interrupted { .. }
             | Question::Trust(_)
@@ -432,7 +432,7 @@ impl Dialog {
             | ChoiceAction::Trust(TrustAnswer::Yes)
             | ChoiceAction::Rewind(_)
             | ChoiceAction::Asking(elicitation::FormAction::Send) => {
-                self.body.required(self.seen_width).saturating_sub(self.seen)
+                self.body.required_rows(self.seen_width).saturating_sub(self.seen)
             }
             ChoiceAction::ApproveClean | ChoiceAction::First | ChoiceAction::Offline => self.unseen_for(ChoiceAction::Approve),
             ChoiceAction::Edit

@@ -37,7 +37,7 @@ pub(crate) struct Verb {
 }
 
 /// Wraps a line into rows with a hanging indent.
-pub(crate) fn hung(line: &str, width: u16) -> Vec<String> {
+pub(crate) fn hanging_indent(line: &str, width: u16) -> Vec<String> {
     let (indent, ranges) = hanging(line, width);
     let rows = ranges.into_iter().enumerate();
     rows.map(|(at, part)| format!("{}{}", if at == 0 { "" } else { indent }, &line[part])).collect()

@@ -4,7 +4,7 @@ use super::{Body, Choice, ChoiceAction, Dialog, Height, Note, Question, choice};
 use crate::protocol::{FileDiffs, FoundModel, Reach, TestOutcome};
 use crate::text;
 use crate::tui::composer::Field;
-use crate::tui::onboarding::{Onboarding, Page, Pick, Test, Typed, Typing};
+use crate::tui::onboarding::{Onboarding, Page, SetupChoice, TestState, TypedInput, Typing};
 use crate::tui::theme::Token;
 use crate::tui::theme_list::SAMPLE;
 use crate::tui::typeahead_guard::Confirm;
@@ -27,8 +27,8 @@ impl Onboarding {
         let Page::Typing(typing) = &self.page else { return None };
         let mut field = Field::new();
         match typing.what {
-            Typed::Address => field.insert(&text::reveal(&typing.text.0)),
-            Typed::Key | Typed::AddressKey => field.insert(&"*".repeat(typing.text.0.chars().count().min(SIGNS))),
+            TypedInput::Address => field.insert(&text::reveal(&typing.text.0)),
+            TypedInput::Key | TypedInput::AddressKey => field.insert(&"*".repeat(typing.text.0.chars().count().min(SIGNS))),
         }
         Some(field)
     }
@@ -36,7 +36,7 @@ impl Onboarding {
     /// Returns the label of the line field.
     pub(crate) fn label(&self) -> &'static str {
         match &self.page {
-            Page::Typing(Typing { what: Typed::Address, .. }) => "address: ",
+            Page::Typing(Typing { what: TypedInput::Address, .. }) => "address: ",
             Page::Typing(_) | Page::Models | Page::Model(_) | Page::Approvals | Page::ModelList => "key: ",
         }
     }
@@ -44,9 +44,9 @@ impl Onboarding {
     pub(crate) fn title(&self) -> String {
         match &self.page {
             Page::Models => "Which model do you want to use?".to_owned(),
-            Page::Typing(Typing { what: Typed::Key, .. }) => "API key".to_owned(),
-            Page::Typing(Typing { what: Typed::Address, .. }) => "Your own model server".to_owned(),
-            Page::Typing(Typing { what: Typed::AddressKey, .. }) => "API key for that server, if it needs one".to_owned(),
+            Page::Typing(Typing { what: TypedInput::Key, .. }) => "API key".to_owned(),
+            Page::Typing(Typing { what: TypedInput::Address, .. }) => "Your own model server".to_owned(),
+            Page::Typing(Typing { what: TypedInput::AddressKey, .. }) => "API key for that server, if it needs one".to_owned(),
             Page::Model(reach) => match &reach.address {
                 Some(address) => format!("Use the server at {}?", text::reveal_line(address)),
                 None => format!("Use {}?", text::reveal_line(&reach.model)),
@@ -59,7 +59,7 @@ impl Onboarding {
     pub(crate) fn reason(&self) -> String {
         match &self.page {
             Page::Models => "setup 1 of 2 · nothing is sent or saved until you confirm".to_owned(),
-            Page::Typing(Typing { what: Typed::Address, .. }) => {
+            Page::Typing(Typing { what: TypedInput::Address, .. }) => {
                 "any server with the Chat Completions API; only the address is checked".to_owned()
             }
             Page::Typing(_) => "your input is hidden, and nothing is saved yet".to_owned(),
@@ -80,46 +80,47 @@ impl Onboarding {
                     let words = format!("{} · {}", text::reveal_line(&found.model), text::reveal_line(&found.by));
                     let name = found.model.rsplit('/').next().unwrap_or_default();
                     let short = text::truncate(&text::reveal_line(name), 20).into_owned();
-                    let choice = choice(digit, Confirm::LetterThenEnter, ChoiceAction::Setup(Pick::Model(at)), words, "");
+                    let choice = choice(digit, Confirm::LetterThenEnter, ChoiceAction::Setup(SetupChoice::Model(at)), words, "");
                     Choice { short: short.into(), ..choice }
                 });
                 let others = [
-                    pick('k', Pick::Key, "paste an API key".to_owned(), "API key"),
-                    pick('u', Pick::Address, "another server, by its address".to_owned(), "server"),
-                    pick('s', Pick::Skip, "skip: keep the current model".to_owned(), "skip"),
+                    pick('k', SetupChoice::Key, "paste an API key".to_owned(), "API key"),
+                    pick('u', SetupChoice::Address, "another server, by its address".to_owned(), "server"),
+                    pick('s', SetupChoice::Skip, "skip: keep the current model".to_owned(), "skip"),
                 ];
                 models.chain(others).collect()
             }
             Page::Typing(_) => Vec::new(),
             Page::Model(_) => vec![
-                pick('y', Pick::Take, "use it here and in new sessions".to_owned(), "use it"),
-                pick('t', Pick::Test, "test: send one small request".to_owned(), "test"),
-                pick('b', Pick::Back, "back to the list".to_owned(), "back"),
+                pick('y', SetupChoice::Take, "use it here and in new sessions".to_owned(), "use it"),
+                pick('t', SetupChoice::Test, "test: send one small request".to_owned(), "test"),
+                pick('b', SetupChoice::Back, "back to the list".to_owned(), "back"),
             ],
             Page::Approvals => {
                 let choices = self.found.approvals.iter().zip('1'..).enumerate().map(|(at, (found, digit))| {
                     let suggested = if found.suggested { " · suggested" } else { "" };
                     let words = format!("{}{suggested}", text::reveal_line(&found.title));
-                    let choice = choice(digit, Confirm::LetterThenEnter, ChoiceAction::Setup(Pick::Approvals(at)), words, "");
+                    let choice =
+                        choice(digit, Confirm::LetterThenEnter, ChoiceAction::Setup(SetupChoice::Approvals(at)), words, "");
                     Choice { short: text::reveal_line(&found.name).into(), ..choice }
                 });
-                choices.chain([pick('s', Pick::Skip, "skip: keep the current setting".to_owned(), "skip")]).collect()
+                choices.chain([pick('s', SetupChoice::Skip, "skip: keep the current setting".to_owned(), "skip")]).collect()
             }
             Page::ModelList => {
                 let words = "yes: check once a day, and notify me of changes".to_owned();
-                let yes = choice('y', Confirm::LetterThenEnter, ChoiceAction::Setup(Pick::LookDaily), words, "yes");
-                vec![yes, pick('n', Pick::Skip, "no: use the built-in list".to_owned(), "no")]
+                let yes = choice('y', Confirm::LetterThenEnter, ChoiceAction::Setup(SetupChoice::LookDaily), words, "yes");
+                vec![yes, pick('n', SetupChoice::Skip, "no: use the built-in list".to_owned(), "no")]
             }
         }
     }
 
     pub(crate) fn body(&self) -> Body {
         let mut words = match &self.page {
-            Page::Models => self.models_words(),
-            Page::Typing(typing) => self.typing_words(typing),
-            Page::Model(reach) => self.model_words(reach),
+            Page::Models => self.models_text(),
+            Page::Typing(typing) => self.typing_text(typing),
+            Page::Model(reach) => self.model_text(reach),
             Page::Approvals => return self.approvals_body(),
-            Page::ModelList => self.model_list_words(),
+            Page::ModelList => self.model_list_text(),
         };
         if let Some(problem) = &self.problem {
             words = format!("{words}\n\n{problem}");
@@ -127,7 +128,7 @@ impl Onboarding {
         Body::from_text(words)
     }
 
-    fn models_words(&self) -> String {
+    fn models_text(&self) -> String {
         let now = match &self.found.model_now {
             Some(model) => format!("New sessions use {model}.\n"),
             None => "No model is set up yet.\n".to_owned(),
@@ -140,46 +141,48 @@ impl Onboarding {
         format!("{now}{found}")
     }
 
-    fn typing_words(&self, typing: &Typing) -> String {
+    fn typing_text(&self, typing: &Typing) -> String {
         let letters = typing.text.0.trim().chars().count();
         let counted = if letters == 1 { "1 character".to_owned() } else { format!("{letters} characters") };
         match (typing.what, typing.provider.and_then(|at| self.found.providers.get(at))) {
-            (Typed::Address, _) => {
+            (TypedInput::Address, _) => {
                 "Example: http://localhost:8000/v1 my-model. Without a model name, the first one the server lists \
                 is used."
                     .to_owned()
             }
-            (Typed::AddressKey, _) if letters == 0 => "Press Enter to leave it empty.".to_owned(),
-            (Typed::AddressKey, _) => format!("{counted}\n{}", self.keeping()),
-            (Typed::Key, _) if letters == 0 => {
-                format!("Paste or type the key. Its prefix tells which provider it is for.\n{}", self.keeping())
+            (TypedInput::AddressKey, _) if letters == 0 => "Press Enter to leave it empty.".to_owned(),
+            (TypedInput::AddressKey, _) => format!("{counted}\n{}", self.keep_label()),
+            (TypedInput::Key, _) if letters == 0 => {
+                format!("Paste or type the key. Its prefix tells which provider it is for.\n{}", self.keep_label())
             }
-            (Typed::Key, Some(FoundModel { by, model })) => {
+            (TypedInput::Key, Some(FoundModel { by, model })) => {
                 let how = if typing.is_said { "" } else { " (detected)" };
-                format!("{counted} · {by}{how} · left right change\nmodel: {model}\n{}", self.keeping())
+                format!("{counted} · {by}{how} · left right change\nmodel: {model}\n{}", self.keep_label())
             }
-            (Typed::Key, None) => format!("{counted} · which provider? left right choose\n{}", self.keeping()),
+            (TypedInput::Key, None) => format!("{counted} · which provider? left right choose\n{}", self.keep_label()),
         }
     }
 
-    fn keeping(&self) -> String {
+    fn keep_label(&self) -> String {
         format!("will be saved in {}", self.found.keys_go_to)
     }
 
-    fn model_words(&self, reach: &Reach) -> String {
+    fn model_text(&self, reach: &Reach) -> String {
         let mut lines = vec![match &self.test {
             _ if self.waits => "Saving…".to_owned(),
-            Test::Not => "Not tested yet.".to_owned(),
-            Test::Runs => "Testing: one small request was sent…".to_owned(),
-            Test::Done(TestOutcome::Answered { model, latency_ms }) => format!("It works: {model} responded in {latency_ms} ms."),
-            Test::Done(TestOutcome::Failed { message }) => format!("The test failed:\n{message}\n"),
+            TestState::Not => "Not tested yet.".to_owned(),
+            TestState::Runs => "Testing: one small request was sent…".to_owned(),
+            TestState::Done(TestOutcome::Answered { model, latency_ms }) => {
+                format!("It works: {model} responded in {latency_ms} ms.")
+            }
+            TestState::Done(TestOutcome::Failed { message }) => format!("The test failed:\n{message}\n"),
         }];
         if let Some(address) = &reach.address {
             let model = if reach.model.is_empty() { "the first one the server lists" } else { &reach.model };
             lines.push(format!("address  {address}\nmodel    {model}"));
         }
         match &reach.key {
-            Some(key) => lines.push(format!("key      {}; will be saved in {}", described(&key.0), self.found.keys_go_to)),
+            Some(key) => lines.push(format!("key      {}; will be saved in {}", describe_key(&key.0), self.found.keys_go_to)),
             None if reach.address.is_some() => lines.push("key      none".to_owned()),
             None => {
                 let found = self.found.models.iter().find(|found| found.model == reach.model);
@@ -189,7 +192,7 @@ impl Onboarding {
         lines.join("\n")
     }
 
-    fn model_list_words(&self) -> String {
+    fn model_list_text(&self) -> String {
         let list = self.found.public_list.as_deref().map(text::reveal_line).unwrap_or_default();
         let words = format!(
             "aye has a built-in list of models with their context windows and prices. It can check once a day whether the public \
@@ -237,7 +240,7 @@ pub(crate) fn refresh_setup(panel: &mut Dialog) {
 /// Returns the current key hints, most likely first.
 pub(crate) fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
     match &onboarding.page {
-        Page::Typing(Typing { what: Typed::Key, .. }) => {
+        Page::Typing(Typing { what: TypedInput::Key, .. }) => {
             vec!["enter next", "esc back", "left right provider", "ctrl+u clear"]
         }
         Page::Typing(_) => vec!["enter next", "esc back", "ctrl+u clear"],
@@ -253,7 +256,7 @@ pub(crate) fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static st
 }
 
 /// Describes a key: `51 characters, …k3f9`, or only its length if it is short.
-fn described(key: &str) -> String {
+fn describe_key(key: &str) -> String {
     let count = key.chars().count();
     let tail: String = key.chars().skip(count.saturating_sub(TAIL)).collect();
     if count > 4 * TAIL { format!("{count} characters, …{tail}") } else { format!("{count} characters") }

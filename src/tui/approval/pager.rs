@@ -42,7 +42,7 @@ impl Pager {
             let critical = if part.critical { ", critical" } else { "" };
             let (verdict, risk) = (part.verdict.as_str(), part.risk.as_str());
             let _ = write!(text, "{:>2}  {}\n    {verdict} · {risk} risk{critical} · ", at + 1, text::reveal_name(&part.text));
-            let _ = writeln!(text, "{}\n    decided by {}\n", text::reveal_line(&part.reason), whose(&part.rule));
+            let _ = writeln!(text, "{}\n    decided by {}\n", text::reveal_line(&part.reason), rule_origin(&part.rule));
             told.push(&part.rule);
         }
         if approval.parts.is_empty() {
@@ -51,11 +51,15 @@ impl Pager {
                 text,
                 "ask · {risk} risk · {}\ndecided by {}\n",
                 text::reveal_line(&approval.reason),
-                whose(&approval.rule)
+                rule_origin(&approval.rule)
             );
         } else if !told.contains(&approval.rule.as_str()) {
-            let _ =
-                writeln!(text, "whole command: {}\ndecided by {}\n", text::reveal_line(&approval.reason), whose(&approval.rule));
+            let _ = writeln!(
+                text,
+                "whole command: {}\ndecided by {}\n",
+                text::reveal_line(&approval.reason),
+                rule_origin(&approval.rule)
+            );
         }
         for RuleOrigin { rule, place, source, first } in &approval.origins {
             let _ = writeln!(text, "{}\n{}", text::reveal_line(rule), text::reveal_line(place));
@@ -113,7 +117,7 @@ impl Pager {
     }
 
     /// Creates the page about the rule that decided one part of a command: its file, line and text.
-    pub(crate) fn rule_of(approval: &Approval, part: usize) -> Option<Self> {
+    pub(crate) fn for_rule(approval: &Approval, part: usize) -> Option<Self> {
         let decided = approval.parts.get(part)?;
         let title = format!("Rule for part {}", part + 1);
         let mut text = format!(
@@ -123,7 +127,7 @@ impl Pager {
             text::reveal_line(&decided.reason)
         );
         let Some(RuleOrigin { rule, place, source, first }) = origin(approval, &decided.rule) else {
-            let _ = write!(text, "decided by {}, which is not in any of your policy files", whose(&decided.rule));
+            let _ = write!(text, "decided by {}, which is not in any of your policy files", rule_origin(&decided.rule));
             let about = "`aye policy show` prints the policy in effect".to_owned();
             return Some(Self { pages: vec![Page { title, about, text, diff: None, file: None }], at: 0 });
         };
@@ -157,7 +161,7 @@ impl Pager {
     }
 
     /// Opens the next page, wrapping around.
-    pub(crate) fn turned(mut self) -> Option<Dialog> {
+    pub(crate) fn next_page(mut self) -> Option<Dialog> {
         self.at = (self.at + 1) % self.pages.len().max(1);
         self.panel()
     }
@@ -197,7 +201,7 @@ fn constants(approval: &Approval) -> Vec<String> {
         lines.push(format!("preview      unavailable: {}", text::reveal_line(reason)));
     }
     if !approval.always.never.is_empty() && approval.always.offers.is_empty() {
-        lines.push(format!("always       unavailable: {}", super::choices::never_words(&approval.always.never)));
+        lines.push(format!("always       unavailable: {}", super::choices::join_reasons(&approval.always.never)));
     }
     lines
 }
@@ -209,7 +213,7 @@ fn other_keys(choices: &[Choice]) -> Vec<String> {
     other.map(|choice| format!("key {}        {}", choice.key.letter, words(choice))).collect()
 }
 
-fn whose(rule: &str) -> String {
+fn rule_origin(rule: &str) -> String {
     match rule {
         "built-in" => "the built-in policy".to_owned(),
         "session" => "your approval in this session".to_owned(),

@@ -36,7 +36,7 @@ pub(crate) fn mark_part(panel: &mut Dialog, forward: bool) -> bool {
 /// Opens the rule that decided the selected part. Returns whether one is selected.
 pub(super) fn open_rule(panel: &mut Dialog) -> bool {
     let (Question::Approval(approval), Some(part)) = (&panel.question, panel.body.marked_part()) else { return false };
-    panel.front = Pager::rule_of(approval, part).and_then(Pager::panel).map(Box::new);
+    panel.front = Pager::for_rule(approval, part).and_then(Pager::panel).map(Box::new);
     panel.front.is_some()
 }
 

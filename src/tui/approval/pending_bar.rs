@@ -18,12 +18,7 @@ const NEXT: &[&str] = &["tab next"];
 const REVIEW: &[&str] = &["tab to review"];
 
 /// Returns the text of the row and its hints, or `None` if the only dialog is visible anyway.
-pub(crate) fn strip_words(
-    panels: &DialogStack,
-    width: u16,
-    glyphs: &Glyphs,
-    now: u64,
-) -> Option<(String, &'static [&'static str])> {
+pub(crate) fn bar_text(panels: &DialogStack, width: u16, glyphs: &Glyphs, now: u64) -> Option<(String, &'static [&'static str])> {
     let first = panels.current().filter(|_| panels.inbox().is_none())?;
     let right = if panels.is_open() { NEXT } else { REVIEW };
     if panels.len() > 1 {
@@ -62,7 +57,7 @@ fn several(panels: &DialogStack, room: usize) -> String {
     let mut left = room;
     let mut words = head;
     // The open dialog is among the shown ones.
-    let from = (panels.place()).saturating_sub(shown).min(panels.len() - shown);
+    let from = (panels.position_number()).saturating_sub(shown).min(panels.len() - shown);
     for (nth, (at, panel)) in panels.iter().enumerate().skip(from).take(shown).enumerate() {
         let each = (left / (shown - nth)).saturating_sub(3);
         let risk = panel.risk.map_or("", |risk| if panel.critical { "CRITICAL" } else { risk.as_str() });

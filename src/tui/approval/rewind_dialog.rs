@@ -4,7 +4,7 @@ use super::note::{Note, Verb};
 use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
 use crate::protocol::{RewindChange, RewindFile, RewindPlan, RewindScope, RewindTarget};
 use crate::text;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::theme::Token;
 use std::path::PathBuf;
 
@@ -90,9 +90,9 @@ impl RewindChoice {
         let (added, removed) = goes().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed));
         let files = match goes().count() {
             0 => "no files".to_owned(),
-            count => format!("{} · +{added} −{removed}", counted(count, "file")),
+            count => format!("{} · +{added} −{removed}", format_count(count, "file")),
         };
-        format!("{files} · {}", messages(plan.messages))
+        format!("{files} · {}", format_messages(plan.messages))
     }
 
     fn notes(&self) -> Vec<Note> {
@@ -101,7 +101,7 @@ impl RewindChoice {
         let mut notes = Vec::new();
         let mut put = |words: String, token| notes.push(Note::new(words, token));
         for file in plan.files.iter().filter(|file| file.conflict.is_none() && !file.kept) {
-            put(would(file), if file.change == RewindChange::Deleted { Token::Warn } else { Token::Text });
+            put(describe_change(file), if file.change == RewindChange::Deleted { Token::Warn } else { Token::Text });
         }
         if plan.files.is_empty() {
             put("no files would change".to_owned(), Token::Text);
@@ -119,7 +119,7 @@ impl RewindChoice {
             let (sign, token) = if self.taken.contains(at) { ('x', Token::Danger) } else { (' ', Token::Text) };
             let does = if self.taken.contains(at) { file.change.verb() } else { "left as is" };
             let why = text::reveal_line(file.conflict.as_deref().unwrap_or_default());
-            put(format!("{lead} [{sign}] {}{}  {does}: {why}", path(file), counts(file)), token);
+            put(format!("{lead} [{sign}] {}{}  {does}: {why}", path(file), line_counts(file)), token);
         }
         if !plan.cannot.is_empty() {
             put("cannot be undone:".to_owned(), Token::Warn);
@@ -137,9 +137,9 @@ impl RewindChoice {
         };
         let mut choices = Vec::new();
         if plan.target == RewindTarget::Redo {
-            choices.push(act('1', plan.scope, format!("restore what was undone: {}", scope_words(plan.scope)), "restore"));
+            choices.push(act('1', plan.scope, format!("restore what was undone: {}", scope_text(plan.scope)), "restore"));
         } else {
-            let said = messages(plan.messages);
+            let said = format_messages(plan.messages);
             let both = act('1', RewindScope::Both, "conversation and files".to_owned(), "both");
             let talk =
                 act('2', RewindScope::Conversation, format!("conversation only: undo {said}, keep the files"), "conversation");
@@ -198,7 +198,7 @@ pub(crate) fn mark_conflict(panel: &mut Dialog, mark: Mark) -> bool {
     true
 }
 
-fn scope_words(scope: RewindScope) -> &'static str {
+fn scope_text(scope: RewindScope) -> &'static str {
     match scope {
         RewindScope::Both => "conversation and files",
         RewindScope::Conversation => "the conversation",
@@ -206,18 +206,18 @@ fn scope_words(scope: RewindScope) -> &'static str {
     }
 }
 
-fn messages(count: u64) -> String {
-    counted(usize::try_from(count).unwrap_or(usize::MAX), "message")
+fn format_messages(count: u64) -> String {
+    format_count(usize::try_from(count).unwrap_or(usize::MAX), "message")
 }
 
-fn would(file: &RewindFile) -> String {
-    format!("{:VERB$}{}{}", file.change.verb(), path(file), counts(file))
+fn describe_change(file: &RewindFile) -> String {
+    format!("{:VERB$}{}{}", file.change.verb(), path(file), line_counts(file))
 }
 
 fn path(file: &RewindFile) -> String {
     text::reveal_name(&file.path.to_string_lossy())
 }
 
-fn counts(file: &RewindFile) -> String {
+fn line_counts(file: &RewindFile) -> String {
     if file.added + file.removed > 0 { format!("  +{} −{}", file.added, file.removed) } else { String::new() }
 }

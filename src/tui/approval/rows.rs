@@ -1,6 +1,6 @@
 //! Distribution of the panel rows among body, reason and choices.
 
-use super::disk_state::shows_changed;
+use super::disk_state::is_change_visible;
 use super::note::{CHANGED, CHANGED_SHORT};
 use super::{Choice, ChoiceAction, Confirm, Dialog, Height, Question};
 use crate::text;
@@ -66,7 +66,7 @@ impl Rows {
         let written = panel.writing.as_ref().map_or(0, |writing| writing.lines.rows() + 2);
         let wanted = panel.body.rows(body_width(width)).max(written).clamp(1, usize::from(u16::MAX / 2)) as u16;
         if panel.is_card() {
-            return Self::of_card(panel, width, limit, has_draft, wanted);
+            return Self::for_card(panel, width, limit, has_draft, wanted);
         }
         let all = [(true, Choices::Rows, ROOMY), (true, Choices::FirstRow, ENOUGH), (true, Choices::OneRow, ENOUGH)];
         // In full-screen height, all free rows go to the body.
@@ -83,7 +83,7 @@ impl Rows {
 
     /// Returns the layout of a call card: all free rows go to the body, and a line below it is drawn only if all of it
     /// fits.
-    fn of_card(panel: &Dialog, width: u16, limit: u16, has_draft: bool, wanted: u16) -> Self {
+    fn for_card(panel: &Dialog, width: u16, limit: u16, has_draft: bool, wanted: u16) -> Self {
         let with_reason = Self::new(panel, width, true, Choices::OneRow, has_draft);
         let with_rule = Self { ends_with_rule: true, ..with_reason };
         let without = Self::new(panel, width, false, Choices::OneRow, has_draft);
@@ -97,13 +97,13 @@ impl Rows {
         let shown = panel.shown_choices();
         let answers = match (choices, panel.words.is_some()) {
             _ if panel.writing.is_some() => 1,
-            (Choices::FirstRow | Choices::OneRow, true) if !has_ready_words(panel) => 1,
+            (Choices::FirstRow | Choices::OneRow, true) if !has_prepared_reasons(panel) => 1,
             (_, true) => 2,
             (Choices::OneRow, false) => packed_height(panel, 0..shown, width),
             (Choices::FirstRow, false) => 1 + packed_height(panel, 1..shown, width),
             (Choices::Rows, false) => {
                 let (own, others) = split_choices(panel, choices);
-                own.map(|at| choice_height(panel, at, width)).sum::<u16>() + packed(panel, others, width).len() as u16
+                own.map(|at| choice_height(panel, at, width)).sum::<u16>() + pack_choices(panel, others, width).len() as u16
             }
         };
         let reason = if rules { reason_lines(panel, width).len() as u16 } else { 0 };
@@ -131,7 +131,7 @@ impl Rows {
     }
 
     /// Returns whether there is a horizontal line above the body.
-    pub(crate) fn begins_with_rule(self) -> bool {
+    pub(crate) fn has_top_rule(self) -> bool {
         self.top_rule > 0
     }
 
@@ -155,7 +155,7 @@ pub(crate) fn split_choices(panel: &Dialog, choices: Choices) -> (Range<usize>, 
 }
 
 /// Returns whether a reason is being typed that a digit can insert.
-pub(crate) fn has_ready_words(panel: &Dialog) -> bool {
+pub(crate) fn has_prepared_reasons(panel: &Dialog) -> bool {
     panel.words.is_some() && matches!(panel.question, Question::Approval(_))
 }
 
@@ -168,11 +168,11 @@ pub(crate) fn choice_height(panel: &Dialog, at: usize, width: u16) -> u16 {
 }
 
 /// Distributes short choices over rows, as many per row as fit.
-pub(crate) fn packed(panel: &Dialog, choices: Range<usize>, width: u16) -> Vec<Range<usize>> {
+pub(crate) fn pack_choices(panel: &Dialog, choices: Range<usize>, width: u16) -> Vec<Range<usize>> {
     let mut rows: Vec<Range<usize>> = Vec::new();
     let mut used = 0;
     for at in choices {
-        let wide = packed_wide(panel, at, width);
+        let wide = packed_width(panel, at, width);
         match rows.last_mut() {
             Some(row) if used + packed_gap(width).len() + wide <= usize::from(width) => {
                 row.end = at + 1;
@@ -190,19 +190,20 @@ pub(crate) fn packed(panel: &Dialog, choices: Range<usize>, width: u16) -> Vec<R
 /// A rule dialog shows the file and line of the rule on the row of its choice, which therefore gets all rows.
 fn packed_height(panel: &Dialog, choices: Range<usize>, width: u16) -> u16 {
     let least = if matches!(panel.question, Question::Keep(_)) { CHOICE_ROWS } else { 0 };
-    packed(panel, choices, width).len().max(least) as u16
+    pack_choices(panel, choices, width).len().max(least) as u16
 }
 
 /// Returns the cells of a short choice, including its key and suffix.
-pub(crate) fn packed_wide(panel: &Dialog, at: usize, width: u16) -> usize {
-    let words = packed_more(panel, at).map_or_else(|| text::width(&panel.choices[at].short), |lead| lead.len() + MORE_CELLS);
-    words + packed_lead(width) + packed_tail(panel, at, width).len()
+pub(crate) fn packed_width(panel: &Dialog, at: usize, width: u16) -> usize {
+    let words =
+        screens_left_prefix(panel, at).map_or_else(|| text::width(&panel.choices[at].short), |lead| lead.len() + MORE_CELLS);
+    words + packed_lead(width) + packed_suffix(panel, at, width).len()
 }
 
 /// Returns the short label of a choice. While rows have not been shown, the first one gives the number of screens left.
-pub(crate) fn packed_words(panel: &Dialog, at: usize) -> Cow<'_, str> {
+pub(crate) fn packed_label(panel: &Dialog, at: usize) -> Cow<'_, str> {
     let choice = &panel.choices[at];
-    match packed_more(panel, at) {
+    match screens_left_prefix(panel, at) {
         Some(lead) => format!("{lead}{} more", panel.screens_left(choice.act)).into(),
         None => choice.short.as_ref().into(),
     }
@@ -210,7 +211,7 @@ pub(crate) fn packed_words(panel: &Dialog, at: usize) -> Cow<'_, str> {
 
 /// Returns the prefix of the count of screens left, which only the first choice shows, or `None` for other choices.
 /// After a digit the count needs a word.
-fn packed_more(panel: &Dialog, at: usize) -> Option<&'static str> {
+fn screens_left_prefix(panel: &Dialog, at: usize) -> Option<&'static str> {
     let says_it = |choice: &Choice| choice.act.shows_the_rest() && panel.screens_left(choice.act) > 0;
     let lead = if panel.choices[at].key.letter.is_ascii_digit() { "see " } else { "" };
     (panel.choices.iter().position(says_it) == Some(at)).then_some(lead)
@@ -227,7 +228,7 @@ pub(crate) fn packed_lead(width: u16) -> usize {
 }
 
 /// Returns the suffix of a choice that takes two keys; narrow screens show it on the row of the choice.
-pub(crate) fn packed_tail(panel: &Dialog, at: usize, width: u16) -> &'static str {
+pub(crate) fn packed_suffix(panel: &Dialog, at: usize, width: u16) -> &'static str {
     let choice = &panel.choices[at];
     let two = choice.enabled && choice.key.confirm == Confirm::LetterThenEnter;
     if two && (width >= TIGHT || !matches!(panel.question, Question::Keep(_))) { PLUS_ENTER } else { "" }
@@ -244,7 +245,7 @@ pub(crate) fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
         _ => reason[range.clone()].to_owned(),
     };
     let mut lines: Vec<String> = shown.map(row).collect();
-    if shows_changed(panel) {
+    if is_change_visible(panel) {
         // Replaces a row that is there anyway, so that nothing moves when it appears or disappears.
         let words = if text::width(CHANGED) <= room { CHANGED } else { CHANGED_SHORT };
         match lines.first_mut() {

@@ -2,11 +2,11 @@
 
 use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
 use crate::protocol::{
-    Always, ApprovalId, CommandRule, DiffHunk, DiffLine, DiffSide, FileDiffs, GrantRule, GrantScope, Offer, Remember, RulePlace,
-    RuleTold,
+    ApprovalId, CommandRule, DiffHunk, DiffLine, DiffSide, FileDiffs, GrantChoice, GrantOption, GrantOptions, GrantRule,
+    GrantScope, RuleInfo, RulePlace,
 };
 use crate::text;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::typeahead_guard::Confirm;
 
 /// Always shown, to explain why such a rule is not offered.
@@ -17,7 +17,7 @@ const NEVER: &str = "never saved as a rule: deletions, network access, downloade
 #[derive(Debug)]
 pub(crate) struct RuleChoice {
     approval_id: ApprovalId,
-    always: Always,
+    always: GrantOptions,
     /// Verb of the approval: `run it`.
     verb: &'static str,
     is_command: bool,
@@ -44,7 +44,7 @@ enum RuleView {
 }
 
 impl RuleChoice {
-    pub(crate) fn new(approval_id: ApprovalId, always: Always, verb: &'static str, is_command: bool) -> Self {
+    pub(crate) fn new(approval_id: ApprovalId, always: GrantOptions, verb: &'static str, is_command: bool) -> Self {
         let own = always.offers.iter().position(|offer| offer.written).unwrap_or(always.offers.len());
         let (refused, reach) = (None, None);
         Self { approval_id, always, verb, is_command, offer: 0, end: None, body: RuleView::Rule, own, refused, reach }
@@ -59,7 +59,7 @@ impl RuleChoice {
     }
 
     /// Selects another rule, expiry or view; the dialog is armed again.
-    pub(crate) fn turned(mut self, act: ChoiceAction) -> Dialog {
+    pub(crate) fn with_selection(mut self, act: ChoiceAction) -> Dialog {
         match act {
             ChoiceAction::Widen => self.offer = (self.offer + 1) % self.always.offers.len().max(1),
             ChoiceAction::End => {
@@ -102,20 +102,20 @@ impl RuleChoice {
     }
 
     /// Applies the policy's response. Returns whether the rule is still being written.
-    pub(crate) fn apply(mut self, told: RuleTold) -> (Self, bool) {
+    pub(crate) fn apply(mut self, told: RuleInfo) -> (Self, bool) {
         match told {
-            RuleTold::Offered { offer, at } => {
+            RuleInfo::Offered { offer, at } => {
                 if at == self.always.offers.len() {
                     self.always.offers.push(offer);
                 }
                 (self.offer, self.refused, self.body) = (at, None, RuleView::Rule);
                 (self, false)
             }
-            RuleTold::Refused { message } => {
+            RuleInfo::Refused { message } => {
                 (self.refused, self.body) = (Some(message), RuleView::Rule);
                 (self, true)
             }
-            RuleTold::Reaches { offer, of, lines } => {
+            RuleInfo::Reaches { offer, of, lines } => {
                 self.reach = Some((offer, of, lines));
                 (self, true)
             }
@@ -123,12 +123,12 @@ impl RuleChoice {
     }
 
     /// Returns the approval that the rule is chosen for.
-    pub(crate) fn about(&self) -> ApprovalId {
+    pub(crate) fn approval_id(&self) -> ApprovalId {
         self.approval_id.clone()
     }
 
     /// Returns the current rule as text for editing.
-    pub(crate) fn written(&self) -> String {
+    pub(crate) fn to_line(&self) -> String {
         self.offer().map(|offer| offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")).unwrap_or_default()
     }
 
@@ -143,17 +143,17 @@ impl RuleChoice {
         if self.offer + 1 < self.own { self.offer + 1 } else { self.offer }
     }
 
-    pub(crate) fn remember(&self, scope: GrantScope) -> (ApprovalId, Remember) {
+    pub(crate) fn remember(&self, scope: GrantScope) -> (ApprovalId, GrantChoice) {
         let until = self.end.and_then(|end| self.always.ends.get(end)).map(|(_, end)| *end);
         let until = until.filter(|_| scope != GrantScope::Session);
-        (self.approval_id.clone(), Remember { scope, offer: self.offer, until })
+        (self.approval_id.clone(), GrantChoice { scope, offer: self.offer, until })
     }
 
-    fn offer(&self) -> Option<&Offer> {
+    fn offer(&self) -> Option<&GrantOption> {
         self.always.offers.get(self.offer)
     }
 
-    fn place(&self, scope: GrantScope) -> Option<&RulePlace> {
+    fn rule_place(&self, scope: GrantScope) -> Option<&RulePlace> {
         self.offer()?.places.iter().find(|place| place.scope == scope)
     }
 
@@ -190,7 +190,7 @@ impl RuleChoice {
             let words = match &self.reach {
                 _ if self.body == RuleView::Reach => "show the rule".to_owned(),
                 Some((offer, of, lines)) if *offer == self.reaches() => {
-                    let (of, more) = (counted(*of, "command"), lines.len());
+                    let (of, more) = (format_count(*of, "command"), lines.len());
                     format!("of your last {of} (all projects), {what} would have allowed {more} more")
                 }
                 Some(_) | None => format!("list the recent commands (all projects) that {what} would have allowed"),
@@ -242,7 +242,7 @@ impl RuleChoice {
         if let Some(why) = &offer.memory_only {
             return off(why);
         }
-        let Some(place) = self.place(scope) else { return off("no rule can be saved in this run") };
+        let Some(place) = self.rule_place(scope) else { return off("no rule can be saved in this run") };
         if let Some(why) = &place.refused {
             return off(why);
         }
@@ -276,7 +276,7 @@ impl RuleChoice {
             let rules = self.always.offers.get(*reached).map(|offer| join_rules(&offer.rules)).unwrap_or_default();
             let mut rows = vec![format!(
                 "of your last {} (all projects), {rules} would have allowed these without asking",
-                counted(*of, "command")
+                format_count(*of, "command")
             )];
             rows.extend(lines.iter().map(|command| format!("  $ {}", text::reveal_name(command))));
             if lines.is_empty() {
@@ -289,9 +289,9 @@ impl RuleChoice {
             rows.extend([format!("not accepted: {}", text::reveal_line(why)), String::new()]);
         }
         if self.body != RuleView::Toml {
-            rows.push(sentences(&offer.rules));
+            rows.push(describe_rules(&offer.rules));
             if offer.everywhere != offer.rules {
-                rows.push(format!("everywhere: {}", sentences(&offer.everywhere)));
+                rows.push(format!("everywhere: {}", describe_rules(&offer.everywhere)));
             }
             let end = self.end.and_then(|end| self.always.ends.get(end));
             rows.extend(end.map(|(_, end)| format!("a saved rule expires on {}", end.strftime("%Y-%m-%d"))));
@@ -339,11 +339,11 @@ fn add_end(hunk: &mut DiffHunk, row: &str) {
 }
 
 /// Returns a one-line description of what the rules allow.
-fn sentences(rules: &[GrantRule]) -> String {
-    text::reveal_rows(&rules.iter().map(sentence).collect::<Vec<_>>().join("; "))
+fn describe_rules(rules: &[GrantRule]) -> String {
+    text::reveal_rows(&rules.iter().map(describe_rule).collect::<Vec<_>>().join("; "))
 }
 
-fn sentence(rule: &GrantRule) -> String {
+fn describe_rule(rule: &GrantRule) -> String {
     let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     match rule {
         GrantRule::Command(CommandRule { words, exact, sandboxed, message, hosts }) => {

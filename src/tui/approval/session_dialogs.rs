@@ -28,12 +28,12 @@ pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
         choices.push(choice('o', Confirm::Letter, ChoiceAction::Look, "view the files".to_owned(), "open"));
     }
     choices.push(choice('q', Confirm::Letter, ChoiceAction::Trust(TrustAnswer::Quit), "quit".to_owned(), "quit"));
-    let body = Body::from_text(trust_words(&trust));
+    let body = Body::from_text(trust_text(&trust));
     Dialog::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
 }
 
 /// Returns a description of what a mode allows.
-pub(crate) fn mode_words(mode: Mode) -> &'static str {
+pub(crate) fn mode_description(mode: Mode) -> &'static str {
     match mode {
         Mode::Plan => "Tools write nothing, and commands only read.",
         Mode::Ask => "aye asks whenever the policy says so.",
@@ -45,7 +45,7 @@ pub(crate) fn mode_words(mode: Mode) -> &'static str {
 }
 
 pub(crate) fn mode_dialog(mode: Mode) -> Dialog {
-    let words = mode_words(mode);
+    let words = mode_description(mode);
     let name = mode.as_str();
     let choices = vec![
         choice('y', Confirm::LetterThenEnter, ChoiceAction::Mode(YesNo::Yes), format!("change to {name}"), "change"),
@@ -82,7 +82,7 @@ impl Question {
     }
 
     /// Returns whether the dialog is about this session.
-    pub(crate) fn deletes(&self, session: &SessionId) -> bool {
+    pub(crate) fn is_about_deleting(&self, session: &SessionId) -> bool {
         matches!(self, Question::Forget(id) if id == session)
     }
 
@@ -93,7 +93,7 @@ impl Question {
     }
 }
 
-fn trust_words(trust: &TrustQuestion) -> String {
+fn trust_text(trust: &TrustQuestion) -> String {
     let mut words = String::new();
     if let Some(changes) = &trust.changes {
         let what = if changes.is_empty() { "the project's settings".to_owned() } else { changes.join("\n  ") };

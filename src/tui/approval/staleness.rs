@@ -19,14 +19,14 @@ pub(crate) fn approval_dialog(approval: Approval) -> Dialog {
     let panel =
         Dialog::new(Question::Approval(Box::new(approval)), title, reason, choices::choices_if_outdated(Confirm::Letter), body);
     let (risk_words, risk, critical) = (whole.risk_words, whole.risk, whole.critical);
-    Dialog { risk_words, risk, critical, disk: Staleness::MadeAnew, ..panel }
+    Dialog { risk_words, risk, critical, disk: Staleness::Renewed, ..panel }
 }
 
 /// Shows the updated proposal if it is known. Returns the approval for which it must be requested otherwise.
 fn show_new(panel: &mut Dialog) -> Option<ApprovalId> {
     let Question::Approval(approval) = &panel.question else { return None };
     match &panel.disk {
-        Staleness::MadeAnew => {
+        Staleness::Renewed => {
             let Dialog { number, came, ends, changed_on_disk, height, .. } = *panel;
             *panel = Dialog { number, came, ends, changed_on_disk, height, ..Dialog::approval((**approval).clone()) };
             None
@@ -47,7 +47,7 @@ fn await_new(panel: &mut Dialog) {
 
 /// Updates the choices to the state on disk, but not while a field is open. Returns whether they changed.
 fn fit_disk(panel: &mut Dialog) -> bool {
-    if panel.shown().has_field() {
+    if panel.visible().has_field() {
         return false;
     }
     match (&mut panel.disk, panel.changed_on_disk) {
@@ -65,7 +65,7 @@ fn fit_disk(panel: &mut Dialog) -> bool {
             panel.disk = Staleness::AsShown;
             panel.show_hunks();
         }
-        (Staleness::AsShown, false) | (Staleness::Outdated { .. }, true) | (Staleness::MadeAnew | Staleness::Awaited, _) => {
+        (Staleness::AsShown, false) | (Staleness::Outdated { .. }, true) | (Staleness::Renewed | Staleness::Awaited, _) => {
             return false;
         }
     }
@@ -74,7 +74,7 @@ fn fit_disk(panel: &mut Dialog) -> bool {
 
 impl DialogStack {
     /// Records that the file of an approval has changed on disk, or matches the shown one again.
-    pub(crate) fn outdated(&mut self, id: &ApprovalId, outdated: bool) {
+    pub(crate) fn set_outdated(&mut self, id: &ApprovalId, outdated: bool) {
         if let Some(panel) = self.list.iter_mut().find(|panel| is_of(panel, id)) {
             panel.changed_on_disk = outdated;
         }
@@ -84,7 +84,7 @@ impl DialogStack {
     pub(super) fn fit_disk(&mut self, now: u64) {
         for at in 0..self.list.len() {
             if fit_disk(&mut self.list[at]) && at == self.current {
-                self.arm_anew(Some(now));
+                self.rearm(Some(now));
             }
         }
     }
@@ -92,7 +92,7 @@ impl DialogStack {
     /// Shows the updated proposal of the open prompt. Returns the approval for which it must be requested.
     pub(crate) fn show_new(&mut self, last_text: Option<u64>) -> Option<ApprovalId> {
         let id = show_new(self.list.get_mut(self.current)?);
-        self.arm_anew(last_text);
+        self.rearm(last_text);
         id
     }
 
@@ -102,7 +102,7 @@ impl DialogStack {
         if !matches!(self.list[at].disk, Staleness::Awaited) {
             await_new(&mut self.list[at]);
             if at == self.current {
-                self.arm_anew(last_text);
+                self.rearm(last_text);
             }
         }
     }
@@ -113,7 +113,7 @@ impl DialogStack {
         let Some(at) = self.list.iter().position(waits) else { return false };
         let is_open = self.open && at == self.current;
         if is_open {
-            self.leave();
+            self.take_unfinished_input();
         }
         let height = self.list[at].height;
         self.list[at] = Dialog { height, ..Dialog::approval(approval.clone()) };

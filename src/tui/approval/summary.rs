@@ -9,7 +9,7 @@ use crate::tui::theme::Token;
 /// Returns a short name of the dialog.
 pub(crate) fn name(panel: &Dialog) -> String {
     match &panel.question {
-        Question::Approval(approval) => match (&approval.command, panel.body.counts()) {
+        Question::Approval(approval) => match (&approval.command, panel.body.line_counts()) {
             (Some(command), _) => format!("$ {}", text::reveal_name(&command.line)),
             (None, Some(counts)) => format!("{} {counts}", panel.title),
             (None, None) => panel.title.clone(),
@@ -33,7 +33,7 @@ pub(crate) fn is_command(panel: &Dialog) -> bool {
 }
 
 /// Returns the name with what the user must know before deciding it together with others.
-pub(crate) fn whole(panel: &Dialog) -> String {
+pub(crate) fn full_name(panel: &Dialog) -> String {
     match &panel.question {
         Question::Approval(_) if !is_command(panel) && panel.unseen() > 0 => {
             format!("{}: not read yet; enter opens it", name(panel))
@@ -43,7 +43,7 @@ pub(crate) fn whole(panel: &Dialog) -> String {
 }
 
 /// Returns why the dialog must be decided individually, if it must.
-pub(crate) fn alone(panel: &Dialog) -> Option<String> {
+pub(crate) fn individual_reason(panel: &Dialog) -> Option<String> {
     let Question::Approval(_) = &panel.question else {
         return Some("this one must be decided individually; enter opens it".to_owned());
     };

@@ -1,5 +1,5 @@
 use super::*;
-use crate::protocol::Always;
+use crate::protocol::GrantOptions;
 use crate::tui::glyphs::UNICODE;
 use crate::tui::tests::fixtures::{command_approval, edit_approval};
 use crate::tui::theme::{Colours, Theme, Token};
@@ -51,7 +51,7 @@ fn high_risk_and_critical_approvals_take_two_keys() {
 #[test]
 fn always_allow_is_disabled_for_calls_that_cannot_be_remembered() {
     for (approval, words) in [
-        (Approval { always: Always::default(), ..edit_approval("a") }, "always allow… unavailable"),
+        (Approval { always: GrantOptions::default(), ..edit_approval("a") }, "always allow… unavailable"),
         (command_approval("a"), "always allow… unavailable: 3 deletes, 4 uses the network, 5 runs code that nobody has seen"),
     ] {
         let mut panel = Dialog::approval(approval);

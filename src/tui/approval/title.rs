@@ -2,7 +2,7 @@
 
 use crate::protocol::{Approval, CommandPart, Containment, EffectKind, OUTSIDE_SANDBOX};
 use crate::text;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use std::cmp::Reverse;
 
 /// Text of the head, and the cells of the head that are not free for it.
@@ -30,11 +30,11 @@ pub(crate) fn titled_part(approval: &Approval) -> Option<usize> {
     if approval.tool_name != "RunCommand" || has_own_title {
         return None;
     }
-    by_risk(&approval.parts).into_iter().next().filter(|at| approval.parts[*at].effect.is_some())
+    sort_by_risk(&approval.parts).into_iter().next().filter(|at| approval.parts[*at].effect.is_some())
 }
 
 /// Returns the indexes of the parts of a command, riskiest first; among equals the last one first.
-pub(crate) fn by_risk(parts: &[CommandPart]) -> Vec<usize> {
+pub(crate) fn sort_by_risk(parts: &[CommandPart]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..parts.len()).rev().collect();
     order.sort_by_key(|at| Reverse((parts[*at].critical, parts[*at].risk, parts[*at].effect.is_some())));
     order
@@ -57,9 +57,9 @@ pub(crate) fn title(approval: &Approval) -> String {
         let deleted = effects.files.iter().filter(|file| deletes(&file.kind)).count();
         return match (paths, deleted) {
             (0, _) => "The command changed no files".to_owned(),
-            (_, 0) => format!("The command would change {}", counted(paths, "path")),
-            (_, deleted) if deleted == paths => format!("The command would delete {}", counted(paths, "path")),
-            (_, deleted) => format!("The command would change {}, {deleted} of them deleted", counted(paths, "path")),
+            (_, 0) => format!("The command would change {}", format_count(paths, "path")),
+            (_, deleted) if deleted == paths => format!("The command would delete {}", format_count(paths, "path")),
+            (_, deleted) => format!("The command would change {}, {deleted} of them deleted", format_count(paths, "path")),
         };
     }
     if approval.command.is_none() {
@@ -67,7 +67,7 @@ pub(crate) fn title(approval: &Approval) -> String {
         return if summary.is_empty() { text::reveal_line(&approval.title) } else { text::reveal_name(summary) };
     }
     if !approval.opens.is_empty() {
-        return blocked(approval);
+        return blocked_title(approval);
     }
     if is_unsandboxed(approval) {
         return "Run once outside the sandbox".to_owned();
@@ -76,7 +76,7 @@ pub(crate) fn title(approval: &Approval) -> String {
         && let Some(effect) = part.effect.as_deref()
     {
         let is_held = approval.command.as_ref().is_some_and(|command| !command.is_unheld() && !command.has_own_sandbox);
-        let effect = imperative(&text::reveal_line(effect));
+        let effect = to_imperative(&text::reveal_line(effect));
         return match part.containment.filter(|_| is_held) {
             Some(Containment::Blocked) => format!("{effect} — the sandbox would block this"),
             Some(Containment::OnlyWorkspace) => format!("{effect} — the sandbox would limit this to the workspace"),
@@ -97,14 +97,15 @@ pub(crate) fn title(approval: &Approval) -> String {
 const MAX_BLOCKED: usize = 40;
 
 /// Returns the only blocked access, if it is short enough for the title.
-fn only_blocked(approval: &Approval) -> Option<String> {
+fn single_blocked_access(approval: &Approval) -> Option<String> {
     let [one] = approval.opens.as_slice() else { return None };
     Some(text::reveal_line(&one.to_string())).filter(|name| name.chars().count() <= MAX_BLOCKED)
 }
 
 /// Formats `Blocked: example.com:443. Run again with access?`.
-fn blocked(approval: &Approval) -> String {
-    let what = only_blocked(approval).map_or_else(|| "Blocked by the sandbox".to_owned(), |name| format!("Blocked: {name}"));
+fn blocked_title(approval: &Approval) -> String {
+    let what =
+        single_blocked_access(approval).map_or_else(|| "Blocked by the sandbox".to_owned(), |name| format!("Blocked: {name}"));
     format!("{what}. Run again with access?")
 }
 
@@ -112,11 +113,11 @@ fn blocked(approval: &Approval) -> String {
 pub(super) fn opens(approval: &Approval) -> Option<String> {
     let next = approval.next_run()?;
     let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
-    Some(if only_blocked(approval).is_some() { next } else { format!("Blocked: {}. {next}", opens.join(", ")) })
+    Some(if single_blocked_access(approval).is_some() { next } else { format!("Blocked: {}. {next}", opens.join(", ")) })
 }
 
 /// Turns an effect such as `deletes your home directory` into `Delete your home directory`.
-fn imperative(effect: &str) -> String {
+fn to_imperative(effect: &str) -> String {
     let (verb, rest) = effect.split_once(' ').unwrap_or((effect, ""));
     let verb = base(verb);
     let mut letters = verb.chars();
@@ -154,7 +155,7 @@ mod tests {
             ("", ""),
         ];
         for (effect, title) in cases {
-            assert_eq!(imperative(effect), title);
+            assert_eq!(to_imperative(effect), title);
         }
     }
 }

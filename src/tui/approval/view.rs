@@ -1,20 +1,20 @@
 //! Drawing of the dialog panel.
 
 use super::countdown::time_left;
-use super::disk_state::shows_changed;
+use super::disk_state::is_change_visible;
 use super::hit_regions::spots;
 use super::hunks::MIN_BESIDE;
 use super::note::{CHANGED_SHORT, CHANGED_SHORTEST};
 use super::rows::{
-    CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, TIGHT, body_width, choice_height, has_ready_words, packed, packed_gap,
-    packed_lead, packed_tail, packed_words, reason_lines, split_choices,
+    CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, TIGHT, body_width, choice_height, has_prepared_reasons, pack_choices,
+    packed_gap, packed_label, packed_lead, packed_suffix, reason_lines, split_choices,
 };
 use super::summary::risk_token;
 use super::{AmendField, AmendTarget, ChoiceAction, Dialog, FEWER_WORDS, Height, REASONS};
 use crate::protocol::Risk;
 use crate::text;
 use crate::tui::diff::BETWEEN_SIGN;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::metrics::GUTTER;
 use crate::tui::theme::{Theme, Token};
@@ -58,7 +58,7 @@ pub(crate) fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: F
     let mut area = Rect { y, height: area.bottom().saturating_sub(y), ..area };
     if rows.ends_with_rule {
         draw_rule(area, buffer, frame);
-        draw_joints(panel, top..y, rows.begins_with_rule(), area, buffer);
+        draw_joints(panel, top..y, rows.has_top_rule(), area, buffer);
         area = Rect { y: y + 1, height: area.height.saturating_sub(1), ..area };
     }
     if rows.hunks > 0 {
@@ -67,11 +67,11 @@ pub(crate) fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: F
     }
     panel.spots = spots(panel, rows, area);
     let cursor = if field.is_some() {
-        let line = Line::styled(written_words(panel), frame.theme.style(Token::Muted));
+        let line = Line::styled(typed_text_hint(panel), frame.theme.style(Token::Muted));
         buffer.set_line(area.x + GUTTER, area.y, &line, area.width.saturating_sub(GUTTER));
         field
     } else if panel.words.is_some() {
-        draw_words(panel, rows, area, buffer, frame)
+        draw_text_field(panel, rows, area, buffer, frame)
     } else {
         draw_choices(panel, rows, area, buffer, frame)
     };
@@ -82,7 +82,7 @@ pub(crate) fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: F
 fn draw_head(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
     buffer.set_line(area.x, area.y, &head_line(panel, rows, area.width, frame), area.width);
     if rows.rules {
-        let token = match (shows_changed(panel), panel.critical) {
+        let token = match (is_change_visible(panel), panel.critical) {
             (true, _) => Token::Warn,
             (false, true) => Token::Danger,
             (false, false) => Token::Muted,
@@ -91,7 +91,7 @@ fn draw_head(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame:
             buffer.set_line(area.x + GUTTER, y, &Line::styled(reason, frame.theme.style(token)), area.width - GUTTER);
         }
     }
-    if rows.begins_with_rule() {
+    if rows.has_top_rule() {
         draw_rule(Rect { y: area.y + rows.head() - 1, ..area }, buffer, frame);
     }
 }
@@ -103,7 +103,7 @@ fn draw_rule(area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
 
 /// Draws the joints of the line between both sides of a diff with the horizontal lines above and below.
 fn draw_joints(panel: &Dialog, rows: Range<u16>, has_top: bool, area: Rect, buffer: &mut Buffer) {
-    let Some(seam) = panel.body.changes().and_then(|diff| diff.seam(body_width(area.width))) else { return };
+    let Some(seam) = panel.body.changes().and_then(|diff| diff.separator_column(body_width(area.width))) else { return };
     let x = area.x + GUTTER + seam;
     for (row, rule, joint) in
         [(rows.start, rows.start.checked_sub(1).filter(|_| has_top), "┬"), (rows.end.saturating_sub(1), Some(rows.end), "┴")]
@@ -137,9 +137,9 @@ fn draw_body(panel: &mut Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, fr
         let left = total - panel.scroll - shown;
         // A sample diff removes nothing.
         let is_change = !matches!(panel.question, super::Question::Setup(_));
-        let removed = if is_change { panel.body.removed_in(inner, panel.scroll + shown..total) } else { 0 };
+        let removed = if is_change { panel.body.count_removed(inner, panel.scroll + shown..total) } else { 0 };
         let removed = if removed > 0 { format!(", {removed} removed") } else { String::new() };
-        let words = format!("{} {} below{removed} {} pgdn", glyphs.down, counted(left, "line"), glyphs.dot);
+        let words = format!("{} {} below{removed} {} pgdn", glyphs.down, format_count(left, "line"), glyphs.dot);
         let line = Line::styled(words, theme.style(Token::Warn));
         buffer.set_line(area.x, top + shown as u16, &line, area.width);
     }
@@ -168,7 +168,7 @@ fn draw_writing(
     (top + rows.body.max(2), Some(cursor))
 }
 
-fn written_words(panel: &Dialog) -> &'static str {
+fn typed_text_hint(panel: &Dialog) -> &'static str {
     match panel.writing.as_ref().map(|writing| writing.what) {
         Some(AmendTarget::Command) => "enter submit · ctrl+j new line · esc cancel",
         Some(AmendTarget::Hunk) | None => "ctrl+s (or alt+enter) save · esc cancel",
@@ -194,7 +194,7 @@ fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>)
 }
 
 /// Draws the field for a denial reason or another line of text.
-fn draw_words(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+fn draw_text_field(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let field = panel.words.as_ref()?;
     let label: Cow<'_, str> = match &panel.question {
         super::Question::Keep(_) => "rule: ".into(),
@@ -206,12 +206,12 @@ fn draw_words(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame
     if rows.answers > 1
         && let super::Question::Asking(asking) = &panel.question
     {
-        let words = text::truncate(&asking.below(), body_width(area.width).into()).into_owned();
+        let words = text::truncate(&asking.field_hint(), body_width(area.width).into()).into_owned();
         let line = Line::styled(words, frame.theme.style(Token::Faint));
         buffer.set_line(area.x + GUTTER, area.y + 1, &line, area.width.saturating_sub(GUTTER));
     }
-    if rows.answers > 1 && has_ready_words(panel) {
-        let line = Line::styled(ready_words(body_width(area.width)), frame.theme.style(Token::Faint));
+    if rows.answers > 1 && has_prepared_reasons(panel) {
+        let line = Line::styled(prepared_reasons(body_width(area.width)), frame.theme.style(Token::Faint));
         buffer.set_line(area.x + GUTTER, area.y + 1, &line, area.width.saturating_sub(GUTTER));
     }
     let left = GUTTER + text::width(&label) as u16;
@@ -221,7 +221,7 @@ fn draw_words(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame
 }
 
 /// Returns the prepared denial reasons in the longest form that fits.
-fn ready_words(width: u16) -> String {
+fn prepared_reasons(width: u16) -> String {
     let row = |reasons: &[&str], lead, gap| {
         let numbered = reasons.iter().enumerate().map(|(at, words)| format!("{}{lead}{words}", at + 1));
         numbered.collect::<Vec<_>>().join(gap)
@@ -237,7 +237,7 @@ fn draw_choices(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, fra
     let look = panel.guard.choice_state(frame.now);
     let (own, others) = split_choices(panel, choices);
     // The highlighted choice is shown in full, replacing the others, before Enter takes it.
-    if let Some(at) = held(look).filter(|at| others.contains(at)) {
+    if let Some(at) = pressed_choice(look).filter(|at| others.contains(at)) {
         return draw_choice(panel, at, Rect { height: rows.answers, ..area }, buffer, frame);
     }
     let mut cursor = None;
@@ -247,7 +247,7 @@ fn draw_choices(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, fra
         cursor = draw_choice(panel, at, Rect { y, height, ..area }, buffer, frame).or(cursor);
         y += height;
     }
-    for (at, row) in packed(panel, others, area.width).into_iter().enumerate() {
+    for (at, row) in pack_choices(panel, others, area.width).into_iter().enumerate() {
         buffer.set_line(area.x, y + at as u16, &packed_line(panel, area.width, row, look, frame), area.width);
     }
     cursor
@@ -261,7 +261,7 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
     let count = if count > 1 { format!("{place} of {count}") } else { String::new() };
     let room = usize::from(width.saturating_sub(GUTTER));
     let left = time_left(panel, frame.now).map(|(words, short)| (words, if short { Token::Warn } else { Token::Muted }));
-    let facts = match shows_changed(panel) {
+    let facts = match is_change_visible(panel) {
         true if rows.rules => (String::new(), Token::Muted),
         true => (CHANGED_SHORT.to_owned(), Token::Warn),
         false => (facts, Token::Muted),
@@ -280,11 +280,11 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
     right.retain(|(words, _)| !words.is_empty());
     let wide = |right: &[(String, Token)]| right.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>();
     // The title matters more than the line counts; the risk is always shown.
-    if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() && !shows_changed(panel) {
+    if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() && !is_change_visible(panel) {
         right.remove(0);
     }
     // The staleness warning gives way to the risk and to the beginning of the title.
-    if shows_changed(panel)
+    if is_change_visible(panel)
         && wide(&right) + SHORT_TITLE > room + 1
         && let Some((mark, _)) = right.iter_mut().find(|(words, _)| words == CHANGED_SHORT)
     {
@@ -308,20 +308,20 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
 }
 
 /// Returns the label of the first choice while some rows have not been shown.
-fn unseen_words(panel: &Dialog, at: usize) -> Option<String> {
+fn unseen_label(panel: &Dialog, at: usize) -> Option<String> {
     let choice = &panel.choices[at];
     if !choice.act.shows_the_rest() || panel.unseen() == 0 {
         return None;
     }
     match (panel.unseen_for(choice.act), panel.screens_left(choice.act)) {
         (0, _) => Some(format!("{}: not fully shown yet", panel.body.verb().long)),
-        (left, 1) => Some(format!("show the last {}", counted(left, "line"))),
+        (left, 1) => Some(format!("show the last {}", format_count(left, "line"))),
         (_, screens) => Some(format!("show the next screen ({screens} left)")),
     }
 }
 
 /// Returns the choice that was pressed and waits for confirmation.
-fn held(look: typeahead_guard::ChoiceState) -> Option<usize> {
+fn pressed_choice(look: typeahead_guard::ChoiceState) -> Option<usize> {
     match look {
         typeahead_guard::ChoiceState::Waiting(at, _) | typeahead_guard::ChoiceState::Highlighted(at) => Some(at),
         typeahead_guard::ChoiceState::Arming | typeahead_guard::ChoiceState::Ready => None,
@@ -333,9 +333,9 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
     let Frame { theme, glyphs, .. } = frame;
     let look = panel.guard.choice_state(frame.now);
     let choice = &panel.choices[at];
-    let hidden = choice.act.keeps() && choice.enabled && panel.unseen() > 0;
-    let is_held = held(look) == Some(at);
-    let words = match unseen_words(panel, at) {
+    let hidden = choice.act.is_about_saved_rule() && choice.enabled && panel.unseen() > 0;
+    let is_held = pressed_choice(look) == Some(at);
+    let words = match unseen_label(panel, at) {
         Some(words) => words,
         None if hidden => format!("{}: available once everything was shown", choice.short.trim_end_matches(" …")),
         None => choice.words.clone(),
@@ -349,7 +349,7 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
         {
             ("", Token::Faint)
         }
-        typeahead_guard::ChoiceState::Waiting(_, step) if is_held => (glyphs.filling(step), Token::Accent),
+        typeahead_guard::ChoiceState::Waiting(_, step) if is_held => (glyphs.progress_symbol(step), Token::Accent),
         typeahead_guard::ChoiceState::Highlighted(_) if is_held => (glyphs.user, Token::Accent),
         typeahead_guard::ChoiceState::Ready
         | typeahead_guard::ChoiceState::Waiting(..)
@@ -372,7 +372,7 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
         (Confirm::LetterThenEnter | Confirm::Letter | Confirm::Immediate, _) => &[""],
     };
     let room = usize::from(area.width.saturating_sub(CHOICE_LEAD)).max(1);
-    let words = fitted(&words, tails, room, area.height.into());
+    let words = fit_label(&words, tails, room, area.height.into());
     let mut end = None;
     for ((at, part), y) in text::wrap(&words, room).into_iter().enumerate().zip(area.y..area.bottom()) {
         let head = if at == 0 { format!("{lead:<2}{}  ", choice.key.letter) } else { " ".repeat(CHOICE_LEAD.into()) };
@@ -385,7 +385,7 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
 
 /// Returns the label with the longest suffix that fits into this many rows. Otherwise it drops the last parts of the
 /// label, down to the location of a rule, and finally truncates the middle.
-fn fitted(words: &str, tails: &[&str], room: usize, rows: usize) -> String {
+fn fit_label(words: &str, tails: &[&str], room: usize, rows: usize) -> String {
     let fits = |text: &str| text::wrap(text, room).len() <= rows;
     if let Some(whole) = tails.iter().map(|tail| format!("{words}{tail}")).find(|whole| fits(whole)) {
         return whole;
@@ -417,10 +417,10 @@ fn packed_line(
     for at in choices.clone() {
         let choice = &panel.choices[at];
         let token = if look == typeahead_guard::ChoiceState::Arming || !choice.enabled { Token::Faint } else { Token::Text };
-        let words = packed_words(panel, at);
+        let words = packed_label(panel, at);
         let then = match panel.confirm(at) {
             Confirm::LetterThenEnter if choice.enabled && choice.key.confirm == Confirm::Letter => PLUS_ENTER,
-            Confirm::LetterThenEnter => packed_tail(panel, at, width),
+            Confirm::LetterThenEnter => packed_suffix(panel, at, width),
             Confirm::Letter | Confirm::Immediate => "",
         };
         if at > choices.start {
@@ -498,7 +498,7 @@ pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: u
 /// Adds the hints for the content: its hunks, its parts and its layout.
 fn content_hints(panel: &Dialog, hints: &mut Vec<&'static str>) {
     let has = |act: ChoiceAction| panel.choices.iter().any(|choice| choice.act == act && !choice.is_shown);
-    if let Some(hunks) = panel.hunks.as_ref().filter(|hunks| hunks.can_be_split() && !shows_changed(panel)) {
+    if let Some(hunks) = panel.hunks.as_ref().filter(|hunks| hunks.can_be_split() && !is_change_visible(panel)) {
         hints.insert(0, hunks.hint());
         hints.insert(1, "space select");
     }

@@ -13,7 +13,7 @@ type Row = (usize, Range<usize>);
 type Place = (usize, usize);
 
 /// Wraps the lines; returns the rows, and row and column of the cursor, given as line and character index.
-fn lay(lines: &[String], cursor: (usize, usize), width: usize) -> (Vec<Row>, (usize, usize)) {
+fn lay_out(lines: &[String], cursor: (usize, usize), width: usize) -> (Vec<Row>, (usize, usize)) {
     let mut rows = Vec::new();
     let mut place = (0, 0);
     for (number, line) in lines.iter().enumerate() {
@@ -43,18 +43,18 @@ pub(crate) fn draw(
     buffer: &mut Buffer,
     style: Style,
 ) -> Position {
-    let (rows, (row, column)) = lay(lines, cursor, area.width.max(1).into());
+    let (rows, (row, column)) = lay_out(lines, cursor, area.width.max(1).into());
     let height = usize::from(area.height.max(1));
     *top = (*top).clamp((row + 1).saturating_sub(height), row).min(rows.len().saturating_sub(height));
     for (y, (number, range)) in (area.y..area.bottom()).zip(&rows[*top..]) {
         buffer.set_stringn(area.x, y, lines[*number][range.clone()].replace('\t', " "), area.width.into(), style);
     }
-    at(area, column, row - *top)
+    cursor_position(area, column, row - *top)
 }
 
 /// Highlights the selected part of the drawn text; the end is exclusive.
 pub(crate) fn mark(lines: &[String], (from, to): (Place, Place), top: usize, area: Rect, buffer: &mut Buffer) {
-    let (rows, _) = lay(lines, (0, 0), area.width.max(1).into());
+    let (rows, _) = lay_out(lines, (0, 0), area.width.max(1).into());
     let byte = |line: &str, column: usize| line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
     let cells = |words: &str| text::width(words) + words.matches('\t').count();
     for (y, (number, range)) in (area.y..area.bottom()).zip(rows.iter().skip(top)) {
@@ -77,10 +77,10 @@ pub(crate) fn draw_line(line: &str, cursor: usize, area: Rect, buffer: &mut Buff
     let fits = |start: &usize| text::width(&line[*start..end]) < usize::from(area.width.max(1));
     let start = starts.into_iter().find(fits).unwrap_or(end);
     buffer.set_stringn(area.x, area.y, &line[start..], area.width.into(), style);
-    at(area, text::width(&line[start..end]), 0)
+    cursor_position(area, text::width(&line[start..end]), 0)
 }
 
-fn at(area: Rect, column: usize, row: usize) -> Position {
+fn cursor_position(area: Rect, column: usize, row: usize) -> Position {
     let x = area.x + (column as u16).min(area.width.saturating_sub(1));
     let y = area.y + (row as u16).min(area.height.saturating_sub(1));
     Position { x, y }

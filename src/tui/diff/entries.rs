@@ -68,7 +68,7 @@ pub(super) fn entries(files: &[FileDiff], path: Option<&Path>) -> (Vec<Entry>, V
     for file in files {
         if let Some(name) = &file.name {
             if names_files {
-                list.entries.push(Entry::File(shown(name)));
+                list.entries.push(Entry::File(display_row(name)));
             }
             if names_files || path.is_none() {
                 path = Some(PathBuf::from(name));
@@ -77,7 +77,7 @@ pub(super) fn entries(files: &[FileDiff], path: Option<&Path>) -> (Vec<Entry>, V
         file.remarks().for_each(|remark| list.note(remark));
         for (at, hunk) in file.hunks.iter().enumerate() {
             if at > 0 {
-                list.entries.push(Entry::Break(shown(hunk.place.trim())));
+                list.entries.push(Entry::Break(display_row(hunk.place.trim())));
             }
             list.hunk(hunk, path.as_deref());
         }
@@ -94,7 +94,7 @@ fn all_lines_end_in_crlf(files: &[FileDiff]) -> bool {
     lines.peek().is_some() && lines.all(|line| line.text.ends_with('\r'))
 }
 
-fn shown(row: &str) -> String {
+fn display_row(row: &str) -> String {
     text::expand_tabs(&text::reveal(row)).into_owned()
 }
 
@@ -107,7 +107,7 @@ struct EntryList {
 impl EntryList {
     fn note(&mut self, remark: &str) {
         if !remark.trim().is_empty() {
-            self.entries.push(Entry::Note(shown(remark)));
+            self.entries.push(Entry::Note(display_row(remark)));
         }
     }
 

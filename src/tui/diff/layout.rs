@@ -9,7 +9,7 @@ use super::shape::{Shape, Unit};
 use super::words;
 use crate::protocol::DiffSide;
 use crate::text;
-use crate::tui::highlight::Track;
+use crate::tui::highlight::HighlightedBlock;
 use crate::tui::styled_text::{SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
@@ -47,7 +47,7 @@ impl Layout {
             Entry::Break(_) => 1,
             Entry::Line(line) => {
                 let text = visible(&StyledText::new(&line.text, SpanStyle::from_token(Token::Text))).text;
-                let room = room(width, number_width);
+                let room = text_width(width, number_width);
                 if shape.wraps {
                     return text::wrap_exact(&text, room).len();
                 }
@@ -85,7 +85,7 @@ pub(super) fn halves(width: usize) -> (usize, usize) {
 }
 
 /// Returns the width of a line's text after its number and sign; a very narrow screen shows only the text.
-fn room(width: usize, number_width: usize) -> usize {
+fn text_width(width: usize, number_width: usize) -> usize {
     let gutter = number_width + 2;
     if width >= gutter * 2 { width - gutter } else { width.max(1) }
 }
@@ -93,14 +93,14 @@ fn room(width: usize, number_width: usize) -> usize {
 /// Highlighting of both sides of each hunk, requested as they come into view.
 pub(super) struct Painter {
     pub number_width: usize,
-    tracks: Vec<(Track, Track)>,
+    tracks: Vec<(HighlightedBlock, HighlightedBlock)>,
     /// Whether each hunk is excluded.
     pub left: Vec<bool>,
 }
 
 impl Painter {
     pub(crate) fn new(hunks: &[Hunk], number_width: usize) -> Self {
-        let track = |hunk: &Hunk| hunk.path.as_deref().map_or_else(|| Track::new(""), Track::for_path);
+        let track = |hunk: &Hunk| hunk.path.as_deref().map_or_else(|| HighlightedBlock::new(""), HighlightedBlock::for_path);
         Self { number_width, tracks: hunks.iter().map(|hunk| (track(hunk), track(hunk))).collect(), left: Vec::new() }
     }
 
@@ -128,7 +128,7 @@ impl Painter {
                 None => StyledText::new(&nothing(at), SpanStyle::from_token(Token::Faint)),
             };
             // A line tinted to the edge is tinted in all its rows.
-            let tint = |side: &Option<Vec<StyledText>>| side.as_ref().and_then(|rows| rows.first()).map(|row| row.ink_at(0));
+            let tint = |side: &Option<Vec<StyledText>>| side.as_ref().and_then(|rows| rows.first()).map(|row| row.style_at(0));
             let blank = |row: &StyledText, ink: Option<SpanStyle>| if row.is_empty() { ink } else { None };
             let ink = blank(&row, tint(&left)).unwrap_or(SpanStyle::from_token(Token::Text));
             row.push(&" ".repeat(left_width.saturating_sub(row.width())), ink);
@@ -195,13 +195,17 @@ impl Painter {
         let mut inked = if left_out && line.side != DiffSide::Context {
             StyledText::new(&line.text, SpanStyle::from_token(Token::Faint))
         } else {
-            emphasised(&self.coloured(entries, &hunks[line.hunk], line, token), &changed_words(entries, line), line.side)
+            highlight_changes(
+                &self.highlight_line(entries, &hunks[line.hunk], line, token),
+                &changed_words(entries, line),
+                line.side,
+            )
         };
         if !line.marks.is_empty() {
-            inked = inked.stressed_at(&line.marks, Modifier::REVERSED);
+            inked = inked.with_modifier_at(&line.marks, Modifier::REVERSED);
         }
         let shown = visible(&inked);
-        let room = room(width, self.number_width);
+        let room = text_width(width, self.number_width);
         let gutter_ink = SpanStyle::from_token(if line.side == DiffSide::Context { Token::Faint } else { token });
         let mut rows = Vec::new();
         let is_cut = !wraps && text::width(&shown.text) > room;
@@ -228,17 +232,17 @@ impl Painter {
         rows
     }
 
-    fn coloured(&mut self, entries: &[Entry], hunk: &Hunk, line: &ChangeLine, token: Token) -> StyledText {
+    fn highlight_line(&mut self, entries: &[Entry], hunk: &Hunk, line: &ChangeLine, token: Token) -> StyledText {
         let (old, new) = &mut self.tracks[line.hunk];
         let (track, side) = if line.side == DiffSide::Removed { (old, &hunk.old) } else { (new, &hunk.new) };
         track.want((line.index + AHEAD).min(side.len()), |range| {
-            side[range].iter().map(|entry| text_of(&entries[*entry])).collect()
+            side[range].iter().map(|entry| entry_text(&entries[*entry])).collect()
         });
         track.ink(line.index, &line.text, token)
     }
 }
 
-fn text_of(entry: &Entry) -> String {
+fn entry_text(entry: &Entry) -> String {
     match entry {
         Entry::Line(line) => line.text.clone(),
         Entry::File(_) | Entry::Note(_) | Entry::Break(_) => String::new(),
@@ -257,7 +261,7 @@ fn changed_words(entries: &[Entry], line: &ChangeLine) -> Vec<Range<usize>> {
 }
 
 /// Highlights the changed words of a line.
-fn emphasised(line: &StyledText, changed: &[Range<usize>], side: DiffSide) -> StyledText {
+fn highlight_changes(line: &StyledText, changed: &[Range<usize>], side: DiffSide) -> StyledText {
     let word = SpanStyle::from_token(if side == DiffSide::Removed { Token::RemovedWord } else { Token::AddedWord });
     let mut out = StyledText::default();
     let mut at = 0;
@@ -286,7 +290,7 @@ fn visible(line: &StyledText) -> StyledText {
         out.append_range(line, at..start);
         column += text::width(&line.text[at..start]);
         at = start + 1;
-        let ink = line.ink_at(start);
+        let ink = line.style_at(start);
         if blank == "\t" {
             let stop = TAB - column % TAB;
             out.push(&format!("→{}", " ".repeat(stop - 1)), ink);

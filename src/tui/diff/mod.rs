@@ -54,13 +54,13 @@ impl Diff {
 
     /// Reports whether a line is cut at this width.
     pub(crate) fn is_cut(&self, width: u16) -> bool {
-        self.laid_out(width, |layout| layout.cut)
+        self.with_layout(width, |layout| layout.cut)
     }
 
     /// Returns the first row of a hunk.
     pub(crate) fn row_of(&self, width: u16, hunk: usize) -> usize {
         let is_of = |entry: usize| matches!(&self.entries[entry], Entry::Line(line) if line.hunk == hunk);
-        self.laid_out(width, |layout| {
+        self.with_layout(width, |layout| {
             let unit = layout.units.iter().position(|unit| unit.entries().any(is_of)).unwrap_or(0);
             unit.checked_sub(1).map_or(0, |before| layout.ends[before])
         })
@@ -72,7 +72,7 @@ impl Diff {
             Entry::Line(line) => line.side != DiffSide::Removed && line.number == number,
             Entry::File(_) | Entry::Note(_) | Entry::Break(_) => false,
         };
-        self.laid_out(width, |layout| {
+        self.with_layout(width, |layout| {
             let unit = layout.units.iter().position(|unit| unit.entries().any(is_it))?;
             Some(unit.checked_sub(1).map_or(0, |before| layout.ends[before]))
         })
@@ -80,7 +80,7 @@ impl Diff {
 
     /// Returns the hunk at a row, or the one before it.
     pub(crate) fn hunk_at(&self, width: u16, row: usize) -> Option<usize> {
-        self.laid_out(width, |layout| {
+        self.with_layout(width, |layout| {
             let unit = layout.ends.partition_point(|end| *end <= row);
             let upto = layout.units.iter().take(unit + 1).rev();
             upto.flat_map(|unit| unit.entries()).find_map(|entry| match &self.entries[entry] {
@@ -125,13 +125,13 @@ impl Diff {
     }
 
     pub(crate) fn height(&self, width: u16) -> usize {
-        self.laid_out(width, |layout| layout.ends.last().copied().unwrap_or(0))
+        self.with_layout(width, |layout| layout.ends.last().copied().unwrap_or(0))
     }
 
     /// Returns the rows from the first to the last changed line.
     pub(crate) fn changed_rows(&self, width: u16) -> Range<usize> {
         let is_changed = |entry: usize| matches!(self.entries[entry].side(), Some(DiffSide::Added | DiffSide::Removed));
-        self.laid_out(width, |layout| {
+        self.with_layout(width, |layout| {
             let changed = |unit: &Unit| unit.entries().any(is_changed);
             let Some(first) = layout.units.iter().position(changed) else { return 0..0 };
             let last = layout.units.iter().rposition(changed).unwrap_or(first);
@@ -140,8 +140,8 @@ impl Diff {
     }
 
     /// Counts the removed lines with a row in `range`.
-    pub(crate) fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
-        self.laid_out(width, |layout| {
+    pub(crate) fn count_removed(&self, width: u16, range: Range<usize>) -> usize {
+        self.with_layout(width, |layout| {
             let first = layout.ends.partition_point(|end| *end <= range.start);
             let last = layout.ends.partition_point(|end| *end < range.end);
             let visible = layout.units.iter().take((last + 1).min(layout.units.len())).skip(first);
@@ -151,7 +151,7 @@ impl Diff {
     }
 
     /// Returns the column of the separator in the side-by-side layout.
-    pub(crate) fn seam(&self, width: u16) -> Option<u16> {
+    pub(crate) fn separator_column(&self, width: u16) -> Option<u16> {
         self.shape.get().beside.then(|| halves(usize::from(width)).0 as u16)
     }
 
@@ -161,7 +161,7 @@ impl Diff {
     }
 
     pub(crate) fn rows(&self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
-        let (units, begin) = self.laid_out(width, |layout| {
+        let (units, begin) = self.with_layout(width, |layout| {
             let first = layout.ends.partition_point(|end| *end <= range.start);
             let last = layout.ends.partition_point(|end| *end < range.end);
             let begin = first.checked_sub(1).map_or(0, |before| layout.ends[before]);
@@ -176,7 +176,7 @@ impl Diff {
             }
             for row in painter.unit_rows(&self.entries, &self.hunks, unit, usize::from(width), self.shape.get().wraps) {
                 if range.contains(&at) {
-                    lines.push(row.fitted_line(usize::from(width), theme));
+                    lines.push(row.fit_line(usize::from(width), theme));
                 }
                 at += 1;
             }
@@ -188,7 +188,7 @@ impl Diff {
         self.entries.iter().filter(|entry| entry.side() == Some(side)).count()
     }
 
-    fn laid_out<T>(&self, width: u16, read: impl FnOnce(&Layout) -> T) -> T {
+    fn with_layout<T>(&self, width: u16, read: impl FnOnce(&Layout) -> T) -> T {
         let mut layout = self.layout.borrow_mut();
         let number_width = self.painter.borrow().number_width;
         let shape = self.shape.get();

@@ -6,7 +6,7 @@ use crate::protocol::DiffSide;
 
 impl Diff {
     /// Returns the sentences: `removed line 10: …`, `added line 10: …`. Context lines are included for orientation.
-    pub(crate) fn spoken(&self) -> Vec<String> {
+    pub(crate) fn to_sentences(&self) -> Vec<String> {
         let entries = self.entries.iter().map(|entry| match entry {
             Entry::File(name) => format!("file {name}"),
             Entry::Note(words) => words.clone(),

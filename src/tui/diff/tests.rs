@@ -85,9 +85,9 @@ fn added_and_removed_lines_and_hunks_are_counted() {
 #[test]
 fn removed_lines_are_counted_per_row_range() {
     let diff = Diff::new(&FileDiffs::read(GREET), None);
-    assert_eq!(diff.removed_in(60, 0..diff.height(60)), 6);
-    assert_eq!(diff.removed_in(60, 2..4), 2);
-    assert_eq!(diff.removed_in(60, 0..2), 0);
+    assert_eq!(diff.count_removed(60, 0..diff.height(60)), 6);
+    assert_eq!(diff.count_removed(60, 2..4), 2);
+    assert_eq!(diff.count_removed(60, 0..2), 0);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn syntax_colours_keep_the_diff_tint() {
     let theme = Theme::dark();
     let diff = Diff::new(&FileDiffs::read("@@ -1 +1 @@\n-fn a() {}\n+// gone\n"), Some(Path::new("x.rs")));
     diff.rows(40, 0..2, &theme);
-    highlight::settle();
+    highlight::wait_until_idle();
     let rows = diff.rows(40, 0..2, &theme);
     let style = |row: usize, part: &str| rows[row].spans.iter().find(|span| span.content.contains(part)).map(|span| span.style);
     assert_eq!(style(0, "fn"), Some(theme.syntax(Syntax::Keyword, Token::Removed)));

@@ -3,8 +3,8 @@
 //! After a grapheme whose width terminals disagree on, the cursor is moved explicitly, so that a wrong guess shifts one cell and
 //! not the rest of the line.
 
-use super::sgr_state::{PLAIN, Pen};
-use crate::text::{self, Doubt};
+use super::sgr_state::{PLAIN, SgrState};
+use crate::text::{self, WidthDoubt};
 use ratatui::buffer::{Buffer, Cell};
 use std::io::Write;
 
@@ -15,7 +15,7 @@ const ERASE: u16 = 4;
 
 /// Appends the bytes that change a terminal from `shown` to `next`.
 pub(crate) fn changes(shown: &Buffer, next: &Buffer, out: &mut Vec<u8>) {
-    let mut painter = Painter { next, out, pen: PLAIN, at: None, written: Doubt::None, word: 0 };
+    let mut painter = Painter { next, out, pen: PLAIN, at: None, written: WidthDoubt::None, word: 0 };
     let area = next.area;
     for y in area.top()..area.bottom() {
         painter.row(shown, y);
@@ -26,11 +26,11 @@ pub(crate) fn changes(shown: &Buffer, next: &Buffer, out: &mut Vec<u8>) {
 struct Painter<'a> {
     next: &'a Buffer,
     out: &'a mut Vec<u8>,
-    pen: Pen,
+    pen: SgrState,
     /// Cursor position, if all terminals agree on it.
     at: Option<(u16, u16)>,
     /// Width uncertainty of the last grapheme.
-    written: Doubt,
+    written: WidthDoubt,
     /// Column where the last written word began.
     word: u16,
 }
@@ -68,25 +68,25 @@ impl Painter<'_> {
     fn grapheme(&mut self, x: u16, y: u16, cells: u16, stale: &mut u16) -> u16 {
         let cell = &self.next[(x, y)];
         let symbol = cell.symbol();
-        let doubt = text::doubt(symbol);
-        self.go(x, y, doubt);
-        self.pen.change(Pen::from_cell(cell), self.out);
+        let doubt = text::width_doubt(symbol);
+        self.move_to(x, y, doubt);
+        self.pen.change(SgrState::from_cell(cell), self.out);
         let after = x + cells;
         match doubt {
-            Doubt::None => self.write(symbol, after, y, doubt),
-            Doubt::Letter => {
-                if self.written != Doubt::Letter {
+            WidthDoubt::None => self.write(symbol, after, y, doubt),
+            WidthDoubt::Letter => {
+                if self.written != WidthDoubt::Letter {
                     self.word = x;
                 }
                 self.write(symbol, after, y, doubt);
                 // The whole word may be twice as wide.
                 *stale = (*stale).max(after + (after - self.word));
             }
-            Doubt::Sign => {
+            WidthDoubt::Sign => {
                 self.write(symbol, after, y, doubt);
-                *stale = (*stale).max(self.end_of(after, y));
+                *stale = (*stale).max(self.grapheme_end(after, y));
             }
-            Doubt::Picture => {
+            WidthDoubt::Picture => {
                 // Clear both cells first, since the emoji may fill one or both.
                 let right = self.next.area.right();
                 let is_narrow = cells == 1 && after < right && extends(cell, &self.next[(after, y)]);
@@ -94,11 +94,11 @@ impl Painter<'_> {
                 if covered > 1 {
                     self.out.extend(std::iter::repeat_n(b' ', covered.into()));
                     self.at = None;
-                    self.go(x, y, doubt);
+                    self.move_to(x, y, doubt);
                 }
                 self.write(symbol, x + covered, y, doubt);
                 if !is_narrow {
-                    *stale = (*stale).max(self.end_of(after, y));
+                    *stale = (*stale).max(self.grapheme_end(after, y));
                 }
                 return covered;
             }
@@ -107,12 +107,12 @@ impl Painter<'_> {
     }
 
     /// Returns the end of the grapheme at `x`, which may have been overwritten; `x` itself if that cell is blank.
-    fn end_of(&self, x: u16, y: u16) -> u16 {
+    fn grapheme_end(&self, x: u16, y: u16) -> u16 {
         let next = (x < self.next.area.right()).then(|| &self.next[(x, y)]);
         x + next.filter(|cell| cell.symbol() != " ").map_or(0, cells_of)
     }
 
-    fn write(&mut self, symbol: &str, after: u16, y: u16, doubt: Doubt) {
+    fn write(&mut self, symbol: &str, after: u16, y: u16, doubt: WidthDoubt) {
         self.out.extend(symbol.as_bytes());
         // Terminals place the cursor differently after the last column.
         self.at = (after < self.next.area.right()).then_some((after, y));
@@ -120,11 +120,11 @@ impl Painter<'_> {
     }
 
     /// Moves the cursor. Characters of one word follow each other without a move.
-    fn go(&mut self, x: u16, y: u16, doubt: Doubt) {
+    fn move_to(&mut self, x: u16, y: u16, doubt: WidthDoubt) {
         let is_sure = match self.written {
-            Doubt::None => true,
-            Doubt::Letter => doubt == Doubt::Letter,
-            Doubt::Sign | Doubt::Picture => false,
+            WidthDoubt::None => true,
+            WidthDoubt::Letter => doubt == WidthDoubt::Letter,
+            WidthDoubt::Sign | WidthDoubt::Picture => false,
         };
         match self.at {
             Some(at) if at == (x, y) && is_sure => return,
@@ -141,14 +141,14 @@ impl Painter<'_> {
             }
         }
         self.at = Some((x, y));
-        self.written = Doubt::None;
+        self.written = WidthDoubt::None;
     }
 
     /// Reports whether these cells can be written with the current style.
     fn is_plain(&self, cells: std::ops::Range<u16>, y: u16) -> bool {
         cells.into_iter().all(|x| {
             let cell = &self.next[(x, y)];
-            cell.symbol().len() == 1 && Pen::from_cell(cell) == self.pen
+            cell.symbol().len() == 1 && SgrState::from_cell(cell) == self.pen
         })
     }
 
@@ -160,8 +160,8 @@ impl Painter<'_> {
     }
 
     fn erase(&mut self, x: u16, y: u16) {
-        self.go(x, y, Doubt::None);
-        if !self.pen.leaves_blank() {
+        self.move_to(x, y, WidthDoubt::None);
+        if !self.pen.draws_blank() {
             self.pen.change(PLAIN, self.out);
         }
         self.out.extend(b"\x1b[K");
@@ -175,12 +175,12 @@ fn cells_of(cell: &Cell) -> u16 {
 
 /// Reports whether an overflowing grapheme may stay in this blank cell.
 fn extends(cell: &Cell, blank: &Cell) -> bool {
-    blank.symbol() == " " && Pen::from_cell(cell).has_ground_of(Pen::from_cell(blank))
+    blank.symbol() == " " && SgrState::from_cell(cell).has_ground_of(SgrState::from_cell(blank))
 }
 
 /// Reports whether a cell looks like an erased cell.
 fn is_blank(cell: &Cell) -> bool {
-    cell.symbol() == " " && Pen::from_cell(cell).leaves_blank()
+    cell.symbol() == " " && SgrState::from_cell(cell).draws_blank()
 }
 
 #[cfg(test)]

@@ -6,14 +6,14 @@ use std::io::Write;
 
 /// Colours and attributes the terminal currently draws with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pen {
+pub(crate) struct SgrState {
     foreground: Color,
     background: Color,
     stress: Modifier,
 }
 
 /// Drawing state without colours and attributes.
-pub(crate) const PLAIN: Pen = Pen { foreground: Color::Reset, background: Color::Reset, stress: Modifier::empty() };
+pub(crate) const PLAIN: SgrState = SgrState { foreground: Color::Reset, background: Color::Reset, stress: Modifier::empty() };
 
 /// Attributes and their SGR parameters.
 const STRESSES: [(Modifier, u8); 9] = [
@@ -31,13 +31,13 @@ const STRESSES: [(Modifier, u8); 9] = [
 /// Attributes that are visible on a space.
 const SEEN_ON_BLANK: Modifier = Modifier::UNDERLINED.union(Modifier::REVERSED).union(Modifier::CROSSED_OUT);
 
-impl Pen {
+impl SgrState {
     pub(crate) fn from_cell(cell: &Cell) -> Self {
         Self { foreground: cell.fg, background: cell.bg, stress: cell.modifier }
     }
 
     /// Reports whether a space drawn in this state looks like an erased cell.
-    pub(crate) fn leaves_blank(self) -> bool {
+    pub(crate) fn draws_blank(self) -> bool {
         self.background == Color::Reset && !self.stress.intersects(SEEN_ON_BLANK)
     }
 

@@ -130,13 +130,13 @@ impl Entry {
         if let EntryValue::Text(text) = &mut self.held
             && *text != words
         {
-            words[..crate::protocol::cut_before(words, TEXT_BYTES)].clone_into(text);
+            words[..crate::protocol::cut_position_before(words, TEXT_BYTES)].clone_into(text);
             self.touched = true;
         }
     }
 
     /// Returns the value on one line.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn display_value(&self) -> String {
         let nothing = || "–".to_owned();
         match (&self.held, &self.field.takes) {
             (EntryValue::Text(text), _) if text.is_empty() => nothing(),
@@ -177,7 +177,7 @@ impl Entry {
         }
     }
 
-    pub(crate) fn takes_several(&self) -> bool {
+    pub(crate) fn is_multi_choice(&self) -> bool {
         matches!(self.held, EntryValue::Choices { .. })
     }
 
@@ -216,19 +216,19 @@ impl Entry {
     pub(crate) fn value(&self) -> Result<Option<Value>, String> {
         match (&self.held, &self.field.takes) {
             (EntryValue::Text(text), FieldKind::Number { whole, minimum, maximum }) => match text.trim() {
-                "" => self.left_out(),
+                "" => self.empty_value(),
                 text => number(text, *whole, *minimum, *maximum).map(Some),
             },
-            (EntryValue::Text(text), _) if text.is_empty() => self.left_out(),
+            (EntryValue::Text(text), _) if text.is_empty() => self.empty_value(),
             (EntryValue::Text(text), FieldKind::Text { min_length, max_length, format }) => {
                 let count = text.chars().count() as u64;
                 if let Some(least) = min_length.filter(|least| count < *least) {
-                    return Err(format!("too short: at least {}", letters(least)));
+                    return Err(format!("too short: at least {}", describe_length(least)));
                 }
                 if let Some(most) = max_length.filter(|most| count > *most) {
-                    return Err(format!("too long: at most {}", letters(most)));
+                    return Err(format!("too long: at most {}", describe_length(most)));
                 }
-                format.as_deref().map_or(Ok(()), |format| in_format(text, format))?;
+                format.as_deref().map_or(Ok(()), |format| check_format(text, format))?;
                 Ok(Some(Value::String(text.clone())))
             }
             (EntryValue::Flag(Some(flag)), _) => Ok(Some(Value::Bool(*flag))),
@@ -248,17 +248,17 @@ impl Entry {
                 }
             }
             (EntryValue::Flag(None) | EntryValue::Choice(_) | EntryValue::Choices { .. } | EntryValue::Text(_), _) => {
-                self.left_out()
+                self.empty_value()
             }
         }
     }
 
-    fn left_out(&self) -> Result<Option<Value>, String> {
+    fn empty_value(&self) -> Result<Option<Value>, String> {
         if self.field.required { Err("this field is required".to_owned()) } else { Ok(None) }
     }
 
     /// Sets the value from text typed in line mode: a text, `yes`, or the names or numbers of choices.
-    pub(crate) fn take_words(&mut self, words: &str) -> Result<(), String> {
+    pub(crate) fn set_from_text(&mut self, words: &str) -> Result<(), String> {
         let words = words.trim();
         let position = |choices: &[(String, String)], word: &str| {
             let named = |(value, name): &(String, String)| text::reveal_line(name).eq_ignore_ascii_case(word) || value == word;
@@ -286,7 +286,7 @@ impl Entry {
     }
 
     /// Returns a short description of the accepted values.
-    pub(crate) fn takes(&self) -> String {
+    pub(crate) fn describe_accepted(&self) -> String {
         let range = |least: Option<String>, most: Option<String>| match (least, most) {
             (Some(least), Some(most)) => format!(", {least} to {most}"),
             (Some(least), None) => format!(", at least {least}"),
@@ -321,7 +321,7 @@ impl Entry {
     }
 }
 
-fn letters(count: u64) -> String {
+fn describe_length(count: u64) -> String {
     if count == 1 { "1 character".to_owned() } else { format!("{count} characters") }
 }
 
@@ -347,7 +347,7 @@ fn number(text: &str, whole: bool, minimum: Option<f64>, maximum: Option<f64>) -
 }
 
 /// Checks the format of a text; unknown formats are accepted.
-fn in_format(text: &str, format: &str) -> Result<(), String> {
+fn check_format(text: &str, format: &str) -> Result<(), String> {
     let has_blank = text.contains(char::is_whitespace);
     let fits = match format {
         "email" => {

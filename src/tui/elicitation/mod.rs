@@ -158,7 +158,7 @@ impl ElicitationForm {
     }
 
     /// Handles Enter in a field: moves to the next one, or sends the form after the last one if all fields are valid.
-    pub(crate) fn enter(&mut self) -> EnterResult {
+    pub(crate) fn on_enter(&mut self) -> EnterResult {
         let Some(at) = self.at else { return EnterResult::Next };
         if at + 1 < self.entries().len() {
             self.at = Some(at + 1);
@@ -193,7 +193,7 @@ impl ElicitationForm {
         let Some(entry) = self.entry_mut() else { return Ok(()) };
         let before = entry.clone();
         if !words.trim().is_empty() {
-            entry.take_words(words)?;
+            entry.set_from_text(words)?;
         }
         if let Err(why) = entry.value() {
             *entry = before;

@@ -111,10 +111,10 @@ fn enter_moves_to_the_next_field_and_submits_only_a_complete_form() {
     assert_eq!(asking.entry().unwrap().1.name(), "mail", "what is missing comes first");
     asking.entry_mut().unwrap().set_text("not an email");
     for expected in ["count", "urgent", "size", "colours", "apiToken"] {
-        assert_eq!(asking.enter(), EnterResult::Next);
+        assert_eq!(asking.on_enter(), EnterResult::Next);
         assert_eq!(asking.entry().unwrap().1.name(), expected);
     }
-    assert_eq!(asking.enter(), EnterResult::Next);
+    assert_eq!(asking.on_enter(), EnterResult::Next);
     assert_eq!(asking.entry().unwrap().1.name(), "mail", "it is wrong still");
     asking.entry_mut().unwrap().set_text("ada@example.org");
     asking.turn(true);
@@ -131,7 +131,7 @@ fn enter_moves_to_the_next_field_and_submits_only_a_complete_form() {
         "name": "Ada", "mail": "ada@example.org", "count": 3, "urgent": true, "size": "large", "colours": ["green"],
     });
     let Value::Object(content) = content else { panic!() };
-    assert_eq!(asking.enter(), EnterResult::Whole(ElicitationAnswer::Accept { content }));
+    assert_eq!(asking.on_enter(), EnterResult::Whole(ElicitationAnswer::Accept { content }));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn plain_mode_fills_in_the_form_line_by_line() {
     let mut asking = ElicitationForm::new(form("e"));
     asking.fill();
     assert!(asking.take_line("nonsense").is_err());
-    assert_eq!(asking.entry().unwrap().1.shown(), "–", "what is not taken leaves nothing");
+    assert_eq!(asking.entry().unwrap().1.display_value(), "–", "what is not taken leaves nothing");
     asking.take_line("ada@example.org").unwrap();
     assert_eq!(asking.take_line("many"), Err("not a whole number (example: 3)".to_owned()));
     asking.take_line("").unwrap();
@@ -174,10 +174,10 @@ proptest! {
                 entry.set_text(&typed);
                 entry.step(false);
                 entry.flip();
-                let _ = (entry.shown(), entry.options(), entry.value());
+                let _ = (entry.display_value(), entry.options(), entry.value());
             }
             asking.turn(true);
-            asking.enter();
+            asking.on_enter();
         }
         let panel = Box::new(asking).panel();
         prop_assert!(!panel.title.chars().any(char::is_control));

@@ -20,7 +20,7 @@ pub(super) struct Grammars {
 
 impl Grammars {
     /// Reports whether [`Self::forget`] would free anything.
-    pub(crate) fn are_held(&self) -> bool {
+    pub(crate) fn is_loaded(&self) -> bool {
         !self.sets.is_empty()
     }
 
@@ -38,17 +38,17 @@ impl Grammars {
     }
 
     pub(crate) fn is_ready(&self, name: &str) -> bool {
-        self.place(name).is_some()
+        self.index_of(name).is_some()
     }
 
-    fn place(&self, name: &str) -> Option<usize> {
+    fn index_of(&self, name: &str) -> Option<usize> {
         self.sets.iter().position(|(ready, _)| ready.as_deref() == Some(name))
     }
 
     /// Returns a set in which only this language is compiled.
     pub(crate) fn make_ready(&mut self, name: &str) -> &SyntaxSet {
         let unused = || self.sets.iter().position(|(ready, _)| ready.is_none());
-        let held = self.place(name).or_else(unused).and_then(|at| self.sets.remove(at));
+        let held = self.index_of(name).or_else(unused).and_then(|at| self.sets.remove(at));
         // Free old sets before compiling another language.
         self.sets.truncate(HELD - 1);
         let set = held.map_or_else(two_face::syntax::extra_newlines, |(_, set)| set);

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 /// Returns the coloured pieces of the last line, as `text:Kind`.
 fn kinds(language: &str, code: &[&str]) -> String {
-    let mut track = Track::new(language);
+    let mut track = HighlightedBlock::new(language);
     track.want(code.len(), |range| code[range].iter().map(|line| (*line).to_owned()).collect());
-    settle();
-    let lines = locked(&track.shared.lines);
+    wait_until_idle();
+    let lines = lock_ignoring_poison(&track.shared.lines);
     let last = code[code.len() - 1];
     let mut at = 0;
     let mut parts = Vec::new();
@@ -41,13 +41,13 @@ fn code_is_highlighted_by_syntax() {
 
 #[test]
 fn an_unknown_language_and_a_very_long_line_stay_plain() {
-    let mut unknown = Track::new("no-such-language");
+    let mut unknown = HighlightedBlock::new("no-such-language");
     unknown.want(1, |_| vec!["let x = 1".to_owned()]);
     let long = format!("let x = \"{}\";", "a".repeat(LINE));
-    let mut track = Track::new("rust");
+    let mut track = HighlightedBlock::new("rust");
     track.want(2, |_| vec![long.clone(), "let y = 1;".to_owned()]);
-    settle();
-    assert!(locked(&unknown.shared.lines).is_empty());
+    wait_until_idle();
+    assert!(lock_ignoring_poison(&unknown.shared.lines).is_empty());
     let theme = Theme::dark();
     assert_eq!(track.ink(0, &long, Token::Text).line(&theme).spans.len(), 1);
     assert!(track.ink(1, "let y = 1;", Token::Text).line(&theme).spans.len() > 1);
@@ -56,23 +56,23 @@ fn an_unknown_language_and_a_very_long_line_stay_plain() {
 #[test]
 fn colours_never_change_the_text() {
     let line = "fn 你好(\"👨‍👩‍👧\") { /* é */ }";
-    let mut track = Track::for_path(Path::new("src/main.rs"));
+    let mut track = HighlightedBlock::for_path(Path::new("src/main.rs"));
     assert_eq!(track.ink(0, line, Token::Added).text, line, "before the colours are there");
     track.want(1, |_| vec![line.to_owned()]);
-    settle();
+    wait_until_idle();
     assert_eq!(track.ink(0, line, Token::Added).text, line);
     assert_eq!(track.ink(0, "let", Token::Added).text, "let", "a line that is not the one that was coloured");
 }
 
 #[test]
 fn few_grammars_are_kept_compiled_and_highlighting_resumes_within_a_block() {
-    let mut rust = Track::new("rust");
+    let mut rust = HighlightedBlock::new("rust");
     rust.want(1, |_| vec!["/* open".to_owned()]);
-    settle();
+    wait_until_idle();
     assert!(kinds("python", &["def f(): pass"]).contains("def:Keyword"));
     rust.want(2, |_| vec!["still */ let x = 1;".to_owned()]);
-    settle();
-    let line = &locked(&rust.shared.lines)[1];
+    wait_until_idle();
+    let line = &lock_ignoring_poison(&rust.shared.lines)[1];
     assert_eq!(line.first(), Some(&(8, Some(Syntax::Comment))), "{line:?}");
     assert!(line.iter().any(|(_, syntax)| *syntax == Some(Syntax::Keyword)), "{line:?}");
 
@@ -88,7 +88,7 @@ fn few_grammars_are_kept_compiled_and_highlighting_resumes_within_a_block() {
     grammars.make_ready(&bash);
     assert!(grammars.is_ready(&bash) && grammars.is_ready(&rust) && !grammars.is_ready(&python), "the one used last of all goes");
     grammars.forget();
-    assert!(!grammars.are_held() && !grammars.is_ready(&python));
+    assert!(!grammars.is_loaded() && !grammars.is_ready(&python));
 }
 
 #[test]

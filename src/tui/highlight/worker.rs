@@ -11,7 +11,7 @@ use syntect::parsing::{ParseState, ScopeStack, SyntaxSet};
 
 use super::grammars::{CompileQuota, Grammars};
 use super::scope::Meanings;
-use super::{LINE, Run, Shared, locked};
+use super::{LINE, Run, SharedLines, lock_ignoring_poison};
 
 /// Number of lines highlighted between two progress signals.
 const BATCH: usize = 256;
@@ -29,7 +29,7 @@ enum Job {
 }
 
 struct Lines {
-    of: Weak<Shared>,
+    of: Weak<SharedLines>,
     lines: Vec<String>,
 }
 
@@ -49,13 +49,13 @@ pub(crate) fn on_let_go(call: fn()) {
     let _ = LET_GO.set(call);
 }
 
-pub(super) fn send(shared: &Arc<Shared>, lines: Vec<String>) {
+pub(super) fn send(shared: &Arc<SharedLines>, lines: Vec<String>) {
     post(Job::Lines(Lines { of: Arc::downgrade(shared), lines }));
 }
 
 /// Waits until everything requested so far is highlighted.
 #[cfg(test)]
-pub(crate) fn settle() {
+pub(crate) fn wait_until_idle() {
     let (done, wait) = channel();
     post(Job::Settle(done));
     let _ = wait.recv();
@@ -71,10 +71,10 @@ fn post(job: Job) {
 fn start() -> Option<Sender<Job>> {
     let (jobs, queue) = channel();
     let thread = std::thread::Builder::new().name("highlight".to_owned());
-    thread.spawn(move || work(&queue)).ok().map(|_| jobs)
+    thread.spawn(move || run_worker(&queue)).ok().map(|_| jobs)
 }
 
-fn work(queue: &Receiver<Job>) {
+fn run_worker(queue: &Receiver<Job>) {
     let mut desk = HighlightQueue { waiting: VecDeque::new(), grammars: Grammars::default(), meanings: Meanings::new() };
     let mut allowance = CompileQuota::new();
     loop {
@@ -86,7 +86,7 @@ fn work(queue: &Receiver<Job>) {
                 desk.colour(&piece);
                 continue;
             }
-            Ok(None) => desk.grammars.are_held().then_some(IDLE),
+            Ok(None) => desk.grammars.is_loaded().then_some(IDLE),
             Err(wait) => Some(wait),
         };
         match wait.map_or_else(|| queue.recv().map_err(|_| RecvTimeoutError::Disconnected), |wait| queue.recv_timeout(wait)) {
@@ -154,10 +154,12 @@ impl HighlightQueue {
         let grammars = self.grammars.make_ready(&piece.grammar);
         for batch in piece.lines.lines.chunks(BATCH) {
             let Some(shared) = piece.lines.of.upgrade() else { return };
-            let Some(mut parser) = locked(&shared.parser).take().or_else(|| begin(&piece.grammar, grammars)) else { return };
+            let Some(mut parser) = lock_ignoring_poison(&shared.parser).take().or_else(|| begin(&piece.grammar, grammars)) else {
+                return;
+            };
             let coloured: Vec<Box<[Run]>> = batch.iter().map(|line| parser.line(line, grammars, &mut self.meanings)).collect();
-            *locked(&shared.parser) = Some(parser);
-            locked(&shared.lines).extend(coloured);
+            *lock_ignoring_poison(&shared.parser) = Some(parser);
+            lock_ignoring_poison(&shared.lines).extend(coloured);
             if let Some(wake) = WAKE.get() {
                 wake();
             }

@@ -9,14 +9,14 @@ fn history_returns_the_newest_prompt_first_and_ends_with_the_draft() {
         first.add(prompt).unwrap();
     }
     let mut history = History::new(file);
-    assert_eq!(history.older("draft"), Some("three".to_owned()));
-    assert_eq!(history.older("three"), Some("two\nlines".to_owned()));
-    assert_eq!(history.older("two\nlines"), Some("one".to_owned()));
-    assert_eq!(history.older("one"), None);
-    assert_eq!(history.newer(), Some("two\nlines".to_owned()));
-    assert_eq!(history.newer(), Some("three".to_owned()));
-    assert_eq!(history.newer(), Some("draft".to_owned()));
-    assert_eq!(history.newer(), None);
+    assert_eq!(history.previous("draft"), Some("three".to_owned()));
+    assert_eq!(history.previous("three"), Some("two\nlines".to_owned()));
+    assert_eq!(history.previous("two\nlines"), Some("one".to_owned()));
+    assert_eq!(history.previous("one"), None);
+    assert_eq!(history.following(), Some("two\nlines".to_owned()));
+    assert_eq!(history.following(), Some("three".to_owned()));
+    assert_eq!(history.following(), Some("draft".to_owned()));
+    assert_eq!(history.following(), None);
 }
 
 #[test]
@@ -25,8 +25,8 @@ fn a_damaged_line_is_skipped() {
     let file = directory.path().join("history.jsonl");
     std::fs::write(&file, b"\"one\"\n\"cut off\nnonsense \xff\n\"two\"\n").unwrap();
     let mut history = History::new(Some(file));
-    assert_eq!(history.older(""), Some("two".to_owned()));
-    assert_eq!(history.older(""), Some("one".to_owned()));
+    assert_eq!(history.previous(""), Some("two".to_owned()));
+    assert_eq!(history.previous(""), Some("one".to_owned()));
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_long_history_file_is_truncated_when_read() {
     let lines: Vec<_> = (0..3000).map(|n| format!("\"prompt {n}\"")).collect();
     std::fs::write(&file, lines.join("\n") + "\n").unwrap();
     let mut history = History::new(Some(file.clone()));
-    assert_eq!(history.older(""), Some("prompt 2999".to_owned()));
+    assert_eq!(history.previous(""), Some("prompt 2999".to_owned()));
     assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), ENTRIES);
 }
 
@@ -54,5 +54,5 @@ fn the_history_file_is_readable_only_by_its_owner() {
 fn without_a_file_history_lasts_for_the_process() {
     let mut history = History::new(None);
     history.add("one").unwrap();
-    assert_eq!(history.older(""), Some("one".to_owned()));
+    assert_eq!(history.previous(""), Some("one".to_owned()));
 }

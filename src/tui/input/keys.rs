@@ -15,12 +15,12 @@ pub(crate) fn decode(piece: InputSequence) -> Option<Input> {
     match reports::read(&bytes) {
         Report::Known(input) => Some(input),
         Report::Unknown => None,
-        Report::None => key_or_mouse(&in_one_form(bytes)),
+        Report::None => key_or_mouse(&to_kitty_form(bytes)),
     }
 }
 
 /// Converts xterm's form of a key with modifiers to kitty's: `CSI 27;5;106~` becomes `CSI 106;5u`.
-fn in_one_form(bytes: Vec<u8>) -> Vec<u8> {
+fn to_kitty_form(bytes: Vec<u8>) -> Vec<u8> {
     let parts = bytes.strip_prefix(b"\x1b[27;").and_then(|rest| rest.strip_suffix(b"~"));
     let parts = parts.and_then(|parts| std::str::from_utf8(parts).ok()).and_then(|parts| parts.split_once(';'));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

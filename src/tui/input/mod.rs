@@ -39,7 +39,7 @@ pub(crate) enum Input {
 
 /// Decodes terminal bytes that arrive in these pieces, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
-pub fn inputs_in(pieces: &[&[u8]]) -> Vec<String> {
+pub fn decode_inputs(pieces: &[&[u8]]) -> Vec<String> {
     let mut sequences = Sequences::default();
     let mut inputs = Vec::new();
     for piece in pieces {

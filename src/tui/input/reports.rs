@@ -51,8 +51,8 @@ const NAME: usize = 64;
 pub(crate) fn read(bytes: &[u8]) -> Report {
     match bytes {
         [0x1b, b'[', body @ .., last] => control(body, *last),
-        [0x1b, b']', body @ ..] => osc(ended(body)),
-        [0x1b, b'P', body @ ..] => dcs(ended(body)),
+        [0x1b, b']', body @ ..] => osc(strip_terminator(body)),
+        [0x1b, b'P', body @ ..] => dcs(strip_terminator(body)),
         // No query has such a reply; `ESC _` alone is a key.
         [0x1b, b'_' | b'^' | b'X', _, ..] => Report::Unknown,
         _ => Report::None,
@@ -60,7 +60,7 @@ pub(crate) fn read(bytes: &[u8]) -> Report {
 }
 
 /// Strips the terminator of a string sequence; `None` for a key that looks like the start of one.
-fn ended(body: &[u8]) -> Option<&str> {
+fn strip_terminator(body: &[u8]) -> Option<&str> {
     let body = body.strip_suffix(b"\x07").or_else(|| body.strip_suffix(b"\x1b\\"))?;
     std::str::from_utf8(body).ok()
 }

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 /// Maximum number of reported problems; further ones are only counted.
 const MAX: usize = 8;
 
-struct Reading<'a> {
+struct KeymapReader<'a> {
     text: &'a str,
     /// Problems, each with its byte offset.
     problems: Vec<(usize, String)>,
@@ -19,7 +19,7 @@ struct Reading<'a> {
 
 /// Applies the file. A key that it assigns to another action loses its former one. Returns the problems.
 pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
-    let mut reading = Reading { text, problems: Vec::new(), given: HashMap::new() };
+    let mut reading = KeymapReader { text, problems: Vec::new(), given: HashMap::new() };
     let (table, errors) = DeTable::parse_recoverable(text);
     // A line that cannot be parsed may be half of what was meant.
     let unclear: Vec<usize> = errors.iter().map(|error| line(text, error.span().map_or(0, |span| span.start))).collect();
@@ -37,7 +37,7 @@ pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
                 reading.report(Some(name.span()), words);
             }
             (None, _) => {
-                let near = meant(name.get_ref(), Focus::ALL.into_iter().map(Focus::name));
+                let near = suggestion(name.get_ref(), Focus::ALL.into_iter().map(Focus::name));
                 let known = Focus::ALL.map(Focus::name).join(", ");
                 reading
                     .report(Some(name.span()), format!("unknown section `[{}]`{near}; expected one of {known}", name.get_ref()));
@@ -52,14 +52,14 @@ pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
     wishes.sort_by_key(|(_, name, _)| name.span().start);
     let mut named = Vec::new();
     for (focus, name, value) in wishes {
-        named.extend(reading.give(actions, focus, name, value));
+        named.extend(reading.assign_keys(actions, focus, name, value));
     }
     take_away(actions, &named, &mut reading);
     reading.into_problems()
 }
 
 /// Removes reassigned keys from their former actions, and reports actions left without a key.
-fn take_away(actions: &mut [Action], named: &[usize], reading: &mut Reading<'_>) {
+fn take_away(actions: &mut [Action], named: &[usize], reading: &mut KeymapReader<'_>) {
     for (at, action) in actions.iter_mut().enumerate() {
         let had = action.keys.clone();
         action.keys.retain(|chord| reading.given.get(&(action.focus, *chord)).is_none_or(|(owner, _)| *owner == at));
@@ -74,13 +74,13 @@ fn take_away(actions: &mut [Action], named: &[usize], reading: &mut Reading<'_>)
     }
 }
 
-impl Reading<'_> {
+impl KeymapReader<'_> {
     fn report(&mut self, span: Option<Range<usize>>, words: String) {
         self.problems.push((span.map_or(0, |span| span.start), words));
     }
 
     /// Assigns the keys of an action. Returns its index if any key is valid or all were removed.
-    fn give(
+    fn assign_keys(
         &mut self,
         actions: &mut [Action],
         focus: Focus,
@@ -91,12 +91,12 @@ impl Reading<'_> {
         let name = name.get_ref().as_ref();
         let of_focus = |action: &&Action| action.focus == focus;
         let Some(at) = actions.iter().position(|action| action.focus == focus && action.entry.action == name) else {
-            let near = meant(name, actions.iter().filter(of_focus).map(|action| action.entry.action.as_str()));
+            let near = suggestion(name, actions.iter().filter(of_focus).map(|action| action.entry.action.as_str()));
             self.report(span, format!("`[{}]` has no action `{name}`{near}; /keys lists all", focus.name()));
             return None;
         };
         if actions[at].is_fixed() {
-            self.report(span, format!("`{name}` in `[{}]` cannot be changed: {}", focus.name(), actions[at].shown()));
+            self.report(span, format!("`{name}` in `[{}]` cannot be changed: {}", focus.name(), actions[at].shown_keys()));
             return None;
         }
         let words = match value.get_ref() {
@@ -121,7 +121,7 @@ impl Reading<'_> {
         let is_taken_away = words.is_empty();
         let mut keys = Vec::new();
         for (word, span) in words {
-            match self.allowed(actions, at, word, span.start) {
+            match self.parse_allowed(actions, at, word, span.start) {
                 Ok(chord) if keys.contains(&chord) => {}
                 Ok(chord) => keys.push(chord),
                 Err(why) => self.report(Some(span), why),
@@ -135,7 +135,7 @@ impl Reading<'_> {
     }
 
     /// Parses a key; rejects keys that type text where text is typed, keys that decide, and the exit keys.
-    fn allowed(&mut self, actions: &[Action], at: usize, word: &str, place: usize) -> Result<Chord, String> {
+    fn parse_allowed(&mut self, actions: &[Action], at: usize, word: &str, place: usize) -> Result<Chord, String> {
         let Action { focus, entry, .. } = &actions[at];
         let focus = *focus;
         let chord = Chord::parse(word)?;
@@ -180,7 +180,7 @@ fn line(text: &str, place: usize) -> usize {
 }
 
 /// Returns a suggestion for a misspelled name, if one is close.
-fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let distance = |other: &str| strsim::damerau_levenshtein(name, other);
     let near = known.map(|other| (distance(other), other)).filter(|(distance, other)| *distance <= 3.min(other.len() / 2)).min();
     near.map(|(_, near)| format!("; did you mean `{near}`?")).unwrap_or_default()

@@ -118,7 +118,7 @@ impl Row {
     /// Returns whether the input is typed text rather than a key.
     pub(crate) fn is_typed(&self) -> bool {
         let is_it = |action: &Action| (action.focus, &action.entry.action) == (self.focus, &self.action);
-        built_in().iter().any(|action| is_it(action) && action.entry.typed.is_some())
+        built_in_actions().iter().any(|action| is_it(action) && action.entry.typed.is_some())
     }
 }
 
@@ -135,7 +135,7 @@ impl Action {
         self.entry.fixed || self.entry.typed.is_some()
     }
 
-    fn shown(&self) -> String {
+    fn shown_keys(&self) -> String {
         match &self.entry.typed {
             Some(typed) => typed.clone(),
             None if self.keys.is_empty() => NO_KEY.to_owned(),
@@ -167,7 +167,7 @@ impl Keymap {
     /// Builds the map from the built-in keys and a file. Also returns the problems of the file, each with its line.
     pub(crate) fn new(file: Option<&str>) -> (Self, Vec<String>) {
         let Some(text) = file else { return (Self::default(), Vec::new()) };
-        let mut actions = built_in();
+        let mut actions = built_in_actions();
         let problems = file::change(&mut actions, text);
         (Self::for_actions(&actions), problems)
     }
@@ -205,8 +205,9 @@ impl Keymap {
 
     fn is_built_in(&self, focus: Focus, chord: Chord) -> bool {
         let held = self.held.get_or_init(|| {
-            let all =
-                built_in().into_iter().flat_map(|action| action.built_in.into_iter().map(move |chord| (action.focus, chord)));
+            let all = built_in_actions()
+                .into_iter()
+                .flat_map(|action| action.built_in.into_iter().map(move |chord| (action.focus, chord)));
             all.filter(|(_, chord)| chord.has_much_held()).collect()
         });
         focus.layers().iter().any(|focus| held.contains(&(*focus, chord)))
@@ -214,7 +215,7 @@ impl Keymap {
 
     /// Returns all actions, grouped by focus, in display order.
     pub(crate) fn rows(&self) -> &[Row] {
-        self.rows.get_or_init(|| rows(&built_in()))
+        self.rows.get_or_init(|| rows(&built_in_actions()))
     }
 }
 
@@ -222,13 +223,13 @@ fn rows(actions: &[Action]) -> Vec<Row> {
     let row = |action: &Action| Row {
         focus: action.focus,
         action: action.entry.action.clone(),
-        keys: action.shown(),
+        keys: action.shown_keys(),
         does: action.entry.does.clone(),
     };
     actions.iter().map(row).collect()
 }
 
-fn built_in() -> Vec<Action> {
+fn built_in_actions() -> Vec<Action> {
     let table: BTreeMap<Focus, Vec<Entry>> = toml::from_str(BUILT_IN).unwrap_or_default();
     let chords = |keys: &[String]| keys.iter().filter_map(|key| Chord::parse(key).ok()).collect::<Vec<_>>();
     let entries = table.into_iter().flat_map(|(focus, entries)| entries.into_iter().map(move |entry| (focus, entry)));

@@ -10,7 +10,7 @@ impl Keymap {
     }
 
     /// Returns the current name of a built-in key.
-    pub(crate) fn called<'a>(&'a self, focus: Focus, key: &'a str) -> &'a str {
+    pub(crate) fn current_name<'a>(&'a self, focus: Focus, key: &'a str) -> &'a str {
         if self.names.is_empty() {
             return key;
         }
@@ -47,7 +47,7 @@ impl Keymap {
     }
 
     /// Replaces the keys in a sentence: those with a `+`, and `f1` to `f24`, because others may be words.
-    pub(crate) fn sentence<'a>(&self, focus: Focus, text: &'a str) -> Cow<'a, str> {
+    pub(crate) fn translate_keys<'a>(&self, focus: Focus, text: &'a str) -> Cow<'a, str> {
         if self.names.is_empty() {
             return Cow::Borrowed(text);
         }

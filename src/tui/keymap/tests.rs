@@ -134,7 +134,7 @@ fn without_a_file_every_key_keeps_its_meaning() {
         }
     }
     assert_eq!(map.rows(), empty.rows());
-    assert_eq!(map.sentence(Focus::Composer, "press ctrl+l"), "press ctrl+l");
+    assert_eq!(map.translate_keys(Focus::Composer, "press ctrl+l"), "press ctrl+l");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn no_keymap_file_can_make_another_key_decide_a_dialog() {
         .map(|chord| format!("\"\"\"{}\"\"\"", chord.to_string().replace('\\', "\\\\").replace('"', "\\\"")))
         .collect();
     for focus in [Focus::Question, Focus::Inbox, Focus::Field] {
-        for action in built_in().iter().filter(|action| action.focus == focus) {
+        for action in built_in_actions().iter().filter(|action| action.focus == focus) {
             let file = format!("[{}]\n{} = [{}]\n", focus.name(), action.entry.action, words.join(", "));
             let (map, problems) = Keymap::new(Some(&file));
             assert!(!problems.is_empty(), "{}", action.entry.action);
@@ -296,7 +296,7 @@ fn hints_name_the_current_keys() {
         let hint = map.hint(focus, hint);
         assert_eq!(hint.as_deref(), said);
     }
-    let said = map.sentence(Focus::Composer, "press ctrl+l, (ctrl+t) or tab; 1+1, C++ and ctrl+lx stay");
+    let said = map.translate_keys(Focus::Composer, "press ctrl+l, (ctrl+t) or tab; 1+1, C++ and ctrl+lx stay");
     assert_eq!(said, "press f4, ((no key)) or tab; 1+1, C++ and ctrl+lx stay");
 }
 

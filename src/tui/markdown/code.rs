@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::split::CodePart;
 use crate::text;
-use crate::tui::highlight::Track;
+use crate::tui::highlight::HighlightedBlock;
 use crate::tui::styled_text::{Join, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
@@ -15,7 +15,7 @@ const NARROWEST: usize = 16;
 const TRACKS: usize = 128;
 
 /// Highlighting of code blocks, by block and index within the block.
-pub(super) type Tracks = HashMap<(usize, usize), Track>;
+pub(super) type Tracks = HashMap<(usize, usize), HighlightedBlock>;
 
 /// Whether rows are drawn with highlighting or only counted.
 pub(super) enum Colours<'t> {
@@ -46,7 +46,7 @@ pub(super) fn part_rows(
     let lines: Vec<_> = code.lines().map(text::expand_tabs).collect();
     let track = match colours {
         Colours::Plain => None,
-        Colours::Tracked { tracks, .. } => Some(tracks.entry((part.block, 0)).or_insert_with(|| Track::new(language))),
+        Colours::Tracked { tracks, .. } => Some(tracks.entry((part.block, 0)).or_insert_with(|| HighlightedBlock::new(language))),
     };
     let track = track.map(|track| {
         let ended = part.line + code.matches('\n').count();
@@ -79,7 +79,7 @@ pub(super) fn inner_rows(code: &str, info: &str, nth: usize, width: usize, colou
     let track = match colours {
         Colours::Plain => None,
         Colours::Tracked { tracks, block } => {
-            let track = tracks.entry((*block, nth)).or_insert_with(|| Track::new(language(info)));
+            let track = tracks.entry((*block, nth)).or_insert_with(|| HighlightedBlock::new(language(info)));
             track.want(code.matches('\n').count(), |range| lines[range].iter().map(|line| line.clone().into_owned()).collect());
             Some(&*track)
         }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::highlight::Track;
+use super::highlight::HighlightedBlock;
 use super::styled_text::{Row, StyledText};
 use super::theme::Theme;
 use crate::text::Filter;
@@ -94,20 +94,20 @@ impl Document {
             }
             let Some(rows) = self.block_rows(index) else { break };
             let visible = range.start.saturating_sub(begin).min(rows.len())..(range.end - begin).min(rows.len());
-            lines.extend(rows[visible].iter().map(|row| row.fitted_row(self.width, theme)));
+            lines.extend(rows[visible].iter().map(|row| row.fit_row(self.width, theme)));
         }
         lines
     }
 
     /// Returns the block of a row in the last layout, the row within it, and the row count of the block.
-    pub(crate) fn place_of(&self, row: usize) -> (usize, usize, usize) {
+    pub(crate) fn block_at(&self, row: usize) -> (usize, usize, usize) {
         let block = self.ends.partition_point(|end| *end <= row);
         let begin = block.checked_sub(1).map_or(0, |before| self.ends[before]);
         let rows = self.ends.get(block).map_or(self.open.rows, |end| end - begin);
         (block, row - begin, rows)
     }
 
-    /// Returns the row at this width that corresponds to a place from [`Self::place_of`].
+    /// Returns the row at this width that corresponds to a place from [`Self::block_at`].
     pub(crate) fn row_of(&mut self, width: u16, (block, row, rows): (usize, usize, usize)) -> usize {
         self.lay_out(usize::from(width));
         let begin = block.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -141,14 +141,14 @@ impl Document {
     /// highlighted.
     fn block_rows(&mut self, index: usize) -> Option<Rc<Vec<StyledText>>> {
         if let Some((rows, coloured)) = self.kept.get(&index)
-            && *coloured == self.coloured(index)
+            && *coloured == self.highlighted_lines(index)
         {
             return Some(Rc::clone(rows));
         }
         let open = self.splitter.open_block(&self.text, self.blocks.len());
         let block = self.blocks.get(index).or(open.as_ref())?;
         // Count first, so that colours that arrive during layout appear in the next frame.
-        let coloured = self.coloured(index);
+        let coloured = self.highlighted_lines(index);
         let rows = Rc::new(paint::block(
             &self.text,
             block,
@@ -170,14 +170,14 @@ impl Document {
     }
 
     /// Counts the highlighted code lines in a block.
-    fn coloured(&self, index: usize) -> usize {
+    fn highlighted_lines(&self, index: usize) -> usize {
         match self.blocks.get(index).map(|block| &block.kind) {
             Some(split::Kind::Code(part)) => {
-                self.tracks.get(&(part.block, 0)).map_or(0, |track| track.coloured().min(part.line + split::CODE_LINES))
+                self.tracks.get(&(part.block, 0)).map_or(0, |track| track.highlighted_lines().min(part.line + split::CODE_LINES))
             }
             Some(split::Kind::Prose { .. }) => {
                 let inner = (0..).map_while(|nth| self.tracks.get(&(index, nth)));
-                inner.map(Track::coloured).sum()
+                inner.map(HighlightedBlock::highlighted_lines).sum()
             }
             None => 0,
         }

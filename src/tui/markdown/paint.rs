@@ -58,7 +58,7 @@ fn text_without_fences(source: &str) -> bool {
 }
 
 /// Prefix of every row of a list item or quote.
-struct Level {
+struct RowPrefix {
     first: Option<StyledText>,
     rest: StyledText,
 }
@@ -70,7 +70,7 @@ struct Painter<'s, 't, 'c> {
     goes_on: bool,
     colours: &'c mut Colours<'t>,
     rows: Vec<StyledText>,
-    levels: Vec<Level>,
+    levels: Vec<RowPrefix>,
     /// Number of the next item of each open list.
     lists: Vec<Option<u64>>,
     /// First number of the outermost list.
@@ -125,20 +125,20 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
 
     fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
         match tag {
-            Tag::Paragraph | Tag::HtmlBlock | Tag::FootnoteDefinition(_) => self.begin(range.start),
+            Tag::Paragraph | Tag::HtmlBlock | Tag::FootnoteDefinition(_) => self.begin_block(range.start),
             Tag::Heading { level, .. } => {
-                self.begin(range.start);
+                self.begin_block(range.start);
                 let top = if level == HeadingLevel::H1 { Modifier::UNDERLINED } else { Modifier::empty() };
                 self.inks.push(SpanStyle { stress: top, ..SpanStyle::from_token(Token::Heading) });
             }
             Tag::BlockQuote(_) => {
-                self.begin(range.start);
+                self.begin_block(range.start);
                 let bar = StyledText::new("│ ", SpanStyle::from_token(Token::Faint));
-                self.levels.push(Level { first: None, rest: bar });
+                self.levels.push(RowPrefix { first: None, rest: bar });
                 self.inks.push(SpanStyle { token: Token::Quote, ..self.ink() });
             }
             Tag::CodeBlock(kind) => {
-                self.begin(range.start);
+                self.begin_block(range.start);
                 let info = match kind {
                     CodeBlockKind::Fenced(info) => info.into_string(),
                     CodeBlockKind::Indented => String::new(),
@@ -148,7 +148,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Tag::List(first) => self.list(first, range.start),
             Tag::Item => self.item(range.start),
             Tag::Table(alignments) => {
-                self.begin(range.start);
+                self.begin_block(range.start);
                 self.table = Some(Table { alignments, rows: Vec::new() });
             }
             Tag::TableHead | Tag::TableRow => {
@@ -156,9 +156,9 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
                     table.rows.push(Vec::new());
                 }
             }
-            Tag::Emphasis => self.stress(Modifier::ITALIC),
-            Tag::Strong => self.stress(Modifier::BOLD),
-            Tag::Strikethrough => self.stress(Modifier::CROSSED_OUT),
+            Tag::Emphasis => self.set_emphasis(Modifier::ITALIC),
+            Tag::Strong => self.set_emphasis(Modifier::BOLD),
+            Tag::Strikethrough => self.set_emphasis(Modifier::CROSSED_OUT),
             Tag::Link { dest_url, .. } => self.link(dest_url.into_string()),
             Tag::Image { dest_url, .. } => {
                 self.inline.push("image: ", SpanStyle::from_token(Token::Muted));
@@ -223,7 +223,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         self.inks.last().copied().unwrap_or(SpanStyle::from_token(Token::Text))
     }
 
-    fn stress(&mut self, stress: Modifier) {
+    fn set_emphasis(&mut self, stress: Modifier) {
         let ink = self.ink();
         self.inks.push(SpanStyle { stress: ink.stress | stress, ..ink });
     }
@@ -281,13 +281,13 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         self.flush();
         let first = if self.lists.is_empty() { first.and(self.number).or(first) } else { first };
         if self.levels.is_empty() {
-            self.begin(start);
+            self.begin_block(start);
         }
         self.lists.push(first);
     }
 
     fn item(&mut self, start: usize) {
-        self.begin(start);
+        self.begin_block(start);
         let depth = self.lists.len();
         let sign = match self.lists.last_mut() {
             Some(Some(number)) => {
@@ -300,7 +300,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         let rest = StyledText::new(&" ".repeat(text::width(&sign)), SpanStyle::from_token(Token::Text));
         // Without colours the bullet is enough; the accent style would underline it.
         let token = if self.ticks { Token::Text } else { Token::Accent };
-        self.levels.push(Level { first: Some(StyledText::new(&sign, SpanStyle::from_token(token))), rest });
+        self.levels.push(RowPrefix { first: Some(StyledText::new(&sign, SpanStyle::from_token(token))), rest });
     }
 
     fn task(&mut self, done: bool) {
@@ -314,9 +314,9 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
     }
 
     fn rule(&mut self, range: Range<usize>) {
-        self.begin(range.start);
+        self.begin_block(range.start);
         self.end = range.end;
-        let row = StyledText::new(&"─".repeat(self.room()), SpanStyle::from_token(Token::Faint)).framed(Frame::Rule);
+        let row = StyledText::new(&"─".repeat(self.content_width()), SpanStyle::from_token(Token::Faint)).with_frame(Frame::Rule);
         self.emit(&row);
     }
 
@@ -324,7 +324,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         self.end = range.end;
         let Some((info, code)) = self.code.take() else { return };
         let code = text::clean(&code).into_owned();
-        let rows = code::inner_rows(&code, &info, self.codes, self.room(), self.colours);
+        let rows = code::inner_rows(&code, &info, self.codes, self.content_width(), self.colours);
         self.codes += 1;
         for row in &rows {
             self.emit(row);
@@ -334,14 +334,14 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
     fn end_table(&mut self, range: Range<usize>) {
         self.end = range.end;
         let Some(table) = self.table.take() else { return };
-        let rows = table.paint(self.room(), !self.goes_on);
+        let rows = table.paint(self.content_width(), !self.goes_on);
         for row in &rows {
             self.emit(row);
         }
     }
 
     /// Starts a block: flushes the previous text and adds an empty row if the source has one.
-    fn begin(&mut self, start: usize) {
+    fn begin_block(&mut self, start: usize) {
         self.flush();
         let between = self.source.get(self.trimmed_end()..start).unwrap_or_default();
         let is_new_item = self.levels.last().is_some_and(|level| level.first.is_some());
@@ -361,13 +361,13 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         }
         let inline = std::mem::take(&mut self.inline);
         let end = inline.text.trim_end().len();
-        for row in inline.slice(0..end).wrap(self.room().min(MEASURE.into())) {
+        for row in inline.slice(0..end).wrap(self.content_width().min(MEASURE.into())) {
             self.emit(&row);
         }
     }
 
     /// Returns the width next to list and quote marks; these are omitted if they take more than half of the row.
-    fn room(&self) -> usize {
+    fn content_width(&self) -> usize {
         let marks = self.marks_width();
         if marks * 2 > self.width { self.width } else { self.width - marks }
     }
@@ -394,6 +394,6 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         }
         let begin = line.text.len();
         line.append(row);
-        self.rows.push(line.framed_as(row, begin));
+        self.rows.push(line.with_frame_of(row, begin));
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::line::{Fence, Marker, indent, is_blank, is_outermost, is_rule, is_table_rule, marker, opening_fence};
-use crate::protocol::cut_before;
+use crate::protocol::cut_position_before;
 
 /// Size in bytes above which a text block ends at its next line, so that no response makes a frame slow.
 const PROSE: usize = 16 * 1024;
@@ -134,10 +134,12 @@ impl Splitter {
                     code.next_part(range.end, blocks);
                 }
             }
-            State::Prose(Prose { inner: Some(fence), .. }) if !fence.is_closed_by(line) => self.go_on(text, range, blocks),
+            State::Prose(Prose { inner: Some(fence), .. }) if !fence.is_closed_by(line) => {
+                self.continue_text(text, range, blocks)
+            }
             State::Prose(prose) if prose.inner.is_some() => {
                 prose.inner = None;
-                self.go_on(text, range, blocks);
+                self.continue_text(text, range, blocks);
             }
             State::Prose(_) | State::Between if is_blank(line) => self.blank_line(range.start, blocks),
             State::Prose(_) | State::Between => self.text_line(text, range, blocks),
@@ -165,7 +167,7 @@ impl Splitter {
                 if let State::Prose(prose) = &mut self.state {
                     prose.inner = Some(fence);
                 }
-                return self.go_on(text, range, blocks);
+                return self.continue_text(text, range, blocks);
             }
             if is_outermost(line) {
                 let info = subrange(text, info);
@@ -183,11 +185,11 @@ impl Splitter {
             self.list = None;
             self.open_prose(range.start, None, blocks);
         }
-        self.go_on(text, range, blocks);
+        self.continue_text(text, range, blocks);
     }
 
     /// Adds a line to the open text block.
-    fn go_on(&mut self, text: &str, range: Range<usize>, blocks: &mut Vec<Block>) {
+    fn continue_text(&mut self, text: &str, range: Range<usize>, blocks: &mut Vec<Block>) {
         let State::Prose(prose) = &mut self.state else { return };
         if prose.inner.is_none() && is_table_rule(&text[range.clone()]) && text[prose.last_line..range.start].contains('|') {
             prose.table = Some(prose.last_line..range.end);
@@ -260,8 +262,8 @@ impl Splitter {
         if end - start <= 2 * most {
             return false;
         }
-        let cut = cut_before(text, start + most).max(self.at);
-        let from = cut_before(text, cut - most / 2).max(self.at);
+        let cut = cut_position_before(text, start + most).max(self.at);
+        let from = cut_position_before(text, cut - most / 2).max(self.at);
         let cut = text[from..cut].rfind(' ').map_or(cut, |space| from + space + 1);
         match &mut self.state {
             State::Between => {}

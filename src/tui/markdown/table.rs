@@ -67,7 +67,7 @@ impl Table {
             self.row(row, widths, is_head, &mut out);
             if is_head {
                 let rule: Vec<_> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                out.push(StyledText::new(&rule.join("─┼─"), SpanStyle::from_token(Token::Faint)).framed(Frame::Rule));
+                out.push(StyledText::new(&rule.join("─┼─"), SpanStyle::from_token(Token::Faint)).with_frame(Frame::Rule));
             }
         }
         out
@@ -88,7 +88,7 @@ impl Table {
                     line.push(SEPARATOR, SpanStyle::from_token(Token::Faint));
                 }
                 let cell = cell.get(nth).unwrap_or(&empty).clone();
-                let cell = if is_head { cell.stressed(Modifier::BOLD) } else { cell };
+                let cell = if is_head { cell.with_modifier(Modifier::BOLD) } else { cell };
                 let is_last = column + 1 == widths.len();
                 self.align(&cell, column, widths[column], is_last, &mut line);
             }
@@ -116,14 +116,14 @@ impl Table {
         let mut out = Vec::new();
         let Some((head, rows)) = self.rows.split_first() else { return out };
         if rows.is_empty() && with_head {
-            return head.iter().flat_map(|cell| cell.clone().stressed(Modifier::BOLD).wrap(width)).collect();
+            return head.iter().flat_map(|cell| cell.clone().with_modifier(Modifier::BOLD).wrap(width)).collect();
         }
         for (index, row) in rows.iter().enumerate() {
             if index > 0 || !with_head {
                 out.push(StyledText::default());
             }
             for (column, cell) in row.iter().enumerate() {
-                let mut line = head.get(column).cloned().unwrap_or_default().stressed(Modifier::BOLD);
+                let mut line = head.get(column).cloned().unwrap_or_default().with_modifier(Modifier::BOLD);
                 line.push(": ", SpanStyle::from_token(Token::Muted));
                 line.append(cell);
                 record_rows(&line, width, &mut out);

@@ -158,7 +158,7 @@ fn code_is_highlighted_once_the_colours_are_available() {
     let mut document = whole("- item\n  ```rust\n  let inner = 1;\n  ```\n\n```rust\nlet outer = 1;\n```\n");
     let height = document.height(60);
     document.rows(60, 0..height, &theme);
-    highlight::settle();
+    highlight::wait_until_idle();
     let keyword = theme.syntax(crate::tui::theme::Syntax::Keyword, Token::Text).fg;
     let rows: Vec<_> = document.rows(60, 0..height, &theme).into_iter().map(|row| row.line).collect();
     for name in ["inner", "outer"] {

@@ -9,7 +9,7 @@ mod tests;
 
 pub(crate) use recognise::provider_of as provider_of_key;
 
-use crate::protocol::{KeyText, Mode, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
+use crate::protocol::{Mode, Reach, SecretString, SetupEvent, SetupInfo, SetupRequest, TestOutcome};
 
 /// Maximum length of the typed text, in bytes; longer text is probably a file pasted by mistake.
 const TYPED_BYTES: usize = 8 << 10;
@@ -17,13 +17,13 @@ const TYPED_BYTES: usize = 8 << 10;
 /// Current page and known facts.
 #[derive(Debug)]
 pub(crate) struct Onboarding {
-    pub found: SetupFound,
+    pub found: SetupInfo,
     pub page: Page,
     /// Whether an action is running and its outcome has not arrived.
     pub waits: bool,
     /// Why the last action failed.
     pub problem: Option<String>,
-    pub test: Test,
+    pub test: TestState,
     tests: u64,
     pub themes: Vec<String>,
     /// Index of the shown theme, and of the theme before the setup.
@@ -49,8 +49,8 @@ pub(crate) enum Page {
 /// Line of text being typed.
 #[derive(Debug, Default)]
 pub(crate) struct Typing {
-    pub what: Typed,
-    pub text: KeyText,
+    pub what: TypedInput,
+    pub text: SecretString,
     /// Index of the provider of the key.
     pub provider: Option<usize>,
     /// Whether the user chose the provider.
@@ -60,7 +60,7 @@ pub(crate) struct Typing {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Typed {
+pub(crate) enum TypedInput {
     #[default]
     Key,
     Address,
@@ -69,7 +69,7 @@ pub(crate) enum Typed {
 }
 
 #[derive(Debug)]
-pub(crate) enum Test {
+pub(crate) enum TestState {
     Not,
     Runs,
     Done(TestOutcome),
@@ -77,7 +77,7 @@ pub(crate) enum Test {
 
 /// Choice on one of the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pick {
+pub(crate) enum SetupChoice {
     /// Model from the list.
     Model(usize),
     Key,
@@ -95,8 +95,8 @@ pub(crate) enum Pick {
 
 /// Input of the setup.
 #[derive(Debug, Clone)]
-pub(crate) enum Input<'a> {
-    Pick(Pick),
+pub(crate) enum SetupInput<'a> {
+    Pick(SetupChoice),
     Enter,
     Escape,
     /// Leaves the setup.
@@ -107,13 +107,13 @@ pub(crate) enum Input<'a> {
     Pasted(&'a str),
     /// Moves to the next or previous theme or provider.
     Turn(isize),
-    Told(SetupTold),
+    Told(SetupEvent),
 }
 
 /// Action requested by the setup.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Out {
-    Ask(SetupAsked),
+pub(crate) enum SetupAction {
+    Ask(SetupRequest),
     /// Shows another page; keys take effect once it is on the screen.
     Show,
     /// Shows other text on the same page.
@@ -133,14 +133,14 @@ pub(crate) enum Out {
 
 impl Onboarding {
     /// Creates the setup with the theme names and the name of the current theme.
-    pub(crate) fn new(found: SetupFound, themes: Vec<String>, theme: &str) -> Self {
+    pub(crate) fn new(found: SetupInfo, themes: Vec<String>, theme: &str) -> Self {
         let theme = themes.iter().position(|name| name == theme).unwrap_or(0);
         Self {
             found,
             page: Page::Models,
             waits: false,
             problem: None,
-            test: Test::Not,
+            test: TestState::Not,
             tests: 0,
             themes,
             theme,
@@ -166,12 +166,12 @@ impl Onboarding {
     }
 
     /// Returns whether Enter alone keeps the current setting.
-    pub(crate) fn may_be_kept(&self) -> bool {
+    pub(crate) fn is_keepable(&self) -> bool {
         matches!(self.page, Page::Approvals | Page::ModelList)
     }
 
     /// Returns whether pasted text is for the setup: a key pasted at the list is a key, never a draft.
-    pub(crate) fn takes(&self, pasted: &str) -> bool {
+    pub(crate) fn accepts_paste(&self, pasted: &str) -> bool {
         match self.page {
             Page::Typing(_) => true,
             Page::Models => recognise::provider_of(pasted).is_some(),
@@ -179,10 +179,10 @@ impl Onboarding {
         }
     }
 
-    pub(crate) fn step(&mut self, input: Input<'_>) -> Vec<Out> {
+    pub(crate) fn step(&mut self, input: SetupInput<'_>) -> Vec<SetupAction> {
         match input {
-            Input::Leave => self.leave(),
-            Input::Told(told) => self.apply_answer(told),
+            SetupInput::Leave => self.leave(),
+            SetupInput::Told(told) => self.apply_answer(told),
             input => match self.page {
                 Page::Models => self.at_models(&input),
                 Page::Typing(_) => self.at_typing(&input),
@@ -193,145 +193,147 @@ impl Onboarding {
         }
     }
 
-    fn go(&mut self, page: Page) -> Vec<Out> {
+    fn go_to_page(&mut self, page: Page) -> Vec<SetupAction> {
         self.page = page;
         self.problem = None;
-        self.test = Test::Not;
+        self.test = TestState::Not;
         // A response that is still to come is about another model.
         self.tests += 1;
-        vec![Out::Show]
+        vec![SetupAction::Show]
     }
 
-    fn at_models(&mut self, input: &Input<'_>) -> Vec<Out> {
+    fn at_models(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
         match input {
-            Input::Pick(Pick::Model(at)) => match self.found.models.get(*at) {
+            SetupInput::Pick(SetupChoice::Model(at)) => match self.found.models.get(*at) {
                 Some(found) => {
                     let reach = Reach { model: found.model.clone(), ..Reach::default() };
-                    self.go(Page::Model(reach))
+                    self.go_to_page(Page::Model(reach))
                 }
                 None => Vec::new(),
             },
-            Input::Pick(Pick::Key) => self.go(Page::Typing(Typing::default())),
-            Input::Pick(Pick::Address) => self.go(Page::Typing(Typing { what: Typed::Address, ..Typing::default() })),
-            Input::Pick(Pick::Skip) | Input::Escape => self.go(Page::Approvals),
-            Input::Pasted(words) => {
-                let shown = self.go(Page::Typing(Typing::default()));
-                self.typed(words);
+            SetupInput::Pick(SetupChoice::Key) => self.go_to_page(Page::Typing(Typing::default())),
+            SetupInput::Pick(SetupChoice::Address) => {
+                self.go_to_page(Page::Typing(Typing { what: TypedInput::Address, ..Typing::default() }))
+            }
+            SetupInput::Pick(SetupChoice::Skip) | SetupInput::Escape => self.go_to_page(Page::Approvals),
+            SetupInput::Pasted(words) => {
+                let shown = self.go_to_page(Page::Typing(Typing::default()));
+                self.push_text(words);
                 shown
             }
             _ => Vec::new(),
         }
     }
 
-    fn at_typing(&mut self, input: &Input<'_>) -> Vec<Out> {
+    fn at_typing(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
         match input {
-            Input::Escape | Input::Pick(Pick::Back) => return self.go(Page::Models),
-            Input::Enter => return self.typed_all(),
-            Input::Letter(letter) => self.typed(letter.encode_utf8(&mut [0; 4])),
-            Input::Pasted(words) => self.typed(words),
-            Input::Backspace => self.change(|text| {
+            SetupInput::Escape | SetupInput::Pick(SetupChoice::Back) => return self.go_to_page(Page::Models),
+            SetupInput::Enter => return self.submit_text(),
+            SetupInput::Letter(letter) => self.push_text(letter.encode_utf8(&mut [0; 4])),
+            SetupInput::Pasted(words) => self.push_text(words),
+            SetupInput::Backspace => self.change(|text| {
                 text.pop();
             }),
-            Input::Clear => self.change(String::clear),
-            Input::Turn(by) => self.turn_provider(*by),
+            SetupInput::Clear => self.change(String::clear),
+            SetupInput::Turn(by) => self.turn_provider(*by),
             _ => return Vec::new(),
         }
-        vec![Out::Words]
+        vec![SetupAction::Words]
     }
 
-    fn at_model(&mut self, input: &Input<'_>) -> Vec<Out> {
+    fn at_model(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
         let Page::Model(reach) = &self.page else { return Vec::new() };
         let reach = reach.clone();
         match input {
-            Input::Pick(Pick::Test) if !matches!(self.test, Test::Runs) => {
+            SetupInput::Pick(SetupChoice::Test) if !matches!(self.test, TestState::Runs) => {
                 self.tests += 1;
-                self.test = Test::Runs;
-                vec![Out::Ask(SetupAsked::Test { reach, number: self.tests }), Out::Words]
+                self.test = TestState::Runs;
+                vec![SetupAction::Ask(SetupRequest::Test { reach, number: self.tests }), SetupAction::Words]
             }
-            Input::Pick(Pick::Take) if !self.waits => {
+            SetupInput::Pick(SetupChoice::Take) if !self.waits => {
                 self.waits = true;
                 self.problem = None;
-                vec![Out::Ask(SetupAsked::Take { reach }), Out::Words]
+                vec![SetupAction::Ask(SetupRequest::Take { reach }), SetupAction::Words]
             }
-            Input::Pick(Pick::Back) | Input::Escape => self.go(Page::Models),
+            SetupInput::Pick(SetupChoice::Back) | SetupInput::Escape => self.go_to_page(Page::Models),
             _ => Vec::new(),
         }
     }
 
-    fn at_approvals(&mut self, input: &Input<'_>) -> Vec<Out> {
+    fn at_approvals(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
         match input {
-            Input::Turn(by) => {
-                self.theme = around(self.theme, *by, self.themes.len());
-                vec![Out::Theme(self.themes.get(self.theme).cloned().unwrap_or_default()), Out::Words]
+            SetupInput::Turn(by) => {
+                self.theme = wrap_index(self.theme, *by, self.themes.len());
+                vec![SetupAction::Theme(self.themes.get(self.theme).cloned().unwrap_or_default()), SetupAction::Words]
             }
-            Input::Pick(Pick::Approvals(at)) if !self.waits => {
+            SetupInput::Pick(SetupChoice::Approvals(at)) if !self.waits => {
                 self.approvals = self.found.approvals.get(*at).map(|choice| choice.name.clone());
                 self.after_approvals()
             }
-            Input::Pick(Pick::Skip) | Input::Enter if !self.waits => {
+            SetupInput::Pick(SetupChoice::Skip) | SetupInput::Enter if !self.waits => {
                 self.approvals = None;
                 self.after_approvals()
             }
-            Input::Escape => self.leave(),
+            SetupInput::Escape => self.leave(),
             _ => Vec::new(),
         }
     }
 
     /// Asks about the list of models, unless one is configured.
-    fn after_approvals(&mut self) -> Vec<Out> {
-        if self.found.public_list.is_some() { self.go(Page::ModelList) } else { self.end(false) }
+    fn after_approvals(&mut self) -> Vec<SetupAction> {
+        if self.found.public_list.is_some() { self.go_to_page(Page::ModelList) } else { self.end(false) }
     }
 
-    fn at_model_list(&mut self, input: &Input<'_>) -> Vec<Out> {
+    fn at_model_list(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
         match input {
-            Input::Pick(Pick::LookDaily) if !self.waits => self.end(true),
-            Input::Pick(Pick::Skip) | Input::Enter if !self.waits => self.end(false),
-            Input::Escape if !self.waits => self.go(Page::Approvals),
+            SetupInput::Pick(SetupChoice::LookDaily) if !self.waits => self.end(true),
+            SetupInput::Pick(SetupChoice::Skip) | SetupInput::Enter if !self.waits => self.end(false),
+            SetupInput::Escape if !self.waits => self.go_to_page(Page::Approvals),
             _ => Vec::new(),
         }
     }
 
-    fn end(&mut self, looks_daily: bool) -> Vec<Out> {
+    fn end(&mut self, looks_daily: bool) -> Vec<SetupAction> {
         self.waits = true;
         self.problem = None;
         let theme = (self.theme != self.theme_before).then(|| self.themes.get(self.theme).cloned()).flatten();
-        vec![Out::Ask(SetupAsked::End { approvals: self.approvals.clone(), theme, looks_daily }), Out::Words]
+        vec![SetupAction::Ask(SetupRequest::End { approvals: self.approvals.clone(), theme, looks_daily }), SetupAction::Words]
     }
 
     /// Ends the setup with the theme from before. Choices already made are kept.
-    fn leave(&mut self) -> Vec<Out> {
+    fn leave(&mut self) -> Vec<SetupAction> {
         if let Page::ModelList = self.page {
             // The theme and the approvals are chosen. The end of the setup reports what was saved.
             return if self.waits { Vec::new() } else { self.end(false) };
         }
         let before = self.themes.get(self.theme_before).cloned().filter(|_| self.theme != self.theme_before);
-        let ask = Out::Ask(SetupAsked::End { approvals: None, theme: None, looks_daily: false });
-        before.map(Out::Theme).into_iter().chain([ask, Out::End { mode: None, lines: Vec::new() }]).collect()
+        let ask = SetupAction::Ask(SetupRequest::End { approvals: None, theme: None, looks_daily: false });
+        before.map(SetupAction::Theme).into_iter().chain([ask, SetupAction::End { mode: None, lines: Vec::new() }]).collect()
     }
 
-    fn apply_answer(&mut self, told: SetupTold) -> Vec<Out> {
+    fn apply_answer(&mut self, told: SetupEvent) -> Vec<SetupAction> {
         match told {
-            SetupTold::Found(_) => Vec::new(),
-            SetupTold::Tested { number, outcome } if number == self.tests => {
-                self.test = Test::Done(outcome);
-                vec![Out::Words]
+            SetupEvent::Found(_) => Vec::new(),
+            SetupEvent::Tested { number, outcome } if number == self.tests => {
+                self.test = TestState::Done(outcome);
+                vec![SetupAction::Words]
             }
-            SetupTold::Tested { .. } => Vec::new(),
-            SetupTold::Taken { model, lines } => {
+            SetupEvent::Tested { .. } => Vec::new(),
+            SetupEvent::Taken { model, lines } => {
                 self.waits = false;
-                let shown = self.go(Page::Approvals);
-                [Out::Use { model, lines }].into_iter().chain(shown).collect()
+                let shown = self.go_to_page(Page::Approvals);
+                [SetupAction::Use { model, lines }].into_iter().chain(shown).collect()
             }
-            SetupTold::Ended { mode, lines } => vec![Out::End { mode, lines }],
-            SetupTold::Failed { problem } => {
+            SetupEvent::Ended { mode, lines } => vec![SetupAction::End { mode, lines }],
+            SetupEvent::Failed { problem } => {
                 self.waits = false;
                 self.problem = Some(problem.text());
-                vec![Out::Words]
+                vec![SetupAction::Words]
             }
         }
     }
 
-    fn typed(&mut self, words: &str) {
+    fn push_text(&mut self, words: &str) {
         self.change(|text| {
             let room = TYPED_BYTES.saturating_sub(text.len());
             text.extend(words.chars().filter(|letter| !letter.is_control()).take(room));
@@ -342,7 +344,7 @@ impl Onboarding {
         self.problem = None;
         let Page::Typing(typing) = &mut self.page else { return };
         change(&mut typing.text.0);
-        if typing.what == Typed::Key && !typing.is_said {
+        if typing.what == TypedInput::Key && !typing.is_said {
             let name = recognise::provider_of(&typing.text.0);
             typing.provider = name.and_then(|name| self.found.providers.iter().position(|provider| provider.by == name));
         }
@@ -351,51 +353,51 @@ impl Onboarding {
     fn turn_provider(&mut self, by: isize) {
         let count = self.found.providers.len();
         if let Page::Typing(typing) = &mut self.page
-            && typing.what == Typed::Key
+            && typing.what == TypedInput::Key
         {
             let first = if by < 0 { count.saturating_sub(1) } else { 0 };
-            typing.provider = Some(typing.provider.map_or(first, |at| around(at, by, count))).filter(|_| count > 0);
+            typing.provider = Some(typing.provider.map_or(first, |at| wrap_index(at, by, count))).filter(|_| count > 0);
             typing.is_said = true;
             self.problem = None;
         }
     }
 
     /// Handles Enter after typed text.
-    fn typed_all(&mut self) -> Vec<Out> {
+    fn submit_text(&mut self) -> Vec<SetupAction> {
         let Page::Typing(typing) = &mut self.page else { return Vec::new() };
         let text = typing.text.0.trim().to_owned();
         let mut refuse = |why: &str| {
             self.problem = Some(why.to_owned());
-            vec![Out::Words]
+            vec![SetupAction::Words]
         };
         match (typing.what, typing.provider.and_then(|at| self.found.providers.get(at))) {
-            (Typed::Key | Typed::Address, _) if text.is_empty() => Vec::new(),
-            (Typed::Key, None) => refuse("Choose the provider of this key with left and right."),
-            (Typed::Key, Some(_)) if text.contains(char::is_whitespace) => refuse("A key cannot contain spaces."),
-            (Typed::Key, Some(provider)) => {
-                let reach = Reach { model: provider.model.clone(), key: Some(KeyText(text)), address: None };
-                self.go(Page::Model(reach))
+            (TypedInput::Key | TypedInput::Address, _) if text.is_empty() => Vec::new(),
+            (TypedInput::Key, None) => refuse("Choose the provider of this key with left and right."),
+            (TypedInput::Key, Some(_)) if text.contains(char::is_whitespace) => refuse("A key cannot contain spaces."),
+            (TypedInput::Key, Some(provider)) => {
+                let reach = Reach { model: provider.model.clone(), key: Some(SecretString(text)), address: None };
+                self.go_to_page(Page::Model(reach))
             }
-            (Typed::Address, _) => {
+            (TypedInput::Address, _) => {
                 let (url, model) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
                 if !(url.starts_with("http://") || url.starts_with("https://")) {
                     return refuse("The address must begin with https://, or with http:// for this machine.");
                 }
                 let reach = Reach { model: model.trim().to_owned(), key: None, address: Some(url.to_owned()) };
-                self.go(Page::Typing(Typing { what: Typed::AddressKey, reach, ..Typing::default() }))
+                self.go_to_page(Page::Typing(Typing { what: TypedInput::AddressKey, reach, ..Typing::default() }))
             }
-            (Typed::AddressKey, _) if text.contains(char::is_whitespace) => refuse("A key cannot contain spaces."),
-            (Typed::AddressKey, _) => {
-                let key = Some(KeyText(text)).filter(|key| !key.0.is_empty());
+            (TypedInput::AddressKey, _) if text.contains(char::is_whitespace) => refuse("A key cannot contain spaces."),
+            (TypedInput::AddressKey, _) => {
+                let key = Some(SecretString(text)).filter(|key| !key.0.is_empty());
                 let reach = Reach { key, ..std::mem::take(&mut typing.reach) };
-                self.go(Page::Model(reach))
+                self.go_to_page(Page::Model(reach))
             }
         }
     }
 }
 
 /// Moves an index by a step, wrapping around.
-fn around(at: usize, by: isize, count: usize) -> usize {
+fn wrap_index(at: usize, by: isize, count: usize) -> usize {
     let count = count.max(1);
     at.wrapping_add_signed(by.rem_euclid(count.cast_signed())) % count
 }

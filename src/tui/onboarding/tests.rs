@@ -9,46 +9,46 @@ fn questions() -> Onboarding {
 
 /// Returns the input of a script word: `1` chooses the first model or choice, `"…"` is typed, `paste:…` is pasted,
 /// `told:…` is a response.
-fn input(word: &str, at_end: bool) -> Input<'_> {
+fn input(word: &str, at_end: bool) -> SetupInput<'_> {
     match word {
         "1" | "2" | "3" | "4" => {
             let at = word.parse::<usize>().unwrap() - 1;
-            Input::Pick(if at_end { Pick::Approvals(at) } else { Pick::Model(at) })
+            SetupInput::Pick(if at_end { SetupChoice::Approvals(at) } else { SetupChoice::Model(at) })
         }
-        "k" => Input::Pick(Pick::Key),
-        "u" => Input::Pick(Pick::Address),
-        "t" => Input::Pick(Pick::Test),
-        "y" => Input::Pick(Pick::Take),
-        "b" => Input::Pick(Pick::Back),
-        "s" => Input::Pick(Pick::Skip),
-        "d" => Input::Pick(Pick::LookDaily),
-        "enter" => Input::Enter,
-        "esc" => Input::Escape,
-        "ctrl+c" => Input::Leave,
-        "clear" => Input::Clear,
-        "left" => Input::Turn(-1),
-        "right" => Input::Turn(1),
-        "told:taken" => Input::Told(SetupTold::Taken { model: "a/m".to_owned(), lines: vec!["wrote it".to_owned()] }),
-        "told:ended" => Input::Told(SetupTold::Ended { mode: Some(Mode::Ask), lines: Vec::new() }),
-        "told:failed" => Input::Told(SetupTold::Failed { problem: "the disk is full".into() }),
-        word => Input::Pasted(word.strip_prefix("paste:").expect("a word of the script")),
+        "k" => SetupInput::Pick(SetupChoice::Key),
+        "u" => SetupInput::Pick(SetupChoice::Address),
+        "t" => SetupInput::Pick(SetupChoice::Test),
+        "y" => SetupInput::Pick(SetupChoice::Take),
+        "b" => SetupInput::Pick(SetupChoice::Back),
+        "s" => SetupInput::Pick(SetupChoice::Skip),
+        "d" => SetupInput::Pick(SetupChoice::LookDaily),
+        "enter" => SetupInput::Enter,
+        "esc" => SetupInput::Escape,
+        "ctrl+c" => SetupInput::Leave,
+        "clear" => SetupInput::Clear,
+        "left" => SetupInput::Turn(-1),
+        "right" => SetupInput::Turn(1),
+        "told:taken" => SetupInput::Told(SetupEvent::Taken { model: "a/m".to_owned(), lines: vec!["wrote it".to_owned()] }),
+        "told:ended" => SetupInput::Told(SetupEvent::Ended { mode: Some(Mode::Ask), lines: Vec::new() }),
+        "told:failed" => SetupInput::Told(SetupEvent::Failed { problem: "the disk is full".into() }),
+        word => SetupInput::Pasted(word.strip_prefix("paste:").expect("a word of the script")),
     }
 }
 
-fn words(out: &Out) -> String {
+fn words(out: &SetupAction) -> String {
     match out {
-        Out::Ask(SetupAsked::Test { reach, .. }) => format!("test {}", reached(reach)),
-        Out::Ask(SetupAsked::Take { reach }) => format!("take {}", reached(reach)),
-        Out::Ask(SetupAsked::End { approvals, theme, looks_daily }) => {
+        SetupAction::Ask(SetupRequest::Test { reach, .. }) => format!("test {}", reached(reach)),
+        SetupAction::Ask(SetupRequest::Take { reach }) => format!("take {}", reached(reach)),
+        SetupAction::Ask(SetupRequest::End { approvals, theme, looks_daily }) => {
             let daily = if *looks_daily { " daily" } else { "" };
             format!("end {} {}{daily}", approvals.as_deref().unwrap_or("-"), theme.as_deref().unwrap_or("-"))
         }
-        Out::Ask(SetupAsked::Look) => "look".to_owned(),
-        Out::Show => "page".to_owned(),
-        Out::Words => "words".to_owned(),
-        Out::Use { model, .. } => format!("use {model}"),
-        Out::Theme(name) => format!("theme {name}"),
-        Out::End { mode, .. } => if mode.is_some() { "over, approvals" } else { "over" }.to_owned(),
+        SetupAction::Ask(SetupRequest::Look) => "look".to_owned(),
+        SetupAction::Show => "page".to_owned(),
+        SetupAction::Words => "words".to_owned(),
+        SetupAction::Use { model, .. } => format!("use {model}"),
+        SetupAction::Theme(name) => format!("theme {name}"),
+        SetupAction::End { mode, .. } => if mode.is_some() { "over, approvals" } else { "over" }.to_owned(),
     }
 }
 
@@ -114,9 +114,9 @@ fn setup_inputs_lead_to_the_expected_steps() {
         assert_eq!(outs.join("; "), last, "{script}");
     }
     let mut questions = questions();
-    assert!(questions.takes(&KEY[6..]) && !questions.takes("hello") && !questions.types());
-    questions.step(Input::Pasted(&KEY[6..]));
-    assert!(questions.types() && questions.takes("hello"));
+    assert!(questions.accepts_paste(&KEY[6..]) && !questions.accepts_paste("hello") && !questions.types());
+    questions.step(SetupInput::Pasted(&KEY[6..]));
+    assert!(questions.types() && questions.accepts_paste("hello"));
 }
 
 #[test]
@@ -152,17 +152,21 @@ fn the_question_about_the_list_of_models_follows_the_approvals_and_keeps_their_a
 #[test]
 fn the_result_of_an_abandoned_test_is_not_shown_for_another_model() {
     let mut questions = questions();
-    questions.step(Input::Pick(Pick::Model(0)));
-    let [Out::Ask(SetupAsked::Test { number, .. }), _] = questions.step(Input::Pick(Pick::Test))[..] else { panic!() };
+    questions.step(SetupInput::Pick(SetupChoice::Model(0)));
+    let [SetupAction::Ask(SetupRequest::Test { number, .. }), _] = questions.step(SetupInput::Pick(SetupChoice::Test))[..] else {
+        panic!()
+    };
     let told = |number| {
         let outcome = TestOutcome::Answered { model: "a/m".to_owned(), latency_ms: 12 };
-        Input::Told(SetupTold::Tested { number, outcome })
+        SetupInput::Told(SetupEvent::Tested { number, outcome })
     };
-    questions.step(Input::Escape);
-    questions.step(Input::Pick(Pick::Model(1)));
+    questions.step(SetupInput::Escape);
+    questions.step(SetupInput::Pick(SetupChoice::Model(1)));
     assert!(questions.step(told(number)).is_empty());
-    let [Out::Ask(SetupAsked::Test { number, .. }), _] = questions.step(Input::Pick(Pick::Test))[..] else { panic!() };
-    assert_eq!(questions.step(told(number)), [Out::Words]);
+    let [SetupAction::Ask(SetupRequest::Test { number, .. }), _] = questions.step(SetupInput::Pick(SetupChoice::Test))[..] else {
+        panic!()
+    };
+    assert_eq!(questions.step(told(number)), [SetupAction::Words]);
 }
 
 #[test]
@@ -182,9 +186,9 @@ fn api_keys_are_recognized_by_prefix_and_never_printed() {
         assert_eq!(provider_of_key(key), provider, "{key}");
     }
     let mut questions = questions();
-    questions.step(Input::Pick(Pick::Key));
-    questions.step(Input::Pasted("sk-ant-api03-abcdefgh"));
+    questions.step(SetupInput::Pick(SetupChoice::Key));
+    questions.step(SetupInput::Pasted("sk-ant-api03-abcdefgh"));
     assert!(!format!("{questions:?}").contains("abcdefgh"));
-    let outs = questions.step(Input::Enter);
+    let outs = questions.step(SetupInput::Enter);
     assert!(!format!("{questions:?} {outs:?}").contains("abcdefgh"));
 }

@@ -44,14 +44,14 @@ fn only_a_row_drawn_as_highlighted_can_be_chosen() {
 fn typed_words_filter_the_list_in_any_order() {
     let mut picker = picker(&["claude opus", "claude sonnet", "gpt"]);
     picker.insert("SON clau");
-    assert_eq!(picker.at().map(|row| row.key.as_str()), Some("claude sonnet"));
+    assert_eq!(picker.highlighted().map(|row| row.key.as_str()), Some("claude sonnet"));
     assert!(draw(&mut picker, 60, 12).contains("1 of 3"));
     for _ in 0..8 {
         press(&mut picker, KeyCode::Backspace);
     }
-    assert_eq!(picker.at().map(|row| row.key.as_str()), Some("claude opus"));
+    assert_eq!(picker.highlighted().map(|row| row.key.as_str()), Some("claude opus"));
     picker.insert("zzz");
-    assert_eq!(picker.at(), None);
+    assert_eq!(picker.highlighted(), None);
     draw(&mut picker, 60, 12);
     assert_eq!(press(&mut picker, KeyCode::Enter), PickerResult::Nothing);
 }
@@ -118,7 +118,7 @@ fn the_list_keeps_half_of_the_screen_and_details_are_truncated_before_dropped() 
         detail: value.to_owned(),
     };
     let long = "/a/place/that/is/much/longer/than/the/list/is/wide/".repeat(3);
-    let mut picker = Picker::new("Facts", FACTS).cutting_last();
+    let mut picker = Picker::new("Facts", FACTS).with_last_truncated();
     picker.set_rows(vec![fact("short", "a value"), fact("place", &long), fact("other", "b"), fact("last", "c")]);
     let wide = draw(&mut picker, 120, 12);
     assert!(wide.contains("short  a value") && wide.contains("place  /a/place/that"), "{wide}");

@@ -87,7 +87,7 @@ impl<W: Write> LineApp<W> {
         wanted
     }
 
-    pub(crate) fn message(&mut self, msg: Msg, now: u64) -> io::Result<Vec<Effect>> {
+    pub(crate) fn on_message(&mut self, msg: Msg, now: u64) -> io::Result<Vec<Effect>> {
         let changes = matches!(&msg, Msg::Event(event) if matches!(event.kind, EventKind::ChangedFiles(_)));
         let (mut started, mut retries) = (false, false);
         match &msg {
@@ -106,25 +106,25 @@ impl<W: Write> LineApp<W> {
             self.model.overlays.changes = None;
         }
         if started {
-            self.tell_past()?;
+            self.print_past()?;
         }
         let compacting = matches!(self.model.task.activity, Activity::Compacting { .. });
         if retries || compacting && !self.compacting {
-            self.tell_activity(now)?;
+            self.print_activity(now)?;
         }
         if retries {
             self.paper.write_text("Type /retry to send it now; ctrl+c stops the task.")?;
         }
         self.compacting = compacting;
-        self.settle(now)?;
+        self.print_pending(now)?;
         Ok(effects)
     }
 
-    pub(crate) fn heard(&mut self, heard: LineInput, now: u64) -> io::Result<Vec<Effect>> {
+    pub(crate) fn on_line(&mut self, heard: LineInput, now: u64) -> io::Result<Vec<Effect>> {
         let mut effects = Vec::new();
         match heard {
             LineInput::Line(line) => {
-                let was_asked = self.paper.answered();
+                let was_asked = self.paper.end_prompt();
                 self.line(&line, was_asked.is_some(), now, &mut effects)?;
                 let saves = |effect: &Effect| matches!(effect, Effect::Send(Command::SaveDraft { .. }));
                 if !self.kept.is_empty() && effects.iter().any(saves) {
@@ -133,7 +133,7 @@ impl<W: Write> LineApp<W> {
                 }
             }
             LineInput::Pasted(text) => {
-                self.paper.answered();
+                self.paper.end_prompt();
                 if matches!(self.asked, Some(PromptState::Open(_))) {
                     self.keep_apart(&text::clean(&text), &mut effects);
                     self.paper.write_text(
@@ -163,13 +163,13 @@ impl<W: Write> LineApp<W> {
                 self.closed = true;
             }
         }
-        self.settle(now)?;
+        self.print_pending(now)?;
         Ok(effects)
     }
 
     /// Handles ctrl+c: stops the task; a second press soon after quits.
     pub(crate) fn interrupt(&mut self, now: u64) -> io::Result<Vec<Effect>> {
-        self.paper.answered();
+        self.paper.end_prompt();
         let mut effects = Vec::new();
         if self.interrupted.is_some_and(|at| now.saturating_sub(at) <= QUIT_MS) {
             self.leave(&mut effects);
@@ -188,7 +188,7 @@ impl<W: Write> LineApp<W> {
         } else {
             self.paper.write_text("Press ctrl+c again to quit.")?;
         }
-        self.settle(now)?;
+        self.print_pending(now)?;
         Ok(effects)
     }
 
@@ -216,22 +216,22 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Prints progress when nothing was printed for a while.
-    pub(crate) fn still(&mut self, now: u64) -> io::Result<()> {
-        self.tell_activity(now)?;
+    pub(crate) fn print_progress(&mut self, now: u64) -> io::Result<()> {
+        self.print_activity(now)?;
         if let Some(last) = self.teller.last_printed() {
             let last = format!("Last line printed: {last}");
             self.paper.write_text(&last)?;
         }
-        self.settle(now)
+        self.print_pending(now)
     }
 
     /// Reports whether a task is running and not waiting for the user, so that progress lines are useful.
-    pub(crate) fn works(&self) -> bool {
-        let works = self.model.is_running() && !self.model.waits_for_person() || self.model.reviews.running.is_some();
+    pub(crate) fn is_working(&self) -> bool {
+        let works = self.model.is_running() && !self.model.is_waiting_for_user() || self.model.reviews.running.is_some();
         works && self.asked.is_none()
     }
 
-    fn tell_activity(&mut self, now: u64) -> io::Result<()> {
+    fn print_activity(&mut self, now: u64) -> io::Result<()> {
         let activity = status::activity(&self.model, now).map(|(_, words, _)| words);
         match activity.or_else(|| update::review::status_row(&self.model, now)) {
             Some(words) => self.paper.write_text(&format!("In progress: {words}")),
@@ -311,7 +311,7 @@ impl<W: Write> LineApp<W> {
             Reply::Off(why) => return self.paper.write_text(&format!("Not available: {why}")),
             Reply::Other if line.trim().is_empty() => return self.paper.write_text("An empty line is not an answer."),
             Reply::Other => {
-                let expected = question::expected(panel);
+                let expected = question::expected_answers(panel);
                 self.keep_apart(line.trim(), effects);
                 self.paper.write_text(&format!("Not a valid answer; nothing was decided. Expected one of: {expected}."))?;
                 return self.paper.write_text("Your line is in the draft now: /send sends it as a message, /drop discards it.");
@@ -422,8 +422,8 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Prints new entries and the current dialog, and shows the input prompt.
-    fn settle(&mut self, now: u64) -> io::Result<()> {
-        self.tell_entries()?;
+    fn print_pending(&mut self, now: u64) -> io::Result<()> {
+        self.print_entries()?;
         if let Some((words, _)) = self.model.toast.take() {
             self.paper.write_text(&format!("Note: {words}"))?;
         }
@@ -438,7 +438,7 @@ impl<W: Write> LineApp<W> {
         // Lists are printed when they arrive; the user chooses by name.
         self.model.overlays.picker = None;
         lists::tell_lists(self)?;
-        self.tell_saving()?;
+        self.print_save_state()?;
         self.question(now)?;
         self.prompt()?;
         self.paper.flush()
@@ -463,8 +463,8 @@ impl<W: Write> LineApp<W> {
             }
             self.model.dialogs.open_current(Some(now));
         }
-        let place = (self.model.dialogs.place(), count);
-        self.tell_renewed(now)?;
+        let place = (self.model.dialogs.position_number(), count);
+        self.print_renewed(now)?;
         let Some(panel) = self.model.dialogs.open().filter(|panel| !is_awaited(panel)) else { return Ok(()) };
         let key = question::key(panel);
         if let Some(PromptState::Written(asked) | PromptState::Open(asked)) = &self.asked
@@ -482,7 +482,7 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Prints a renewed proposal in full. A screen waits for a key before it swaps the text; lines do not need to.
-    fn tell_renewed(&mut self, now: u64) -> io::Result<()> {
+    fn print_renewed(&mut self, now: u64) -> io::Result<()> {
         let renewed =
             self.model.dialogs.open().filter(|panel| panel.choices.iter().any(|choice| choice.act == ChoiceAction::ShowNew));
         if let Some(Body::Words { text }) = renewed.map(|panel| &panel.body) {

@@ -5,7 +5,7 @@ use crate::text;
 use crate::tui::transcript::{CardState, Kind, Tone};
 
 /// Returns the text of an entry, and whether aye is its author; `None` for entries that events print.
-pub(crate) fn live(kind: &Kind) -> Option<(bool, String)> {
+pub(crate) fn live_text(kind: &Kind) -> Option<(bool, String)> {
     match kind {
         Kind::User(text) => Some((false, format!("You: {text}"))),
         Kind::Note { text, tone: Tone::Plain } => Some((true, format!("Note: {text}"))),
@@ -28,7 +28,7 @@ pub(crate) fn live(kind: &Kind) -> Option<(bool, String)> {
 }
 
 /// Returns the text of a past entry that an event printed when it was live.
-pub(crate) fn past(kind: &Kind) -> Option<(bool, String)> {
+pub(crate) fn past_text(kind: &Kind) -> Option<(bool, String)> {
     match kind {
         Kind::Answer { document, .. } => Some((false, format!("aye: {}", text::clean(document.text()).trim()))),
         Kind::Card(card) => {

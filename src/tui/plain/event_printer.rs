@@ -70,10 +70,10 @@ impl EventPrinter {
                 if let (Some(call), Some(summary)) = (self.calls.get_mut(tool_call_id), summary) {
                     call.summary = text::reveal_line(summary);
                 }
-                let rule = if rule.is_empty() { String::new() } else { format!(" ({})", allowed_by(rule)) };
+                let rule = if rule.is_empty() { String::new() } else { format!(" ({})", describe_approver(rule)) };
                 if let Some(call) = self.calls.get(tool_call_id) {
                     paper.write_text(&format!("Tool: {} started{rule}", call.summary))?;
-                    for line in unasked(effects.as_deref(), note.as_deref()) {
+                    for line in unasked_changes(effects.as_deref(), note.as_deref()) {
                         paper.write_text(&line)?;
                     }
                 }
@@ -89,7 +89,7 @@ impl EventPrinter {
             }
             EventKind::ToolOutputChunk { tool_call_id, text } => {
                 if let Some(call) = self.calls.get_mut(tool_call_id) {
-                    call.hears(text);
+                    call.push_output(text);
                 }
             }
             EventKind::ApprovalResolved { tool_call_id, decision, .. } => {
@@ -99,7 +99,7 @@ impl EventPrinter {
             EventKind::ToolCompleted { tool_call_id, tool_name, status, latency_ms, output_text, error, proposal, .. } => {
                 let call = self.calls.remove(tool_call_id);
                 let summary = call.map_or_else(|| text::reveal_line(tool_name), |call| call.summary);
-                completed(&summary, (*status, *latency_ms), output_text, error.as_ref(), proposal.as_ref(), paper)?;
+                print_completed(&summary, (*status, *latency_ms), output_text, error.as_ref(), proposal.as_ref(), paper)?;
             }
             EventKind::PlannedStepsChanged { steps } => planned_steps(steps, paper)?,
             EventKind::ContextShown(filled) => context(filled, paper)?,
@@ -203,7 +203,7 @@ impl Answer {
 }
 
 impl Call {
-    fn hears(&mut self, chunk: &str) {
+    fn push_output(&mut self, chunk: &str) {
         let mut lines = String::new();
         self.printed.push(chunk, &mut lines);
         if let Some(last) = lines.lines().rev().find(|line| !line.trim().is_empty()) {
@@ -213,7 +213,7 @@ impl Call {
 }
 
 /// Names the user or the rule that allowed a call.
-fn allowed_by(rule: &str) -> String {
+fn describe_approver(rule: &str) -> String {
     if [APPROVED_BY_YOU, APPROVED_UNSANDBOXED].contains(&rule) {
         rule.to_owned()
     } else {
@@ -222,8 +222,8 @@ fn allowed_by(rule: &str) -> String {
 }
 
 /// Returns one line about the changes that a command makes without an approval, and one about the reason.
-fn unasked(effects: Option<&Effects>, note: Option<&str>) -> impl Iterator<Item = String> {
-    let applied = effects.map(Effects::brief).filter(|applied| !applied.is_empty());
+fn unasked_changes(effects: Option<&Effects>, note: Option<&str>) -> impl Iterator<Item = String> {
+    let applied = effects.map(Effects::summary).filter(|applied| !applied.is_empty());
     let applied = applied.map(|applied| format!("Changed without an approval: {}", text::reveal_line(&applied)));
     applied.into_iter().chain(note.map(|note| format!("Note: {}", text::reveal_line(note))))
 }
@@ -263,7 +263,7 @@ fn decided<W: Write>(decision: &Decision, what: &str, paper: &mut LineWriter<W>)
     }
 }
 
-fn completed<W: Write>(
+fn print_completed<W: Write>(
     summary: &str,
     (status, latency_ms): (ToolStatus, u64),
     output: &str,
@@ -280,7 +280,7 @@ fn completed<W: Write>(
         (_, None) => paper.write_text(&format!("Tool: {summary} done, {took}"))?,
     }
     if let Some(proposal) = proposal.filter(|proposal| !proposal.diff.is_empty() && error.is_none()) {
-        let (added, removed) = (proposal.diff.added(), proposal.diff.removed());
+        let (added, removed) = (proposal.diff.added_lines(), proposal.diff.removed_lines());
         return paper.write_text(&format!("Tool: {added} lines added, {removed} removed"));
     }
     // Results of reads and searches are for the model; command output is for the user too.
@@ -324,18 +324,18 @@ fn context<W: Write>(filled: &ContextUse, paper: &mut LineWriter<W>) -> io::Resu
 
 /// Prints all changes, file by file and line by line.
 pub(crate) fn changes<W: Write>(changed: &ChangedFiles, paper: &mut LineWriter<W>) -> io::Result<()> {
-    let Some(counts) = changed.counts() else { return paper.write_text("Nothing has changed.") };
+    let Some(counts) = changed.summary() else { return paper.write_text("Nothing has changed.") };
     paper.write_text(&format!("Changed: {counts}"))?;
     for file in &changed.files {
         let note = file.note.as_ref().map(|note| format!(": {}", text::reveal_line(note))).unwrap_or_default();
         paper.write_text(&format!(
             "{} {}, {} added, {} removed{note}",
-            file.status.letter(),
+            file.status.status_char(),
             text::reveal_line(&file.path),
             file.added,
             file.removed
         ))?;
-        Diff::new(&file.diff, None).spoken().iter().try_for_each(|line| paper.write(line))?;
+        Diff::new(&file.diff, None).to_sentences().iter().try_for_each(|line| paper.write(line))?;
     }
     if changed.more_files > 0 {
         paper.write_text(&format!("and {} more files", changed.more_files))?;

@@ -37,7 +37,7 @@ impl Lines {
         let (woken, wake) = io::pipe()?;
         let (sender, receiver) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new().name("lines".into()).spawn(move || {
-            Reading { is_terminal: tcgetattr(&input).is_ok(), input, shown, buffer: Vec::new(), sender }.run(&woken);
+            LineReading { is_terminal: tcgetattr(&input).is_ok(), input, shown, buffer: Vec::new(), sender }.run(&woken);
         })?;
         Ok((Self { wake, thread: Some(thread) }, receiver))
     }
@@ -59,7 +59,7 @@ impl Drop for Lines {
     }
 }
 
-struct Reading {
+struct LineReading {
     input: OwnedFd,
     shown: Option<OwnedFd>,
     is_terminal: bool,
@@ -76,7 +76,7 @@ enum ReadStatus {
     End,
 }
 
-impl Reading {
+impl LineReading {
     fn run(mut self, woken: &io::PipeReader) {
         loop {
             let mut ready = [PollFd::new(self.input.as_fd(), PollFlags::POLLIN), PollFd::new(woken.as_fd(), PollFlags::POLLIN)];
@@ -93,7 +93,7 @@ impl Reading {
                 if self.fence() == ReadStatus::End {
                     break;
                 }
-            } else if typed && self.take_in() == ReadStatus::End {
+            } else if typed && self.read_available() == ReadStatus::End {
                 break;
             }
         }
@@ -103,7 +103,7 @@ impl Reading {
     }
 
     /// Reads the available input and delivers its lines.
-    fn take_in(&mut self) -> ReadStatus {
+    fn read_available(&mut self) -> ReadStatus {
         loop {
             match self.read() {
                 ReadStatus::End => return ReadStatus::End,
@@ -122,13 +122,13 @@ impl Reading {
             // Wait until the question has been transmitted, however slow the line is.
             let _ = tcdrain(shown);
         }
-        if self.is_ready() && self.take_in() == ReadStatus::End {
+        if self.is_ready() && self.read_available() == ReadStatus::End {
             return ReadStatus::End;
         }
         if let Ok(modes) = tcgetattr(&self.input)
             && modes.local_flags.contains(LocalFlags::ICANON)
         {
-            self.take_what_has_no_end(&modes);
+            self.read_partial_line(&modes);
         }
         let rest = self.rest();
         let _ = self.sender.send(LineInput::Fence(rest));
@@ -136,7 +136,7 @@ impl Reading {
     }
 
     /// Switches the terminal to character mode for a moment and reads the unfinished line.
-    fn take_what_has_no_end(&mut self, modes: &Termios) {
+    fn read_partial_line(&mut self, modes: &Termios) {
         let mut letters = modes.clone();
         letters.local_flags.remove(LocalFlags::ICANON);
         letters.control_chars[SpecialCharacterIndices::VMIN as usize] = 0;

@@ -107,24 +107,24 @@ impl Host {
             let mut effects = match happened {
                 PlainEvent::Heard(heard) => {
                     let ends = matches!(heard, LineInput::Closed(_)) && self.is_terminal;
-                    let mut effects = self.desk.heard(heard, now)?;
+                    let mut effects = self.desk.on_line(heard, now)?;
                     if ends {
                         self.desk.leave(&mut effects);
                     }
                     effects
                 }
-                PlainEvent::Msg(msg) => self.desk.message(msg, now)?,
+                PlainEvent::Msg(msg) => self.desk.on_message(msg, now)?,
                 PlainEvent::Events => {
                     let mut effects = Vec::new();
                     for event in self.inlet.take() {
-                        effects.extend(self.desk.message(Msg::Event(Box::new(event)), now)?);
+                        effects.extend(self.desk.on_message(Msg::Event(Box::new(event)), now)?);
                     }
                     effects
                 }
                 PlainEvent::Interrupt => self.desk.interrupt(now)?,
                 PlainEvent::CommandSent => Vec::new(),
                 PlainEvent::Quiet => {
-                    self.desk.still(now)?;
+                    self.desk.print_progress(now)?;
                     Vec::new()
                 }
             };
@@ -137,7 +137,7 @@ impl Host {
                 self.desk.leave(&mut effects);
             }
             let lines = self.desk.paper.lines();
-            if lines != self.quiet_since.0 || !self.desk.works() {
+            if lines != self.quiet_since.0 || !self.desk.is_working() {
                 self.quiet_since = (lines, Instant::now());
             }
             if let Some(ended) = self.perform(effects).await {
@@ -153,7 +153,7 @@ impl Host {
     async fn next(&mut self) -> PlainEvent {
         // Piped input waits until a session exists; aye tells a user at a terminal that it is starting.
         let listens = self.is_terminal || self.desk.model.info.model_access.is_some() || !self.desk.model.dialogs.is_empty();
-        let quiet = self.desk.works().then(|| self.quiet_since.1 + PROGRESS);
+        let quiet = self.desk.is_working().then(|| self.quiet_since.1 + PROGRESS);
         let quiet = async {
             match quiet {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -191,7 +191,8 @@ impl Host {
                 // Use a clipboard program only; write nothing to a terminal that may show it.
                 Effect::Copy(clip) => {
                     let clipboard = self.desk.model.options.clipboard.clone();
-                    let handed = tokio::task::spawn_blocking(move || clipboard::hand_on(&clip, false, &clipboard)).await;
+                    let handed =
+                        tokio::task::spawn_blocking(move || clipboard::copy_with_program(&clip, false, &clipboard)).await;
                     drop(self.desk.paper.write_text(&handed.unwrap_or_else(|_| "could not copy to the clipboard".to_owned())));
                 }
                 Effect::Show(_) | Effect::EditFile(_) => drop(self.desk.paper.write_text("Line mode cannot open an editor.")),

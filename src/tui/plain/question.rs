@@ -2,7 +2,7 @@
 
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
-use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, Question, YesNo, shows_changed};
+use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, Question, YesNo, is_change_visible};
 use crate::tui::elicitation::FormAction;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 
@@ -33,7 +33,9 @@ pub(crate) fn key(panel: &Dialog) -> String {
         Question::Approval(approval) => approval.approval_id.to_string(),
         Question::Interrupted { id } => id.to_string(),
         // Each form field is its own question; filling in a field changes the form's key.
-        Question::Asking(asking) => format!("{}\n{}\n{}", asking.id, asking.question().join("\n"), asking.filled().join("\n")),
+        Question::Asking(asking) => {
+            format!("{}\n{}\n{}", asking.id, asking.question().join("\n"), asking.filled_values().join("\n"))
+        }
         _ => String::new(),
     };
     let words: Vec<&str> = panel.choices.iter().map(|choice| choice.words.as_str()).collect();
@@ -55,7 +57,7 @@ pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
         _ => "Question: ".to_owned(),
     };
     let mut lines = vec![format!("{head}{}", panel.title)];
-    if shows_changed(panel) {
+    if is_change_visible(panel) {
         // Do not repeat content that no longer exists.
         lines.push(CHANGED.to_owned());
         lines.extend(choices(panel));
@@ -74,7 +76,7 @@ pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
         (Body::Command { .. }, _) => {}
         (Body::Edit { above, diff, .. }, _) => {
             lines.extend(above.iter().map(|note| note.text.clone()));
-            lines.extend(diff.spoken());
+            lines.extend(diff.to_sentences());
         }
         (Body::Words { text }, _) => lines.extend(text.trim_end().split('\n').map(str::to_owned)),
     }
@@ -86,9 +88,9 @@ pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
 fn choices(panel: &Dialog) -> Vec<String> {
     let mut lines = vec!["Type one of these words, then Enter:".to_owned()];
     let mut nth = 0;
-    for choice in offered(panel) {
+    for choice in plain_choices(panel) {
         nth += 1;
-        let word = word(choice);
+        let word = choice_word(choice);
         let off = if choice.enabled { "" } else { " (not available)" };
         lines.push(match choice.act {
             ChoiceAction::DenyWithWords => format!("{nth}. {word} REASON: deny and tell the model why"),
@@ -96,7 +98,7 @@ fn choices(panel: &Dialog) -> Vec<String> {
             _ => format!("{nth}. {word}{off}: {}", choice.words.strip_prefix(&format!("{word}: ")).unwrap_or(&choice.words)),
         });
     }
-    if stands_in_front(panel) {
+    if covers_question(panel) {
         nth += 1;
         lines.push(format!("{nth}. {BACK}: return to the previous choices"));
     }
@@ -112,12 +114,12 @@ fn choices(panel: &Dialog) -> Vec<String> {
 }
 
 /// Returns the choices that work without a screen; the others change the view or open something in it.
-fn offered(panel: &Dialog) -> impl Iterator<Item = &Choice> {
+fn plain_choices(panel: &Dialog) -> impl Iterator<Item = &Choice> {
     panel.choices.iter().filter(|choice| choice.listed)
 }
 
 /// Reports whether the panel covers a dialog and has no choice that returns to it.
-fn stands_in_front(panel: &Dialog) -> bool {
+fn covers_question(panel: &Dialog) -> bool {
     matches!(panel.question, Question::Keep(_) | Question::Reading(_))
         && panel.choices.iter().all(|choice| choice.act != ChoiceAction::Back)
 }
@@ -129,13 +131,13 @@ pub(crate) fn prompt(panel: &Dialog) -> String {
     {
         return asking.label().trim_end().to_owned();
     }
-    format!("Answer ({}):", expected(panel))
+    format!("Answer ({}):", expected_answers(panel))
 }
 
 /// Returns the accepted answers, separated by commas.
-pub(crate) fn expected(panel: &Dialog) -> String {
-    let mut words: Vec<String> = offered(panel).filter(|choice| choice.enabled).map(word).collect();
-    if stands_in_front(panel) {
+pub(crate) fn expected_answers(panel: &Dialog) -> String {
+    let mut words: Vec<String> = plain_choices(panel).filter(|choice| choice.enabled).map(choice_word).collect();
+    if covers_question(panel) {
         words.push(BACK.to_owned());
     }
     words.push(LATER.to_owned());
@@ -143,7 +145,7 @@ pub(crate) fn expected(panel: &Dialog) -> String {
 }
 
 /// Returns the word that selects a choice.
-fn word(choice: &Choice) -> String {
+fn choice_word(choice: &Choice) -> String {
     let own = match choice.act {
         ChoiceAction::Approve => "allow",
         ChoiceAction::Preview => "preview",
@@ -194,11 +196,11 @@ pub(crate) fn reply(panel: &Dialog, line: &str) -> Reply {
     if said == LATER {
         return Reply::Later;
     }
-    if said == BACK && stands_in_front(panel) {
+    if said == BACK && covers_question(panel) {
         return Reply::Back;
     }
     for (at, choice) in panel.choices.iter().enumerate().filter(|(_, choice)| choice.listed) {
-        let word = word(choice);
+        let word = choice_word(choice);
         let because = choice.act == ChoiceAction::DenyWithWords;
         if because && let Some(rest) = said.strip_prefix(&word).filter(|rest| rest.is_empty() || rest.starts_with([' ', ':'])) {
             let reason = line[line.len() - rest.len()..].trim_start_matches(':').trim();

@@ -26,13 +26,13 @@ impl Session {
     fn with(start: Start) -> Self {
         let desk = LineApp::new(Model::new(options(), None, SIZE), LineWriter::new(Vec::new(), false, true));
         let mut session = Self { desk, read: 0, now: 0 };
-        session.desk.message(Msg::Start(Box::new(start)), 0).unwrap();
+        session.desk.on_message(Msg::Start(Box::new(start)), 0).unwrap();
         session
     }
 
     fn tell(&mut self, kind: EventKind) {
         self.now += 10;
-        let effects = self.desk.message(Msg::Event(Box::new(event(kind))), self.now).unwrap();
+        let effects = self.desk.on_message(Msg::Event(Box::new(event(kind))), self.now).unwrap();
         assert!(effects.is_empty());
     }
 
@@ -50,7 +50,7 @@ impl Session {
 
     fn effects(&mut self, heard: LineInput) -> Vec<Effect> {
         self.now += 10;
-        self.desk.heard(heard, self.now).unwrap()
+        self.desk.on_line(heard, self.now).unwrap()
     }
 
     /// Returns the queries that a line causes.
@@ -72,7 +72,7 @@ impl Session {
 
     /// Returns the output since the last call.
     fn read(&mut self) -> String {
-        let written = std::str::from_utf8(self.desk.paper.written()).unwrap();
+        let written = std::str::from_utf8(self.desk.paper.output()).unwrap();
         let new = written[self.read..].to_owned();
         self.read = written.len();
         new
@@ -327,7 +327,7 @@ fn trust_and_interrupted_calls_are_answered_with_their_own_words() {
         "{said}"
     );
     session.fence("");
-    let effects = session.desk.heard(LineInput::Line("read-only".to_owned()), 5).unwrap();
+    let effects = session.desk.on_line(LineInput::Line("read-only".to_owned()), 5).unwrap();
     for effect in effects {
         if let Effect::Trust(trust, answer) = effect {
             trust.answer.send(answer).unwrap();
@@ -386,7 +386,7 @@ fn status_is_printed_on_demand_and_output_never_moves_the_cursor() {
     assert!(said.contains("Model: sonnet-5") && said.contains("Task: Running cargo test"), "{said}");
     session.tell(completed("c", ToolStatus::Succeeded, "Exit code: 0\n--- stdout ---\nall\u{7} good\n", None));
     assert_eq!(session.read(), "Tool: $ cargo test done, 2.4 s\nall␇ good\nTool: exit code 0\n");
-    let all = std::str::from_utf8(session.desk.paper.written()).unwrap();
+    let all = std::str::from_utf8(session.desk.paper.output()).unwrap();
     assert!(all.chars().all(|letter| letter == '\n' || !letter.is_control()), "{all}");
 }
 

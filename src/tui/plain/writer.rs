@@ -35,8 +35,8 @@ impl<W: Write> LineWriter<W> {
 
     /// Writes text by aye itself, in a form suited to screen readers.
     pub(crate) fn write_text(&mut self, words: &str) -> io::Result<()> {
-        let words = spoken(words);
-        let words = if self.ascii { in_ascii(&words) } else { words };
+        let words = speakable(words);
+        let words = if self.ascii { to_ascii(&words) } else { words };
         self.write(&words)
     }
 
@@ -46,7 +46,7 @@ impl<W: Write> LineWriter<W> {
             self.out.write_all(b"\n")?;
         }
         for line in text.split('\n') {
-            self.out.write_all(harmless(line).as_bytes())?;
+            self.out.write_all(strip_controls(line).as_bytes())?;
             self.out.write_all(b"\n")?;
             self.lines += 1;
         }
@@ -61,15 +61,15 @@ impl<W: Write> LineWriter<W> {
         if self.asked.take().is_some() && self.echoes {
             self.out.write_all(b"\n")?;
         }
-        let shown = if self.ascii { in_ascii(words) } else { words.to_owned() };
-        self.out.write_all(harmless(&shown).as_bytes())?;
+        let shown = if self.ascii { to_ascii(words) } else { words.to_owned() };
+        self.out.write_all(strip_controls(&shown).as_bytes())?;
         self.out.write_all(if self.echoes { b" " } else { b"\n" })?;
         self.asked = Some(words.to_owned());
         self.out.flush()
     }
 
     /// Notes that the user typed a line, which ended the prompt's line.
-    pub(crate) fn answered(&mut self) -> Option<String> {
+    pub(crate) fn end_prompt(&mut self) -> Option<String> {
         self.asked.take()
     }
 
@@ -97,22 +97,22 @@ impl<W: Write> LineWriter<W> {
 
 #[cfg(test)]
 impl LineWriter<Vec<u8>> {
-    pub(crate) fn written(&self) -> &[u8] {
+    pub(crate) fn output(&self) -> &[u8] {
         &self.out
     }
 }
 
 /// Replaces separator dots with commas, which screen readers render as pauses.
-fn spoken(words: &str) -> String {
+fn speakable(words: &str) -> String {
     words.replace(" · ", ", ")
 }
 
-fn in_ascii(words: &str) -> String {
+fn to_ascii(words: &str) -> String {
     ASCII.iter().fold(words.to_owned(), |words, (sign, plain)| words.replace(sign, plain))
 }
 
 /// Removes every control character except the tab, as a last safeguard.
-fn harmless(line: &str) -> String {
+fn strip_controls(line: &str) -> String {
     line.chars().filter(|letter| *letter == '\t' || !letter.is_control()).collect()
 }
 
@@ -133,7 +133,7 @@ mod tests {
             paper.ask("You:").unwrap();
             paper.write_text("Note: done · now").unwrap();
             paper.ask("You:").unwrap();
-            paper.answered();
+            paper.end_prompt();
             paper.write("a\nb").unwrap();
         });
         assert_eq!(text, "You: \nNote: done, now\nYou: a\nb\n");

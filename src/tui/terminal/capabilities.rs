@@ -35,7 +35,7 @@ impl TerminalCapabilities {
         Self { emulator, ..Self::default() }
     }
 
-    pub(crate) fn hear(&mut self, answer: TerminalReply) -> CapabilityEffect {
+    pub(crate) fn apply_reply(&mut self, answer: TerminalReply) -> CapabilityEffect {
         match answer {
             TerminalReply::Kitty if std::mem::replace(&mut self.kitty, true) => CapabilityEffect::Nothing,
             TerminalReply::Kitty => CapabilityEffect::Push(TerminalMode::Kitty),
@@ -65,7 +65,7 @@ impl TerminalCapabilities {
     }
 
     /// Reports whether shift+enter and ctrl+enter arrive as such.
-    pub(crate) fn tells_enter(&self) -> bool {
+    pub(crate) fn reports_modified_enter(&self) -> bool {
         self.kitty || self.modify
     }
 }

@@ -69,7 +69,7 @@ impl Emulator {
     }
 
     /// Reports whether Escape is delayed until the next key while mouse reports are on.
-    pub(crate) fn holds_escape(&self) -> bool {
+    pub(crate) fn delays_escape(&self) -> bool {
         self.is_gnu_screen
     }
 
@@ -82,7 +82,7 @@ impl Emulator {
         self.program.contains("apple_terminal") && self.multiplexer.is_none()
     }
 
-    fn is(&self, name: &str) -> bool {
+    fn has_name(&self, name: &str) -> bool {
         self.term.contains(name) || self.program.contains(name)
     }
 
@@ -90,12 +90,12 @@ impl Emulator {
     pub(crate) fn colours<'v>(&self, variable: impl Fn(&str) -> &'v str) -> Colours {
         let says_so = !variable("COLORTERM").is_empty();
         let described = if says_so { None } else { terminfo::colours(&self.term, &variable) };
-        self.colours_by(variable("COLORTERM"), described)
+        self.colours_from(variable("COLORTERM"), described)
     }
 
-    fn colours_by(&self, color_term: &str, described: Option<u32>) -> Colours {
+    fn colours_from(&self, color_term: &str, described: Option<u32>) -> Colours {
         let says_so = matches!(color_term, "truecolor" | "24bit") || self.term.ends_with("-direct");
-        let is_known = self.multiplexer.is_none() && TRUE_COLOUR.iter().any(|name| self.is(name));
+        let is_known = self.multiplexer.is_none() && TRUE_COLOUR.iter().any(|name| self.has_name(name));
         match described {
             _ if self.is_console() => Colours::Sixteen,
             // GNU screen passes on the variables of the outer terminal, but has fewer colours.
@@ -140,7 +140,7 @@ impl Emulator {
 
     /// Returns the form of notifications; `name` is the name the terminal reported.
     pub(crate) fn notice(&self, name: &str) -> Option<Notice> {
-        let is = |part: &str| self.is(part) || name.to_lowercase().contains(part);
+        let is = |part: &str| self.has_name(part) || name.to_lowercase().contains(part);
         match () {
             () if self.is_console() || self.is_apple() => None,
             () if is("rxvt") || is("vte") || is("foot") || is("konsole") => Some(Notice::Notify),
@@ -151,11 +151,11 @@ impl Emulator {
     /// Reports whether the terminal has a progress indicator.
     pub(crate) fn shows_progress(&self, name: &str) -> bool {
         let name = name.to_lowercase();
-        self.multiplexer.is_none() && PROGRESS.iter().any(|known| self.is(known) || name.contains(known))
+        self.multiplexer.is_none() && PROGRESS.iter().any(|known| self.has_name(known) || name.contains(known))
     }
 
     /// Wraps a sequence for the terminal outside a multiplexer.
-    pub(crate) fn through(&self, sequence: &str) -> Vec<u8> {
+    pub(crate) fn wrap_for_outer(&self, sequence: &str) -> Vec<u8> {
         match self.multiplexer {
             None => sequence.as_bytes().to_vec(),
             Some(Multiplexer::Tmux) => format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b")).into_bytes(),

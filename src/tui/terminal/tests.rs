@@ -45,7 +45,7 @@ fn terminals_are_not_sent_queries_that_they_would_print() {
 #[test]
 fn only_reported_terminal_modes_are_enabled() {
     let hear = |told: &mut TerminalCapabilities, answers: Vec<TerminalReply>| -> Vec<CapabilityEffect> {
-        answers.into_iter().map(|answer| told.hear(answer)).filter(|then| *then != CapabilityEffect::Nothing).collect()
+        answers.into_iter().map(|answer| told.apply_reply(answer)).filter(|then| *then != CapabilityEffect::Nothing).collect()
     };
     let mut kitty = TerminalCapabilities::new(emulator(&[("TERM", "xterm-kitty")]));
     let said = vec![
@@ -65,7 +65,7 @@ fn only_reported_terminal_modes_are_enabled() {
         CapabilityEffect::Push(TerminalMode::Sizes),
     ];
     assert_eq!(hear(&mut kitty, said), expected);
-    assert!(kitty.tells_enter() && kitty.has_answered);
+    assert!(kitty.reports_modified_enter() && kitty.has_answered);
 
     let mut xterm = TerminalCapabilities::new(emulator(&[("TERM", "xterm-256color")]));
     let said = vec![
@@ -80,7 +80,7 @@ fn only_reported_terminal_modes_are_enabled() {
         CapabilityEffect::Push(TerminalMode::ModifiedKeys),
     ];
     assert_eq!(hear(&mut xterm, said), expected);
-    assert!(!xterm.tells_enter(), "it did not say that it obeys");
+    assert!(!xterm.reports_modified_enter(), "it did not say that it obeys");
 
     let mut screen = TerminalCapabilities::new(emulator(&[("TERM", "screen"), ("STY", "1")]));
     assert_eq!(hear(&mut screen, vec![TerminalReply::Attributes]), []);
@@ -94,7 +94,7 @@ fn sequences_for_the_outer_terminal_pass_through_the_multiplexer() {
         (&[("TERM", "tmux-256color")], "^Ptmux;^^]9;words^^\\^\\"),
         (&[("TERM", "screen"), ("STY", "1")], "^P^]9;words\u{7}^\\"),
     ] {
-        let through = String::from_utf8(emulator(variables).through(sequence)).expect("text");
+        let through = String::from_utf8(emulator(variables).wrap_for_outer(sequence)).expect("text");
         assert_eq!(through.replace('\u{1b}', "^"), expected);
     }
 }
@@ -118,7 +118,7 @@ fn notifications_and_progress_use_the_sequences_of_each_terminal() {
 #[test]
 fn every_enabled_terminal_mode_can_be_disabled() {
     for what in TerminalMode::ALL {
-        assert!(!what.off().is_empty(), "{what:?}");
+        assert!(!what.disable_sequence().is_empty(), "{what:?}");
         assert_eq!(TerminalMode::ALL.iter().filter(|other| other.bit() == what.bit()).count(), 1, "{what:?}");
     }
 }
@@ -132,6 +132,6 @@ fn gnu_screen_is_detected_as_delaying_the_escape_key() {
         (&[("TERM", "xterm")], false),
     ] {
         let emulator = emulator(variables);
-        assert_eq!((emulator.holds_escape(), emulator.reverses_italics()), (held, held), "{variables:?}");
+        assert_eq!((emulator.delays_escape(), emulator.reverses_italics()), (held, held), "{variables:?}");
     }
 }

@@ -9,7 +9,7 @@ use crate::tui::update::{Msg, update};
 use ratatui::layout::Size;
 
 pub(crate) fn options() -> Options {
-    Options::usual()
+    Options::default_options()
 }
 
 pub(crate) fn header() -> Header {
@@ -75,7 +75,7 @@ pub(crate) fn held(problem: Option<&str>, stays: Option<&str>) -> (LockQuestion,
 }
 
 /// Choices of the first-run setup: a key, and a server on this machine.
-pub(crate) fn setup_found() -> SetupFound {
+pub(crate) fn setup_found() -> SetupInfo {
     let found = |model: &str, by: &str| FoundModel { model: model.to_owned(), by: by.to_owned() };
     let choice = |name: &str, title: &str, words: &str| ApprovalsChoice {
         name: name.to_owned(),
@@ -83,7 +83,7 @@ pub(crate) fn setup_found() -> SetupFound {
         words: words.to_owned(),
         suggested: name == "effects",
     };
-    SetupFound {
+    SetupInfo {
         models: vec![
             found("anthropic/claude-sonnet-5", "ANTHROPIC_API_KEY (…k3f9)"),
             found("local/qwen3:8b", "Ollama at http://127.0.0.1:11434/v1"),
@@ -324,7 +324,7 @@ pub(crate) fn hunks_approval(id: &str) -> Approval {
 }
 
 /// Data for saving a rule, as reported by engine and files.
-pub(crate) fn always(rules: Vec<GrantRule>) -> Always {
+pub(crate) fn always(rules: Vec<GrantRule>) -> GrantOptions {
     let place = |scope, file: &str, line| RulePlace {
         scope,
         file: file.to_owned(),
@@ -342,8 +342,9 @@ pub(crate) fn always(rules: Vec<GrantRule>) -> Always {
         place(GrantScope::Everywhere, "~/.config/aye/policy.toml", 31),
     ];
     let end = |seconds: i64| jiff::Timestamp::from_second(1_795_255_200 + seconds).unwrap();
-    let offer = Offer { everywhere: rules.clone(), rules, written: false, memory_only: None, asks_still: Vec::new(), places };
-    Always { offers: vec![offer], never: Vec::new(), ends: vec![(1, end(0)), (7, end(518_400)), (30, end(2_505_600))] }
+    let offer =
+        GrantOption { everywhere: rules.clone(), rules, written: false, memory_only: None, asks_still: Vec::new(), places };
+    GrantOptions { offers: vec![offer], never: Vec::new(), ends: vec![(1, end(0)), (7, end(518_400)), (30, end(2_505_600))] }
 }
 
 pub(crate) fn command_approval(id: &str) -> Approval {
@@ -395,9 +396,9 @@ pub(crate) fn command_approval(id: &str) -> Approval {
             ),
             part("sh", VerdictKind::Ask, "built-in", "runs downloaded code from `example.com`", Risk::High),
         ],
-        always: Always {
+        always: GrantOptions {
             never: ["3 deletes", "4 uses the network", "5 runs code that nobody has seen"].map(str::to_owned).to_vec(),
-            ..Always::default()
+            ..GrantOptions::default()
         },
         origins: vec![
             RuleOrigin {
@@ -450,13 +451,13 @@ pub(crate) fn effects_approval(id: &str) -> Approval {
             path: ".git/hooks/pre-commit".to_owned(),
             reason: "`.git` is protected: it controls what other programs run".to_owned(),
         }],
-        denied: vec![Outside::Host { host: "example.com".to_owned(), port: 443 }],
+        denied: vec![SandboxAccess::Host { host: "example.com".to_owned(), port: 443 }],
         digest: "d1".to_owned(),
         ..Effects::default()
     };
     let command = command_approval(id);
     let hunks = FileDiffs::read(DIFF).hunks().count();
-    let parts = effects.listed().enumerate().map(|(at, path)| {
+    let parts = effects.listed_paths().enumerate().map(|(at, path)| {
         let (first, end) = if at == 0 { (0, hunks) } else { (hunks, hunks) };
         EffectPart { path: path.to_owned(), hunk: None, name: None, first, end }
     });
@@ -503,7 +504,7 @@ pub(crate) fn answered(input: u64, output: u64, cost_usd: Option<f64>, session_c
 pub(crate) fn listed_models() -> Vec<ListedModel> {
     let price = |input, output| Some(Price { input, output, cache_read: 0.0, cache_write: 0.0 });
     let model = |name: &str, window, price, reasoning, lacks: Option<&str>| ListedModel {
-        facts: ModelFacts { max_output_tokens: Some(64_000), reasoning, ..ModelFacts::of_test(name, window, price) },
+        facts: ModelFacts { max_output_tokens: Some(64_000), reasoning, ..ModelFacts::for_test(name, window, price) },
         lacks: lacks.map(str::to_owned),
         key_of: lacks.map(|_| "openai".to_owned()),
         source: "catalogue".to_owned(),
@@ -580,15 +581,15 @@ pub(crate) fn listed_sessions() -> Vec<ListedSession> {
     ]
 }
 
-pub(crate) fn looked_at(id: &str) -> SessionLook {
-    let line = |kind, text: &str| LookLine { kind, text: text.to_owned() };
-    SessionLook {
+pub(crate) fn looked_at(id: &str) -> SessionPreview {
+    let line = |kind, text: &str| PreviewLine { kind, text: text.to_owned() };
+    SessionPreview {
         session_id: SessionId::new(id),
         lines: vec![
-            line(LookKind::Prompt, "Make greet() reject empty names and update the callers"),
-            line(LookKind::Answer, "I'll look at the callers first.\u{1b}[2J"),
-            line(LookKind::Done, "Edit src/main.rs"),
-            line(LookKind::Waits, "$ cargo test --workspace — waits for you"),
+            line(PreviewLineKind::Prompt, "Make greet() reject empty names and update the callers"),
+            line(PreviewLineKind::Answer, "I'll look at the callers first.\u{1b}[2J"),
+            line(PreviewLineKind::Done, "Edit src/main.rs"),
+            line(PreviewLineKind::Waits, "$ cargo test --workspace — waits for you"),
         ],
         facts: vec!["1 prompt · 14 steps · 76000 tokens".to_owned(), "anthropic/claude-sonnet-5".to_owned()],
     }

@@ -21,8 +21,8 @@ const CONTRAST: f64 = 4.5;
 
 pub(super) fn token_style(palette: &Palette, colours: Colours, token: Token) -> Style {
     match colours {
-        Colours::True => rich(palette, token, &Exact),
-        Colours::Indexed256 => rich(palette, token, &Rounded),
+        Colours::True => rich(palette, token, &ExactColours),
+        Colours::Indexed256 => rich(palette, token, &RoundedColours),
         Colours::Sixteen => sixteen(token, palette.light),
         Colours::None => colourless(token),
     }
@@ -33,10 +33,10 @@ pub(super) fn syntax_style(palette: &Palette, colours: Colours, syntax: Syntax, 
     let tint = changes.iter().find(|(token, _)| *token == ground).map(|(_, change)| change.line);
     let colour = palette.syntax(syntax);
     match (colours, tint) {
-        (Colours::True, None) => Style::new().fg(Exact.text(colour, palette.background, CONTRAST)),
-        (Colours::True, Some(tint)) => on_tint(colour, tint, &Exact),
-        (Colours::Indexed256, None) => Style::new().fg(Rounded.text(colour, palette.background, CONTRAST)),
-        (Colours::Indexed256, Some(tint)) => on_tint(colour, tint, &Rounded),
+        (Colours::True, None) => Style::new().fg(ExactColours.text(colour, palette.background, CONTRAST)),
+        (Colours::True, Some(tint)) => on_tint(colour, tint, &ExactColours),
+        (Colours::Indexed256, None) => Style::new().fg(RoundedColours.text(colour, palette.background, CONTRAST)),
+        (Colours::Indexed256, Some(tint)) => on_tint(colour, tint, &RoundedColours),
         // Without tints, the line's colour shows whether it was added or removed.
         (Colours::Sixteen | Colours::None, Some(_)) => token_style(palette, colours, ground),
         (Colours::Sixteen, None) => sixteen_syntax(syntax, palette.light),
@@ -51,8 +51,8 @@ fn on_tint(colour: Rgb, tint: Rgb, fit: &impl Fit) -> Style {
 
 pub(super) fn background(palette: &Palette, colours: Colours) -> Option<Color> {
     match colours {
-        Colours::True => palette.paint.then(|| Exact.ground(palette.background)),
-        Colours::Indexed256 => palette.paint.then(|| Rounded.ground(palette.background)),
+        Colours::True => palette.paint.then(|| ExactColours.ground(palette.background)),
+        Colours::Indexed256 => palette.paint.then(|| RoundedColours.ground(palette.background)),
         Colours::Sixteen | Colours::None => None,
     }
 }
@@ -65,9 +65,9 @@ trait Fit {
     fn tint(&self, colour: Rgb) -> (Color, Rgb);
 }
 
-struct Exact;
+struct ExactColours;
 
-impl Fit for Exact {
+impl Fit for ExactColours {
     fn text(&self, colour: Rgb, _: Rgb, _: f64) -> Color {
         self.ground(colour)
     }
@@ -81,9 +81,9 @@ impl Fit for Exact {
     }
 }
 
-struct Rounded;
+struct RoundedColours;
 
-impl Fit for Rounded {
+impl Fit for RoundedColours {
     fn text(&self, colour: Rgb, ground: Rgb, contrast: f64) -> Color {
         Color::Indexed(colour.nearest_on(ground, contrast))
     }
@@ -118,8 +118,8 @@ fn rich(palette: &Palette, token: Token, fit: &impl Fit) -> Style {
         }
         Token::Added => line(palette.added, fit),
         Token::Removed => line(palette.removed, fit),
-        Token::AddedWord => word(palette.added, fit),
-        Token::RemovedWord => word(palette.removed, fit),
+        Token::AddedWord => word_style(palette.added, fit),
+        Token::RemovedWord => word_style(palette.removed, fit),
     }
 }
 
@@ -129,7 +129,7 @@ fn line(change: Change, fit: &impl Fit) -> Style {
 }
 
 /// Adds an underline if rounding made both tints equal.
-fn word(change: Change, fit: &impl Fit) -> Style {
+fn word_style(change: Change, fit: &impl Fit) -> Style {
     let (tint, ground) = fit.tint(change.word);
     let style = Style::new().fg(fit.text(change.text, ground, CONTRAST)).bg(tint).add_modifier(Modifier::BOLD);
     if fit.tint(change.line).0 == tint { style.add_modifier(Modifier::UNDERLINED) } else { style }

@@ -73,7 +73,7 @@ impl Palette {
     /// Parses an incomplete file; missing values come from the palette for the same background.
     pub(crate) fn parse_over(text: &str, dark: &Self, light: &Self) -> Result<Self, ThemeError> {
         let file: Partial = toml::from_str(text).map_err(|error| ThemeError::new(&error, text))?;
-        Ok(file.over(if file.light { light } else { dark }))
+        Ok(file.apply_to(if file.light { light } else { dark }))
     }
 
     pub(crate) fn syntax(&self, syntax: Syntax) -> Rgb {
@@ -134,7 +134,7 @@ struct PartialSyntax {
 }
 
 impl Partial {
-    fn over(&self, base: &Palette) -> Palette {
+    fn apply_to(&self, base: &Palette) -> Palette {
         let (syntax, below) = (&self.syntax, &base.syntax);
         Palette {
             light: self.light,
@@ -149,8 +149,8 @@ impl Partial {
             warn: self.warn.unwrap_or(base.warn),
             danger: self.danger.unwrap_or(base.danger),
             critical: self.critical.unwrap_or(base.critical),
-            added: self.added.over(base.added),
-            removed: self.removed.over(base.removed),
+            added: self.added.apply_to(base.added),
+            removed: self.removed.apply_to(base.removed),
             syntax: SyntaxColours {
                 keyword: syntax.keyword.unwrap_or(below.keyword),
                 function: syntax.function.unwrap_or(below.function),
@@ -166,7 +166,7 @@ impl Partial {
 }
 
 impl PartialChange {
-    fn over(&self, base: Change) -> Change {
+    fn apply_to(&self, base: Change) -> Change {
         Change {
             text: self.text.unwrap_or(base.text),
             line: self.line.unwrap_or(base.line),

@@ -140,14 +140,14 @@ fn errors_in_theme_files_name_the_line_and_the_problem() {
 
 #[test]
 fn custom_themes_override_only_the_given_values() {
-    let mine = Theme::of_person("mine", "accent = \"FF00FF\"\n[added]\nline = \"112211\"\n").expect("a theme");
+    let mine = Theme::parse_user_theme("mine", "accent = \"FF00FF\"\n[added]\nline = \"112211\"\n").expect("a theme");
     assert_eq!(mine.palette, Palette { accent: mine.palette.accent, added: mine.palette.added, ..Theme::dark().palette });
     assert_eq!(mine.style(Token::Accent).fg, Some(Color::Rgb(255, 0, 255)));
     assert_eq!(mine.palette.added.text, Theme::dark().palette.added.text);
-    let light = Theme::of_person("mine-light", "light = true\n").expect("a theme");
+    let light = Theme::parse_user_theme("mine-light", "light = true\n").expect("a theme");
     assert_eq!(light.palette, Theme::light().palette);
     assert!(light.light && light.background().is_none());
-    let painted = Theme::of_person("mine", "paint = true\nbackground = \"#101010\"").expect("a theme");
+    let painted = Theme::parse_user_theme("mine", "paint = true\nbackground = \"#101010\"").expect("a theme");
     assert_eq!(painted.background(), Some(Color::Rgb(16, 16, 16)));
 }
 
@@ -177,9 +177,10 @@ fn theme_files_are_found_by_name_and_errors_name_the_line() {
 #[test]
 fn low_contrast_colours_of_a_theme_are_detected() {
     for name in Theme::names() {
-        assert_eq!(Theme::by_name(name).expect(name).weak(), None, "{name}");
+        assert_eq!(Theme::by_name(name).expect(name).lowest_contrast(), None, "{name}");
     }
-    let (token, contrast) = Theme::of_person("mine", "faint = \"444444\"").expect("a theme").weak().expect("it is weak");
+    let (token, contrast) =
+        Theme::parse_user_theme("mine", "faint = \"444444\"").expect("a theme").lowest_contrast().expect("it is weak");
     assert!(token == "faint" && contrast < 2.0, "{token} {contrast}");
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn find(directory: Option<&Path>, name: &str) -> Result<Theme, String
         return Err(format!("{shown}: too large for a theme file (limit: {} KiB)", FILE_BYTES >> 10));
     }
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{shown}: {error}"))?;
-    Theme::of_person(name, &text).map_err(|error| format!("{shown}:{}: {}", error.line, error.message.replace('\n', " ")))
+    Theme::parse_user_theme(name, &text).map_err(|error| format!("{shown}:{}: {}", error.line, error.message.replace('\n', " ")))
 }
 
 /// Returns the names of the user themes, sorted.
@@ -38,7 +38,7 @@ pub(crate) fn list(directory: Option<&Path>) -> Vec<String> {
 
 impl Theme {
     /// Returns the least readable token and its contrast, if it is below the minimum.
-    pub(crate) fn weak(&self) -> Option<(String, f64)> {
+    pub(crate) fn lowest_contrast(&self) -> Option<(String, f64)> {
         let pairs = TOKENS.iter().filter_map(|token| {
             let least = if *token == Token::Text { 7.0 } else { 4.5 };
             let contrast = self.contrast(*token)?;

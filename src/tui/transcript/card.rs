@@ -1,16 +1,16 @@
 //! Tool call cards in the transcript.
 
-use super::output::{Output, cut, painted};
+use super::output::{Output, parse_line, truncate_line};
 use super::read_group::{ReadGroup, ReadKind};
 use super::text_rows::{more, wrapped};
 use super::{Fold, RenderContext};
-use crate::protocol::tool::hidden_words;
+use crate::protocol::tool::redaction_summary;
 use crate::protocol::{
-    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, Effects, OUTSIDE_SANDBOX, Proposal, Redaction, behind_changes,
+    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, Effects, OUTSIDE_SANDBOX, Proposal, Redaction, text_after_changes,
 };
 use crate::text;
 use crate::tui::diff::Diff;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::styled_text::{Join, Row, StyledText};
 use crate::tui::theme::{Theme, Token};
@@ -140,39 +140,39 @@ impl Card {
     }
 
     /// Returns a label if the user ran or edited the command.
-    fn whose(&self) -> String {
+    fn actor_label(&self) -> String {
         let says_it = self.summary.ends_with(OUTSIDE_SANDBOX);
         let edited = self.meant.as_ref().filter(|_| !says_it).map(|_| "edited by you");
         self.by_person.or(edited).map(|whose| format!("  {whose}")).unwrap_or_default()
     }
 
     /// Replaces the shown command line with the user's edit; `None` restores the original.
-    pub(crate) fn edited(&mut self, line: Option<&str>) {
+    pub(crate) fn set_edited(&mut self, line: Option<&str>) {
         if let Some(meant) = self.meant.take() {
             self.summary = meant;
         }
         self.meant = line.map(|line| std::mem::replace(&mut self.summary, text::clean_line(line)));
     }
 
-    pub(crate) fn started(&mut self, rule: &str, now: u64) {
+    pub(crate) fn on_started(&mut self, rule: &str, now: u64) {
         self.rule = text::clean_line(rule);
         (self.is_preview, self.is_layer) = (false, false);
         self.state = CardState::Running { since: now };
     }
 
     /// Adds the changes that the command made without an approval, and the reason why none was needed.
-    pub(crate) fn applies(&mut self, effects: Option<&Effects>, note: Option<&str>) {
+    pub(crate) fn add_unasked_changes(&mut self, effects: Option<&Effects>, note: Option<&str>) {
         let applied = effects.filter(|effects| !effects.is_empty());
         self.applied =
-            applied.map(|effects| (text::clean_line(&format!("applied: {}", effects.brief())), effects.is_build_output()));
+            applied.map(|effects| (text::clean_line(&format!("applied: {}", effects.summary())), effects.is_build_output()));
         self.note = note.map(text::clean_line);
     }
 
-    pub(crate) fn printed(&mut self, chunk: &str) {
+    pub(crate) fn push_output(&mut self, chunk: &str) {
         self.live.push(chunk);
     }
 
-    pub(crate) fn ended(&mut self, state: CardState, output: &str, proposal: Option<&Proposal>) {
+    pub(crate) fn on_ended(&mut self, state: CardState, output: &str, proposal: Option<&Proposal>) {
         self.state = state;
         self.live = Live::default();
         let (output, exit) = Output::clean(output, self.is_command());
@@ -193,8 +193,8 @@ impl Card {
         }
     }
 
-    pub(crate) fn hid(&mut self, redactions: &[Redaction]) {
-        self.hidden = hidden_words(redactions);
+    pub(crate) fn add_redactions(&mut self, redactions: &[Redaction]) {
+        self.hidden = redaction_summary(redactions);
     }
 
     /// Returns whether content was hidden from the model; the card says so.
@@ -224,7 +224,7 @@ impl Card {
     }
 
     /// Returns the changes made by the call, as a diff.
-    pub(crate) fn changed(&self) -> &str {
+    pub(crate) fn changes_text(&self) -> &str {
         &self.source
     }
 
@@ -242,7 +242,7 @@ impl Card {
     }
 
     /// Reports whether a command ran and waits for approval to rerun with more access; its output helps the user decide.
-    fn waits_after_a_run(&self) -> bool {
+    fn is_awaiting_rerun(&self) -> bool {
         self.state == CardState::Waiting && !self.is_preview && !self.live.is_empty()
     }
 
@@ -258,7 +258,7 @@ impl Card {
         matches!(self.state, CardState::Running { .. })
     }
 
-    pub(crate) fn sign(&self, glyphs: &Glyphs) -> (&'static str, Token) {
+    pub(crate) fn symbol(&self, glyphs: &Glyphs) -> (&'static str, Token) {
         match self.state {
             _ if self.is_in_background => (glyphs.background, Token::Accent),
             CardState::Requested => (glyphs.running, Token::Faint),
@@ -287,7 +287,7 @@ impl Card {
                 Join::Nothing => format!("{}↪", look.glyphs.bar),
                 Join::Line | Join::Space => format!("{} ", look.glyphs.bar),
             };
-            rows.push(row.behind(Span::styled(lead, faint)));
+            rows.push(row.with_prefix(Span::styled(lead, faint)));
         }
         rows
     }
@@ -299,7 +299,7 @@ impl Card {
         let right_width = if right.is_empty() { 0 } else { text::width(&right) + 1 };
         let room = usize::from(width).saturating_sub(right_width);
         let words_width = if words.is_empty() { 0 } else { text::width(&words) + 2 };
-        let whose = self.whose();
+        let whose = self.actor_label();
         let name_room = room.saturating_sub(words_width + text::width(&whose)).max(room.min(12));
         let name = format!("{}{whose}", text::truncate(&self.summary, name_room));
         let words = text::truncate(&words, room.saturating_sub(text::width(&name) + 2)).into_owned();
@@ -329,11 +329,11 @@ impl Card {
             CardState::Waiting => (format!("{} waiting for you", glyphs.dash), Token::Warn),
             CardState::Done { .. } if self.diff.is_some() && !self.is_command() => (String::new(), Token::Muted),
             CardState::Done { .. } => {
-                let output = if self.meant.is_some() { behind_changes(&self.output.text) } else { &self.output.text };
+                let output = if self.meant.is_some() { text_after_changes(&self.output.text) } else { &self.output.text };
                 let amount = match output.lines().count() {
                     0 => "no output".to_owned(),
                     1 if output.len() <= 40 => text::expand_tabs(output).into_owned(),
-                    lines => counted(lines, "line"),
+                    lines => format_count(lines, "line"),
                 };
                 match &self.exit {
                     Some(exit) if exit != "0" => (format!("exit {exit} {} {amount}", glyphs.dot), Token::Danger),
@@ -382,7 +382,7 @@ impl Card {
             {
                 true
             }
-            CardState::Waiting if self.waits_after_a_run() => true,
+            CardState::Waiting if self.is_awaiting_rerun() => true,
             CardState::Done { .. } if (self.has_failed_exit() || self.by_person.is_some()) && !is_own => true,
             _ => fold != Fold::Quiet,
         }
@@ -406,9 +406,9 @@ impl Card {
 
     fn body(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let is_open = self.is_open(look.fold, look.is_own);
-        if self.is_running() || self.waits_after_a_run() {
+        if self.is_running() || self.is_awaiting_rerun() {
             let lines = self.live.tail().into_iter().filter(|_| is_open);
-            return lines.map(|line| cut(&painted(&line), width, look)).collect();
+            return lines.map(|line| truncate_line(&parse_line(&line), width, look)).collect();
         }
         let mut rows = self.unasked_rows(is_open, width, look);
         if is_open || !look.is_own {
@@ -426,7 +426,7 @@ impl Card {
         }
         if self.diff.is_none() || self.is_command() {
             match look.fold {
-                Fold::Full => rows.extend(self.whole(width, look)),
+                Fold::Full => rows.extend(self.full_output(width, look)),
                 Fold::Quiet | Fold::Excerpt => rows.extend(self.excerpt(width, look)),
             }
         }
@@ -465,12 +465,12 @@ impl Card {
     }
 
     /// Returns every output line in colour, wrapped.
-    fn whole(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
+    fn full_output(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let mut rows = Vec::new();
         for line in self.output.lines(0, usize::MAX) {
             for (nth, range) in text::wrap_exact(&line.text, width.into()).into_iter().enumerate() {
                 let join = if nth == 0 { Join::Line } else { Join::Nothing };
-                rows.push(line.slice(range).joined(join).fitted_row(width.into(), look.theme));
+                rows.push(line.slice(range).joined(join).fit_row(width.into(), look.theme));
             }
         }
         rows
@@ -479,7 +479,7 @@ impl Card {
     /// Returns the start and the end of the output, and the number of lines in between.
     fn excerpt(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let count = self.output.text.lines().count();
-        let row = |line: StyledText| cut(&line, width, look);
+        let row = |line: StyledText| truncate_line(&line, width, look);
         if count <= HEAD + TAIL + 1 {
             return self.output.lines(0, count).into_iter().map(row).collect();
         }
@@ -519,7 +519,7 @@ impl Card {
             match &part {
                 DiffPart::Omitted(lines) if !wanted.is_empty() => rows.push(more(*lines, look)),
                 DiffPart::Rows(part) if !wanted.is_empty() => {
-                    rows.extend(rows_of(diff, width, part.start + wanted.start..part.start + wanted.end, look.theme));
+                    rows.extend(diff_rows_in(diff, width, part.start + wanted.start..part.start + wanted.end, look.theme));
                 }
                 DiffPart::Omitted(_) | DiffPart::Rows(_) => {}
             }
@@ -545,7 +545,7 @@ impl DiffPart {
     }
 }
 
-fn rows_of(diff: &Diff, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
+fn diff_rows_in(diff: &Diff, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
     let gutter = diff.gutter();
     let row = |line: Line<'static>| {
         let row = Row::from_line(line);

@@ -26,7 +26,7 @@ pub(crate) fn rows(filled: &ContextUse, width: u16, look: RenderContext<'_>) -> 
     let head = format!("Context of {name} {dot} {figures}");
     let head = if text::width(&head) <= width { head } else { format!("Context {dot} {figures}") };
     let mut rows = vec![Line::styled(text::truncate(&head, width).into_owned(), style(Token::Heading))];
-    rows.push(whole(filled, width, look));
+    rows.push(window_bar(filled, width, look));
 
     let free = filled.window.saturating_sub(used + filled.reserved);
     let mut shares: Vec<(String, u64, Option<Token>)> = Vec::new();
@@ -68,7 +68,7 @@ pub(crate) fn rows(filled: &ContextUse, width: u16, look: RenderContext<'_>) -> 
 }
 
 /// Draws one bar for the whole window: the shares, the part reserved for output, and the free part.
-fn whole(filled: &ContextUse, width: usize, look: RenderContext<'_>) -> Line<'static> {
+fn window_bar(filled: &ContextUse, width: usize, look: RenderContext<'_>) -> Line<'static> {
     let width = width.min(2 * BAR);
     let window = filled.window.max(1);
     let mut spans = Vec::new();

@@ -1,11 +1,11 @@
 //! Transcript entries and their rows.
 
 use super::card::Card;
-use super::text_rows::{cut, folded, more, wrapped};
+use super::text_rows::{hidden_rows_note, more, truncated_row, wrapped};
 use super::{Fold, Recovery, RenderContext, context_meter, recovery};
 use crate::protocol::{ContextUse, Problem, ProblemLine, StepId, TaskId};
 use crate::text;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::markdown::Document;
 use crate::tui::metrics::{GUTTER, MEASURE};
 use crate::tui::styled_text::{Row, StyledText};
@@ -114,7 +114,7 @@ pub(crate) struct DrawnRows {
 }
 
 /// Reports whether an empty row separates two neighbouring entries.
-pub(crate) fn stands_apart(before: &Kind, after: &Kind) -> bool {
+pub(crate) fn is_separated(before: &Kind, after: &Kind) -> bool {
     match after {
         Kind::User(_) | Kind::Answer { .. } => true,
         Kind::Card(_) | Kind::Note { .. } | Kind::Problem { .. } | Kind::Summary { .. } | Kind::Window(_) | Kind::Recovery(_) => {
@@ -149,7 +149,7 @@ impl Entry {
     }
 
     /// Assigns the entry to a task and step.
-    pub(crate) fn in_step(self, task: Option<TaskId>, step: Option<StepId>) -> Self {
+    pub(crate) fn with_step(self, task: Option<TaskId>, step: Option<StepId>) -> Self {
         Self { task, step, ..self }
     }
 
@@ -202,7 +202,7 @@ impl Entry {
     }
 
     /// Applies the entry's own fold state in place of the global one.
-    fn own<'a>(&self, look: RenderContext<'a>) -> RenderContext<'a> {
+    fn with_own_fold<'a>(&self, look: RenderContext<'a>) -> RenderContext<'a> {
         let general = if matches!(self.kind, Kind::Card(_)) { look.fold } else { look.rest };
         let own = self.fold.filter(|(_, round)| *round == look.round).map(|(fold, _)| fold);
         RenderContext { fold: own.unwrap_or(general), is_own: own.is_some(), ..look }
@@ -238,8 +238,8 @@ impl Entry {
 
     pub(crate) fn height(&mut self, look: RenderContext<'_>) -> usize {
         let width = look.width.saturating_sub(GUTTER).max(1);
-        let look = self.own(look);
-        self.lay(look);
+        let look = self.with_own_fold(look);
+        self.lay_out(look);
         self.measured = Some((look.width, look.version));
         let laid = self.laid.as_ref().map_or(0, |laid| laid.rows.len());
         self.gap_rows()
@@ -262,20 +262,20 @@ impl Entry {
         let skipped = gap.saturating_sub(from) as u16;
         let count = usize::from(area.height.saturating_sub(skipped));
         let rows = self.rows(first..first + count, look);
-        let (sign, token) = self.sign(look);
+        let (sign, token) = self.symbol(look);
         if matches!(self.kind, Kind::User(_)) {
             // A block: the background where there is one, and a bar before the other rows.
             let rows = Rect { y: area.y + skipped, height: (rows.len() as u16).min(area.height.saturating_sub(skipped)), ..area };
             buffer.set_style(rows, look.theme.style(Token::Prompt));
             for y in rows.y..rows.bottom() {
-                buffer.set_stringn(area.x, y, look.glyphs.bar, 1, look.theme.sign(Token::Accent));
+                buffer.set_stringn(area.x, y, look.glyphs.bar, 1, look.theme.symbol(Token::Accent));
             }
         }
         for (y, row) in (area.y + skipped..area.bottom()).zip(&rows) {
             buffer.set_line(area.x + GUTTER, y, &row.line, area.width.saturating_sub(GUTTER));
         }
         if first == 0 && skipped < area.height {
-            buffer.set_stringn(area.x, area.y + skipped, sign, GUTTER.into(), look.theme.sign(token));
+            buffer.set_stringn(area.x, area.y + skipped, sign, GUTTER.into(), look.theme.symbol(token));
         }
         if self.undone.is_some() {
             // Marked with a bar next to every row, so that colour is not the only signal.
@@ -292,8 +292,8 @@ impl Entry {
     /// Returns a range of rows, counted from the first row after the gap.
     pub(crate) fn rows(&mut self, range: std::ops::Range<usize>, look: RenderContext<'_>) -> Vec<Row> {
         let width = look.width.saturating_sub(GUTTER).max(1);
-        let look = self.own(look);
-        self.lay(look);
+        let look = self.with_own_fold(look);
+        self.lay_out(look);
         let laid = self.laid.as_ref().map_or(&[][..], |laid| laid.rows.as_slice());
         match &mut self.kind {
             // A discarded response has its note below it.
@@ -319,14 +319,14 @@ impl Entry {
         }
     }
 
-    fn sign(&self, look: RenderContext<'_>) -> (&'static str, Token) {
+    fn symbol(&self, look: RenderContext<'_>) -> (&'static str, Token) {
         match &self.kind {
             Kind::User(_) => (look.glyphs.user, Token::Accent),
             Kind::Answer { state: AnswerState::Discarded(_), .. } => (look.glyphs.note, Token::Faint),
             Kind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => ("", Token::Text),
             Kind::Greeting(_) => ("", Token::Text),
             Kind::Reasoning { .. } => (look.glyphs.note, Token::Faint),
-            Kind::Card(card) => card.sign(look.glyphs),
+            Kind::Card(card) => card.symbol(look.glyphs),
             Kind::Summary { .. } | Kind::Window(_) => (look.glyphs.note, Token::Muted),
             Kind::Recovery(_) => (look.glyphs.waits, Token::Warn),
             Kind::Note { tone, .. } | Kind::Problem { tone, .. } => {
@@ -335,7 +335,7 @@ impl Entry {
         }
     }
 
-    fn lay(&mut self, look: RenderContext<'_>) {
+    fn lay_out(&mut self, look: RenderContext<'_>) {
         let width = look.width.saturating_sub(GUTTER).max(1);
         // A running call shows its elapsed seconds, so it is laid out for every frame, which is cheap.
         let ticking = matches!(&self.kind, Kind::Card(card) if card.is_running());
@@ -348,9 +348,9 @@ impl Entry {
         let rows = match &self.kind {
             Kind::User(text) => prompt(text, self.paste.as_ref(), width, look),
             Kind::Answer { document, state: state @ AnswerState::Discarded(reason) } => {
-                let size = counted(document.text().split_whitespace().count(), "word");
+                let size = format_count(document.text().split_whitespace().count(), "word");
                 let mark = if is_folded(state, look) { look.glyphs.folded } else { look.glyphs.unfolded };
-                vec![cut(&format!("discarded response, {size}: {reason}  {mark}"), width, look, Token::Faint)]
+                vec![truncated_row(&format!("discarded response, {size}: {reason}  {mark}"), width, look, Token::Faint)]
             }
             Kind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => Vec::new(),
             Kind::Reasoning { text, live, .. } => thinking(text, *live, width, look),
@@ -358,7 +358,7 @@ impl Entry {
             Kind::Greeting(lines) => lines
                 .iter()
                 .flat_map(|line| line.wrap_keeping(full.into(), &pieces(&line.text, look.glyphs.dot)))
-                .map(|line| line.fitted_row(full.into(), look.theme))
+                .map(|line| line.fit_row(full.into(), look.theme))
                 .collect(),
             Kind::Summary { head, text } => summary(head, text, width, look),
             Kind::Window(filled) => context_meter::rows(filled, full, look).into_iter().map(Row::from_line).collect(),
@@ -400,7 +400,7 @@ fn prompt(text: &str, paste: Option<&Range<usize>>, width: u16, look: RenderCont
         let own: Vec<&str> = [before.trim(), after.trim()].into_iter().filter(|words| !words.is_empty()).collect();
         let mut rows = if own.is_empty() { Vec::new() } else { wrapped(&own.join("\n"), width, look, Token::Prompt) };
         cut_head(&mut rows, look);
-        rows.push(folded(pasted.lines().count(), "pasted line", look));
+        rows.push(hidden_rows_note(pasted.lines().count(), "pasted line", look));
         return rows;
     }
     let mut rows = wrapped(text, width, look, Token::Prompt);
@@ -435,7 +435,7 @@ fn summary(head: &str, text: &str, width: u16, look: RenderContext<'_>) -> Vec<R
     };
     let hidden = body.len().saturating_sub(shown);
     let bar = Span::styled(format!("{} ", look.glyphs.bar), look.theme.style(Token::Faint));
-    rows.extend(body.into_iter().take(shown).map(|row| row.behind(bar.clone())));
+    rows.extend(body.into_iter().take(shown).map(|row| row.with_prefix(bar.clone())));
     if hidden > 0 {
         rows.push(more(hidden, look));
     }
@@ -448,10 +448,10 @@ fn thinking(text: &str, live: bool, width: u16, look: RenderContext<'_>) -> Vec<
     }
     let faint = look.theme.style(Token::Faint);
     if !live {
-        let words = format!("thought  {}", counted(text.lines().count(), "line"));
+        let words = format!("thought  {}", format_count(text.lines().count(), "line"));
         return vec![Row::from_line(Line::from(Span::styled(words, faint)))];
     }
     // Only the last line moves; the row above the composer counts the seconds.
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    vec![cut(last.trim(), width, look, Token::Faint)]
+    vec![truncated_row(last.trim(), width, look, Token::Faint)]
 }

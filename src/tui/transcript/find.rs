@@ -23,7 +23,7 @@ impl Query {
     }
 
     /// Returns the ranges of the text that match.
-    pub(crate) fn places<'t>(&self, text: &'t str) -> impl Iterator<Item = std::ops::Range<usize>> + use<'_, 't> {
+    pub(crate) fn find_matches<'t>(&self, text: &'t str) -> impl Iterator<Item = std::ops::Range<usize>> + use<'_, 't> {
         self.pattern.find_iter(text).map(|found| found.range())
     }
 
@@ -36,9 +36,10 @@ impl Query {
         match &entry.kind {
             Kind::User(text) | Kind::Reasoning { text, .. } | Kind::Note { text, .. } => self.count(text),
             Kind::Answer { document, .. } => self.count(&self.without_marks(document.text())),
-            Kind::Card(card) => {
-                [card.summary(), card.message(), card.output(), card.changed()].into_iter().map(|text| self.count(text)).sum()
-            }
+            Kind::Card(card) => [card.summary(), card.message(), card.output(), card.changes_text()]
+                .into_iter()
+                .map(|text| self.count(text))
+                .sum(),
             Kind::Summary { head, text } => self.count(head) + self.count(text),
             Kind::Problem { problem, .. } => self.count(&problem.text()),
             Kind::Greeting(_) | Kind::Window(_) | Kind::Recovery(_) => 0,
@@ -68,7 +69,7 @@ impl SearchMatches {
     }
 
     /// Returns the entry of the current match, and its index within that entry.
-    pub(crate) fn place(&self) -> Option<(usize, usize)> {
+    pub(crate) fn position(&self) -> Option<(usize, usize)> {
         let mut left = self.at;
         for (entry, count) in &self.entries {
             if left < *count {

@@ -50,7 +50,7 @@ impl Heights {
     }
 
     /// Returns the number of rows of all entries before this one.
-    pub(crate) fn before(&self, index: usize) -> usize {
+    pub(crate) fn rows_before(&self, index: usize) -> usize {
         let (mut at, mut sum) = (index.min(self.sums.len()), 0);
         while at > 0 {
             sum += self.sums[at - 1];
@@ -60,7 +60,7 @@ impl Heights {
     }
 
     pub(crate) fn total(&self) -> usize {
-        self.before(self.len())
+        self.rows_before(self.len())
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
                     }
                 }
                 for index in 0..=plain.len() {
-                    prop_assert_eq!(heights.before(index), plain[..index].iter().sum::<usize>());
+                    prop_assert_eq!(heights.rows_before(index), plain[..index].iter().sum::<usize>());
                 }
                 prop_assert_eq!(heights.total(), plain.iter().sum::<usize>());
             }

@@ -95,7 +95,7 @@ impl Marks {
     }
 
     /// Resets the cursor at the start of a frame.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin_frame(&mut self) {
         self.cursor = None;
     }
 
@@ -118,7 +118,7 @@ impl Marks {
             }
         }
         if let Some(query) = &self.query {
-            for pieces in places(&drawn.rows, query) {
+            for pieces in find_matches(&drawn.rows, query) {
                 for (row, cells) in pieces {
                     paint(buffer, row, cells, Style::new().add_modifier(Modifier::REVERSED));
                 }
@@ -136,7 +136,7 @@ impl Marks {
 }
 
 /// Returns every match in these rows, including matches across broken lines.
-fn places(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
+fn find_matches(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
     let mut found = Vec::new();
     let mut start = 0;
     while start < rows.len() {
@@ -150,7 +150,7 @@ fn places(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
             begins.push(line.len());
             line.push_str(&cells_between(row, row.skip, u16::MAX));
         }
-        for place in query.places(&line) {
+        for place in query.find_matches(&line) {
             let mut pieces = Vec::new();
             for (nth, begin) in begins.iter().enumerate() {
                 let until = begins.get(nth + 1).copied().unwrap_or(line.len());
@@ -170,17 +170,17 @@ fn places(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
 
 impl Transcript {
     /// Returns the row, including the gap, of the nth match in an entry.
-    pub(crate) fn row_of_words(&mut self, at: usize, nth: usize, query: &Query, look: RenderContext<'_>) -> Option<usize> {
+    pub(crate) fn match_row(&mut self, at: usize, nth: usize, query: &Query, look: RenderContext<'_>) -> Option<usize> {
         let gap = self.entries.get(at)?.gap_rows();
         let rows = self.rows_of(at, look);
-        let places = places(&rows, query);
+        let places = find_matches(&rows, query);
         let place = places.get(nth.min(places.len().checked_sub(1)?))?;
         place.first().map(|(row, _)| gap + row)
     }
 
     /// Counts the matches in the shown part of an entry.
     pub(crate) fn count_shown(&mut self, at: usize, query: &Query, look: RenderContext<'_>) -> usize {
-        places(&self.rows_of(at, look), query).len()
+        find_matches(&self.rows_of(at, look), query).len()
     }
 
     /// Returns all rows of an entry, without its gap.
@@ -189,13 +189,13 @@ impl Transcript {
         self.entries.get_mut(at).map(|entry| entry.rows(0..height - entry.gap_rows().min(height), look)).unwrap_or_default()
     }
 
-    pub(crate) fn gap_of(&self, at: usize) -> usize {
+    pub(crate) fn gap_rows(&self, at: usize) -> usize {
         self.entries.get(at).map_or(0, super::Entry::gap_rows)
     }
 
     /// Returns the rows of the line that contains this row.
     pub(crate) fn line_at(&mut self, at: usize, row: usize, look: RenderContext<'_>) -> Range<usize> {
-        let gap = self.gap_of(at);
+        let gap = self.gap_rows(at);
         let rows = self.rows_of(at, look);
         let row = row.saturating_sub(gap).min(rows.len().saturating_sub(1));
         let first = rows.iter().take(row + 1).rposition(|row| row.join == Join::Line).unwrap_or(0);
@@ -206,7 +206,7 @@ impl Transcript {
     /// Returns the selected text without decoration; broken lines are joined.
     pub(crate) fn selected_text(&mut self, look: RenderContext<'_>) -> Option<String> {
         let selection = self.marks.selection?;
-        let gap = self.gap_of(selection.entry);
+        let gap = self.gap_rows(selection.entry);
         let rows = self.rows_of(selection.entry, look);
         let columns = selection.shape == SelectionShape::Columns;
         // Tracks whether the table row was selected as a whole.

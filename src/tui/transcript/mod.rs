@@ -156,7 +156,7 @@ impl Default for Transcript {
 
 impl Transcript {
     pub(crate) fn push(&mut self, kind: Kind) {
-        let gap = self.entries.last().is_some_and(|last| entry::stands_apart(&last.kind, &kind));
+        let gap = self.entries.last().is_some_and(|last| entry::is_separated(&last.kind, &kind));
         let at = self.entries.len();
         match &kind {
             Kind::Card(card) => {
@@ -165,7 +165,7 @@ impl Transcript {
             Kind::Answer { .. } => self.answer = Some(at),
             _ => {}
         }
-        let entry = Entry::new(kind, gap).in_step(self.task.clone(), self.step.clone());
+        let entry = Entry::new(kind, gap).with_step(self.task.clone(), self.step.clone());
         self.heights.push(entry.guess(self.width));
         self.entries.push(entry);
         self.touch(at, Some(0));

@@ -24,7 +24,7 @@ impl Output {
         cleaner.finish(&mut clean);
         clean.truncate(clean.trim_end_matches('\n').len());
         let exit = if is_command { take_exit(&mut clean) } else { None };
-        let (text, paints) = text::painted(&clean);
+        let (text, paints) = text::parse_paints(&clean);
         (Self { text, paints }, exit)
     }
 
@@ -36,10 +36,10 @@ impl Output {
             if at >= from && lines.len() < count {
                 let range = start..end - usize::from(line.ends_with('\n'));
                 let begin = range.start;
-                let paints = text::paints_in(&self.paints, range.clone());
+                let paints = text::paints_within(&self.paints, range.clone());
                 let paints: Vec<_> =
                     paints.into_iter().map(|(part, paint)| (part.start - begin..part.end - begin, paint)).collect();
-                lines.push(inked(&self.text[range], &paints));
+                lines.push(apply_paints(&self.text[range], &paints));
             }
             start = end;
         }
@@ -48,13 +48,13 @@ impl Output {
 }
 
 /// Parses a line that contains colour sequences.
-pub(crate) fn painted(line: &str) -> StyledText {
-    let (text, paints) = text::painted(line);
-    inked(&text, &text::paints_in(&paints, 0..text.len()))
+pub(crate) fn parse_line(line: &str) -> StyledText {
+    let (text, paints) = text::parse_paints(line);
+    apply_paints(&text, &text::paints_within(&paints, 0..text.len()))
 }
 
 /// Applies colours to an output line and expands its tabs.
-fn inked(line: &str, paints: &[(Range<usize>, text::Paint)]) -> StyledText {
+fn apply_paints(line: &str, paints: &[(Range<usize>, text::Paint)]) -> StyledText {
     if !line.contains('\t') {
         let mut out = StyledText::default();
         for (range, paint) in paints {
@@ -99,14 +99,14 @@ fn ink(paint: text::Paint) -> SpanStyle {
 }
 
 /// Truncates a line to the width.
-pub(crate) fn cut(line: &StyledText, width: u16, look: RenderContext<'_>) -> Row {
+pub(crate) fn truncate_line(line: &StyledText, width: u16, look: RenderContext<'_>) -> Row {
     if line.width() <= width.into() {
-        return line.fitted_row(width.into(), look.theme);
+        return line.fit_row(width.into(), look.theme);
     }
     let shown = text::truncate(&line.text, width.into());
     let mut row = line.slice(0..shown.trim_end_matches('…').len().min(line.text.len()));
     row.push("…", SpanStyle::from_token(Token::Faint));
-    row.fitted_row(width.into(), look.theme)
+    row.fit_row(width.into(), look.theme)
 }
 
 /// Removes the exit code line from the output and returns the code; also removes the stream heading if there is only one stream, and the

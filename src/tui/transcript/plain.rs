@@ -13,7 +13,7 @@ impl super::Entry {
         match &self.kind {
             Kind::User(text) | Kind::Reasoning { text, .. } | Kind::Note { text, .. } => text.trim_end().to_owned(),
             Kind::Answer { document, .. } => document.text().trim_end().to_owned(),
-            Kind::Card(card) => of_card(card),
+            Kind::Card(card) => card_text(card),
             Kind::Summary { head, text } => format!("{head}\n\n{text}"),
             Kind::Greeting(lines) => lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n"),
             Kind::Window(filled) => {
@@ -28,7 +28,7 @@ impl super::Entry {
     pub(crate) fn code(&self) -> Vec<String> {
         match &self.kind {
             Kind::Card(card) => {
-                [card.changed(), card.output()].into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect()
+                [card.changes_text(), card.output()].into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect()
             }
             Kind::User(text) | Kind::Summary { text, .. } | Kind::Reasoning { text, .. } => code_blocks(text),
             Kind::Answer { document, .. } => code_blocks(document.text()),
@@ -48,15 +48,15 @@ impl super::Entry {
     }
 }
 
-fn of_card(card: &Card) -> String {
+fn card_text(card: &Card) -> String {
     let exit = card.exit().map(|exit| format!(", exit {exit}")).unwrap_or_default();
     let head = match card.summary().strip_prefix("$ ") {
-        Some(line) => format!("{}{exit}", fenced_word(line)),
+        Some(line) => format!("{}{exit}", inline_code(line)),
         None => format!("**{}**", card.summary()),
     };
-    let blocks = [("", card.message()), ("diff", card.changed()), ("text", card.output())];
+    let blocks = [("", card.message()), ("diff", card.changes_text()), ("text", card.output())];
     let blocks = blocks.into_iter().filter(|(_, text)| !text.is_empty());
-    let blocks = blocks.map(|(kind, text)| if kind.is_empty() { text.to_owned() } else { fenced(kind, text) });
+    let blocks = blocks.map(|(kind, text)| if kind.is_empty() { text.to_owned() } else { code_block(kind, text) });
     std::iter::once(head).chain(blocks).collect::<Vec<_>>().join("\n\n")
 }
 
@@ -66,12 +66,12 @@ fn fence(text: &str, least: usize) -> String {
     "`".repeat(least.max(longest + 1))
 }
 
-fn fenced(kind: &str, text: &str) -> String {
+fn code_block(kind: &str, text: &str) -> String {
     let fence = fence(text, 3);
     format!("{fence}{kind}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
 
-fn fenced_word(text: &str) -> String {
+fn inline_code(text: &str) -> String {
     let fence = fence(text, 1);
     if fence.len() > 1 { format!("{fence} {text} {fence}") } else { format!("{fence}{text}{fence}") }
 }

@@ -1,9 +1,9 @@
 //! Consecutive reads and searches as one row with their count, which expands to the calls.
 
-use super::text_rows::cut;
+use super::text_rows::truncated_row;
 use super::{Fold, RenderContext};
 use crate::protocol::CallId;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::styled_text::Row;
 use crate::tui::theme::Token;
 use std::cell::Cell;
@@ -18,7 +18,7 @@ pub(crate) enum ReadKind {
 
 impl ReadKind {
     /// Returns the kind of a tool that only reads or searches the workspace.
-    pub(crate) fn of_tool(name: &str) -> Option<Self> {
+    pub(crate) fn for_tool(name: &str) -> Option<Self> {
         match name {
             "ReadFile" => Some(Self::File),
             "ListDirectory" => Some(Self::Directory),
@@ -72,13 +72,13 @@ impl ReadGroup {
         let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
         let parts = parts.map(|(count, verb, noun)| match (count, noun) {
             (2.., "directory") => format!("{verb} {count} directories"),
-            _ => format!("{verb} {}", counted(count, noun)),
+            _ => format!("{verb} {}", format_count(count, noun)),
         });
         let mut words = parts.collect::<Vec<_>>().join(", ");
         if let Some(first) = words.get_mut(..1) {
             first.make_ascii_uppercase();
         }
         let mark = if self.is_closed(look) { look.glyphs.folded } else { look.glyphs.unfolded };
-        cut(&format!("{words}  {mark}"), width, look, Token::Text)
+        truncated_row(&format!("{words}  {mark}"), width, look, Token::Text)
     }
 }

@@ -1,10 +1,10 @@
 //! Work that the previous process left unfinished, and its outcome: one entry at the end of the transcript.
 
 use super::RenderContext;
-use super::text_rows::cut;
+use super::text_rows::truncated_row;
 use crate::protocol::CallId;
 use crate::text;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::styled_text::Row;
 use crate::tui::theme::Token;
 use ratatui::text::Span;
@@ -75,7 +75,7 @@ impl Recovery {
     }
 
     /// Updates the state of a call, if it is one of the listed calls.
-    pub(crate) fn came_to(&mut self, id: &CallId, fate: RecoveryState) {
+    pub(crate) fn set_state(&mut self, id: &CallId, fate: RecoveryState) {
         let Some((.., known)) = self.calls.iter_mut().find(|(call, ..)| call == id) else { return };
         *known = match (*known, fate) {
             // Calls that were restarted or answered are no longer unfinished work.
@@ -90,13 +90,16 @@ impl Recovery {
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut others = Vec::new();
         if let Some(words) = self.answer {
-            others.push(format!("the response was cut off after {}; it is not part of the conversation", counted(words, "word")));
+            others.push(format!(
+                "the response was cut off after {}; it is not part of the conversation",
+                format_count(words, "word")
+            ));
         }
         match self.prompts.as_slice() {
             [] => {}
             [prompt] => others.push(format!("1 queued prompt: {}", text::truncate(prompt, WORDS))),
             [first, ..] => {
-                others.push(format!("{}: {} …", counted(self.prompts.len(), "queued prompt"), text::truncate(first, WORDS)));
+                others.push(format!("{}: {} …", format_count(self.prompts.len(), "queued prompt"), text::truncate(first, WORDS)));
             }
         }
         if let Some(draft) = &self.draft {
@@ -117,9 +120,9 @@ impl Recovery {
         }
         match &calls[..] {
             calls if count <= most => calls.iter().map(|call| line(call)).collect(),
-            [first, ..] if most == 1 => vec![format!("{}, first {}", counted(count, "call"), line(first))],
+            [first, ..] if most == 1 => vec![format!("{}, first {}", format_count(count, "call"), line(first))],
             calls => {
-                let more = format!("and {}", counted(count + 1 - most, "more call"));
+                let more = format!("and {}", format_count(count + 1 - most, "more call"));
                 calls.iter().take(most - 1).map(|call| line(call)).chain([more]).collect()
             }
         }
@@ -131,7 +134,7 @@ pub(crate) fn rows(recovery: &Recovery, width: u16, look: RenderContext<'_>) -> 
     let head = if nothing_ran { "Restored:" } else { "Unfinished when aye exited; nothing restarts:" };
     let lead = Span::styled(format!("{} ", look.glyphs.dot), look.theme.style(Token::Faint));
     let room = width.saturating_sub(2).max(1);
-    let mut rows = vec![cut(head, width, look, Token::Warn)];
-    rows.extend(recovery.lines().iter().map(|words| cut(words, room, look, Token::Text).behind(lead.clone())));
+    let mut rows = vec![truncated_row(head, width, look, Token::Warn)];
+    rows.extend(recovery.lines().iter().map(|words| truncated_row(words, room, look, Token::Text).with_prefix(lead.clone())));
     rows
 }

@@ -41,8 +41,8 @@ fn rows(transcript: &mut Transcript, fold: Fold) -> Vec<String> {
 fn card(state: CardState, output: &str, proposal: Option<Proposal>) -> Transcript {
     let mut transcript = Transcript::default();
     let mut card = Card::new(call("1"), "$ cargo\ntest");
-    card.started("user:3", 1000);
-    card.ended(state, output, proposal.as_ref());
+    card.on_started("user:3", 1000);
+    card.on_ended(state, output, proposal.as_ref());
     transcript.push(Kind::Card(card));
     transcript
 }
@@ -71,15 +71,15 @@ fn a_command_with_applied_effects_still_shows_its_exit_code_and_output() {
 #[test]
 fn a_command_edited_by_the_user_is_labelled_and_shows_its_exit_code() {
     let mut edited = Card::new(call("1"), "$ a");
-    edited.edited(Some("$ b"));
-    edited.edited(Some("$ c"));
+    edited.set_edited(Some("$ b"));
+    edited.set_edited(Some("$ c"));
     assert_eq!(edited.summary(), "$ c");
-    edited.edited(None);
+    edited.set_edited(None);
     assert_eq!(edited.summary(), "$ a", "as it was asked for");
-    edited.edited(Some("$ c"));
-    edited.started("approved by you", 1000);
+    edited.set_edited(Some("$ c"));
+    edited.on_started("approved by you", 1000);
     let output = "[The user edited this command before it ran: \"c\\nd\"]\nExit code: 3\n--- stdout ---\nno";
-    edited.ended(CardState::Done { latency_ms: 100 }, output, None);
+    edited.on_ended(CardState::Done { latency_ms: 100 }, output, None);
     let mut transcript = Transcript::default();
     transcript.push(Kind::Card(edited));
     let rows = rows(&mut transcript, Fold::Quiet);
@@ -106,7 +106,7 @@ fn command_cards_show_the_exit_code_and_only_printed_output() {
     assert_eq!(rows_of(badly, Fold::Quiet)[..3], shown);
     assert_eq!(rows_of(badly, Fold::Quiet)[3], "  │ exit 3 · allowed by rule: user:3");
     let told = "[The person edited this command before it ran. What ran is: \"a]\\nExit code: 0\"]\nExit code: 7\n";
-    assert_eq!(crate::protocol::exit_of(told), Some("7"), "a line that was written says nothing of how it ended");
+    assert_eq!(crate::protocol::exit_code_in(told), Some("7"), "a line that was written says nothing of how it ended");
     let nothing = "Exit code: 0\n--- stdout ---\n--- stderr ---";
     assert_eq!(rows_of(nothing, Fold::Quiet), ["✓ $ cargo test  no output              0.1 s"]);
 }
@@ -116,9 +116,9 @@ fn the_output_stays_visible_while_a_rerun_needs_approval() {
     let waiting = |is_preview: bool| {
         let mut transcript = Transcript::default();
         let mut card = Card::new(call("1"), "$ curl x");
-        card.started("you", 0);
+        card.on_started("you", 0);
         card.is_preview = is_preview;
-        card.printed("refused\n");
+        card.push_output("refused\n");
         card.state = CardState::Waiting;
         transcript.push(Kind::Card(card));
         rows(&mut transcript, Fold::Quiet)
@@ -131,8 +131,8 @@ fn the_output_stays_visible_while_a_rerun_needs_approval() {
 fn a_call_approved_by_the_user_names_no_rule() {
     let mut transcript = Transcript::default();
     let mut card = Card::new(call("1"), "Edit a.rs");
-    card.started("approved by you", 1000);
-    card.ended(CardState::Failed { latency_ms: 100, message: "it broke".to_owned() }, "", None);
+    card.on_started("approved by you", 1000);
+    card.on_ended(CardState::Failed { latency_ms: 100, message: "it broke".to_owned() }, "", None);
     transcript.push(Kind::Card(card));
     assert_eq!(rows(&mut transcript, Fold::Quiet).last().unwrap(), "  │ approved by you");
 }
@@ -165,7 +165,7 @@ fn an_applied_edit_shows_its_first_and_last_changes_and_its_diff_when_unfolded()
     let proposal =
         Proposal { summary: "Edit src/main.rs +6 −5".to_owned(), diff: FileDiffs::read(DIFF), ..Proposal::default() };
     let mut edit = Card::new(call("1"), "EditFile");
-    edit.ended(CardState::Done { latency_ms: 100 }, "done", Some(&proposal));
+    edit.on_ended(CardState::Done { latency_ms: 100 }, "done", Some(&proposal));
     let mut transcript = Transcript::default();
     transcript.push(Kind::Card(edit));
     let shown = rows(&mut transcript, Fold::Quiet);
@@ -179,9 +179,9 @@ fn an_applied_edit_shows_its_first_and_last_changes_and_its_diff_when_unfolded()
 fn a_running_command_shows_its_last_lines_regardless_of_chunk_boundaries() {
     let mut transcript = Transcript::default();
     let mut card = Card::new(call("1"), "$ make");
-    card.started("built-in", 0);
+    card.on_started("built-in", 0);
     for chunk in ["one\ntwo\nthree\nfo", "ur\nfive\nsix\n\x1b[3", "1msev", "en"] {
-        card.printed(chunk);
+        card.push_output(chunk);
     }
     transcript.push(Kind::Card(card));
     let expected = ["◌ $ make                           ▾     9 s", "  │ three", "  │ four", "  │ five", "  │ six", "  │ seven"];
@@ -204,7 +204,7 @@ fn output_colours_follow_the_theme_and_progress_lines_show_the_last_state() {
     let theme = Theme::dark();
     let output = "\x1b[1;32mok\x1b[0m plain \x1b[38;5;196mred\x1b[0m\n\x1b[33mhalf\rwhole\x1b[0m\x1b]0;title\x07\x1b[2J\nget 10%\rget 50%\rget 100%\n";
     let mut card = Card::new(call("1"), "Tool");
-    card.ended(CardState::Done { latency_ms: 1 }, output, None);
+    card.on_ended(CardState::Done { latency_ms: 1 }, output, None);
     let rows = card.rows(60, RenderContext { fold: Fold::Full, ..look(&theme, 60, Fold::Full) });
     let span = |row: usize, words: &str| rows[row].line.spans.iter().find(|span| span.content == words).unwrap().style;
     assert_eq!(span(1, "ok").fg, theme.style(crate::tui::theme::Token::Ok).fg);
@@ -218,7 +218,7 @@ fn output_colours_follow_the_theme_and_progress_lines_show_the_last_state() {
 fn internal_colour_characters_in_output_are_replaced() {
     let theme = theme();
     let mut card = Card::new(call("1"), "Tool");
-    card.ended(CardState::Done { latency_ms: 1 }, "a\u{10f041}b", None);
+    card.on_ended(CardState::Done { latency_ms: 1 }, "a\u{10f041}b", None);
     let rows = card.rows(60, look(&theme, 60, Fold::Full));
     assert_eq!(rows[1].cells(), "│ a\u{fffd}b");
 }
@@ -228,7 +228,7 @@ fn a_wrapped_output_line_is_marked_and_copied_as_one_line() {
     let theme = theme();
     let mut transcript = Transcript::default();
     let mut card = Card::new(call("1"), "Tool");
-    card.ended(CardState::Done { latency_ms: 1 }, &"word ".repeat(20), None);
+    card.on_ended(CardState::Done { latency_ms: 1 }, &"word ".repeat(20), None);
     transcript.push(Kind::Card(card));
     transcript.unfold(0);
     let look = transcript.render_context(44, &theme, &UNICODE, 0);
@@ -292,7 +292,7 @@ mod random {
 
     fn done(id: usize, lines: usize) -> Kind {
         let mut card = Card::new(call(&id.to_string()), "$ make");
-        card.ended(CardState::Done { latency_ms: 1 }, &"a line of output\n".repeat(lines), None);
+        card.on_ended(CardState::Done { latency_ms: 1 }, &"a line of output\n".repeat(lines), None);
         Kind::Card(card)
     }
 
@@ -333,7 +333,7 @@ mod random {
                     Act::Print(which) => {
                         let ids: Vec<_> = transcript.calls.keys().cloned().collect();
                         if let Some(id) = ids.get(which % ids.len().max(1)) {
-                            transcript.card_mut(id).unwrap().ended(CardState::Failed { latency_ms: 1, message: "no".to_owned() }, "x\ny", None);
+                            transcript.card_mut(id).unwrap().on_ended(CardState::Failed { latency_ms: 1, message: "no".to_owned() }, "x\ny", None);
                         }
                     }
                     Act::FoldOne(which) if count > 0 => { transcript.fold_one(which % count); }
@@ -342,7 +342,7 @@ mod random {
                     Act::Up(rows) => transcript.scroll_up(rows, look),
                     Act::Down(rows) => transcript.scroll_down(rows, look),
                     Act::Start => transcript.scroll_to_start(),
-                    Act::End => transcript.follow(),
+                    Act::End => transcript.follow_end(),
                     Act::Width(new) => width = new,
                     Act::Colours => transcript.forget_layout(),
                     Act::Older(cards) => {
@@ -354,7 +354,7 @@ mod random {
                     }
                 }
                 let look = transcript.render_context(width, &theme, &UNICODE, 0);
-                transcript.unread(look);
+                transcript.unread_rows(look);
                 let area = Rect::new(0, 0, width, height);
                 transcript.draw(area, &mut Buffer::empty(area), look);
                 let top = transcript.top;

@@ -2,7 +2,7 @@
 
 use super::RenderContext;
 use crate::text;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::styled_text::{Row, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 use ratatui::text::Line;
@@ -11,24 +11,24 @@ use ratatui::text::Line;
 pub(crate) fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: Token) -> Vec<Row> {
     let ink = SpanStyle::from_token(token);
     let lines = text.split('\n').flat_map(|line| StyledText::new(&text::expand_tabs(line), ink).wrap(width.into()));
-    lines.map(|row| row.fitted_row(width.into(), look.theme)).collect()
+    lines.map(|row| row.fit_row(width.into(), look.theme)).collect()
 }
 
 /// Returns a line as one row, cut at the width.
-pub(crate) fn cut(line: &str, width: u16, look: RenderContext<'_>, token: Token) -> Row {
+pub(crate) fn truncated_row(line: &str, width: u16, look: RenderContext<'_>, token: Token) -> Row {
     let line = text::expand_tabs(line);
     Row::from_line(Line::styled(text::truncate(&line, width.into()).into_owned(), look.theme.style(token)))
 }
 
 /// Returns a row with the number of hidden lines and the key that shows them.
 pub(crate) fn more(hidden: usize, look: RenderContext<'_>) -> Row {
-    folded(hidden, "line", look)
+    hidden_rows_note(hidden, "line", look)
 }
 
 /// Returns a row with the number of hidden items and the key that shows them.
-pub(crate) fn folded(hidden: usize, noun: &str, look: RenderContext<'_>) -> Row {
+pub(crate) fn hidden_rows_note(hidden: usize, noun: &str, look: RenderContext<'_>) -> Row {
     let RenderContext { glyphs, theme, .. } = look;
     let key = if look.browses { "enter" } else { look.unfolds };
-    let words = format!("{} {} {} {key} unfold", glyphs.more, counted(hidden, noun), glyphs.dot);
+    let words = format!("{} {} {} {key} unfold", glyphs.more, format_count(hidden, noun), glyphs.dot);
     Row::from_line(Line::styled(words, theme.style(Token::Faint)))
 }

@@ -56,7 +56,7 @@ impl Transcript {
         self.anchor == Anchor::End
     }
 
-    pub(crate) fn follow(&mut self) {
+    pub(crate) fn follow_end(&mut self) {
         self.anchor = Anchor::End;
         self.forget_new();
     }
@@ -85,7 +85,7 @@ impl Transcript {
 
     pub(crate) fn scroll_up(&mut self, rows: usize, look: RenderContext<'_>) {
         self.settle_width(look);
-        let spot = self.up(self.top, rows, look);
+        let spot = self.row_above(self.top, rows, look);
         // There is nothing above the view to scroll to.
         if spot == self.top && matches!(self.anchor, Anchor::End) {
             return;
@@ -97,12 +97,12 @@ impl Transcript {
     pub(crate) fn scroll_down(&mut self, rows: usize, look: RenderContext<'_>) {
         self.settle_width(look);
         let Anchor::At(spot) = self.anchor else { return };
-        let spot = self.down(spot, rows, look);
+        let spot = self.row_below(spot, rows, look);
         self.anchor = Anchor::At(spot);
         self.top = spot;
     }
 
-    fn up(&mut self, mut spot: EntryRow, rows: usize, look: RenderContext<'_>) -> EntryRow {
+    fn row_above(&mut self, mut spot: EntryRow, rows: usize, look: RenderContext<'_>) -> EntryRow {
         let mut left = rows;
         loop {
             if spot.row >= left {
@@ -118,7 +118,7 @@ impl Transcript {
         }
     }
 
-    fn down(&mut self, mut spot: EntryRow, rows: usize, look: RenderContext<'_>) -> EntryRow {
+    fn row_below(&mut self, mut spot: EntryRow, rows: usize, look: RenderContext<'_>) -> EntryRow {
         spot.row += rows;
         while spot.entry < self.entries.len() {
             let height = self.height_of(spot.entry, look);
@@ -143,7 +143,7 @@ impl Transcript {
             return;
         }
         let last = EntryRow { entry: at, row: rows.end.saturating_sub(1).max(rows.start) };
-        let highest = self.up(last, height - 1, look).min(first);
+        let highest = self.row_above(last, height - 1, look).min(first);
         if highest > top {
             self.anchor = Anchor::At(highest);
             self.top = highest;
@@ -157,7 +157,7 @@ impl Transcript {
     }
 
     /// Returns the rows added since the user scrolled up, and all rows below the view; rows never laid out are estimated.
-    pub(crate) fn unread(&mut self, look: RenderContext<'_>) -> Option<(usize, usize)> {
+    pub(crate) fn unread_rows(&mut self, look: RenderContext<'_>) -> Option<(usize, usize)> {
         self.settle_width(look);
         self.tells_below = matches!(self.anchor, Anchor::At(_));
         let Anchor::At(top) = self.anchor else { return None };
@@ -170,7 +170,7 @@ impl Transcript {
                 self.new = (self.new + rows).saturating_sub(before);
             }
         }
-        let all = self.heights.total().saturating_sub(self.heights.before(top.entry));
+        let all = self.heights.total().saturating_sub(self.heights.rows_before(top.entry));
         // The row with this message takes one row of the view.
         let height = self.height.saturating_sub(u16::from(!self.shows_count_below));
         let below = all.saturating_sub(top.row).saturating_sub(height.into());
@@ -181,7 +181,7 @@ impl Transcript {
     /// Draws the transcript; returns a position that grows with every row the view moves down.
     pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, look: RenderContext<'_>) -> u64 {
         self.settle_width(look);
-        self.marks.begin();
+        self.marks.begin_frame();
         self.height = area.height;
         self.shows_count_below = self.tells_below;
         let top = self.find_top(usize::from(area.height), look);
@@ -220,7 +220,7 @@ impl Transcript {
     /// Returns the entry and row at a row of the view.
     pub(crate) fn spot_at(&mut self, row: u16, look: RenderContext<'_>) -> Option<EntryRow> {
         let top = self.top;
-        Some(self.down(top, row.into(), look)).filter(|spot| spot.entry < self.entries.len())
+        Some(self.row_below(top, row.into(), look)).filter(|spot| spot.entry < self.entries.len())
     }
 
     fn find_top(&mut self, height: usize, look: RenderContext<'_>) -> EntryRow {
@@ -236,7 +236,7 @@ impl Transcript {
                     return spot;
                 }
             }
-            self.follow();
+            self.follow_end();
         }
         let mut rows = 0;
         for at in (0..self.entries.len()).rev() {
@@ -257,7 +257,7 @@ impl Transcript {
         if let Kind::Answer { document, .. } = &mut entry.kind
             && spot.row >= gap
         {
-            let place = document.place_of(spot.row - gap);
+            let place = document.block_at(spot.row - gap);
             return gap + document.row_of(inner, place);
         }
         let now = self.height_of(spot.entry, look);
@@ -299,14 +299,14 @@ impl Transcript {
     /// Returns the entries with at least one row in view.
     pub(crate) fn shown_entries(&mut self, look: RenderContext<'_>) -> std::ops::Range<usize> {
         let top = self.find_top(self.height.max(1).into(), look);
-        let last = self.down(top, usize::from(self.height.saturating_sub(1)), look);
+        let last = self.row_below(top, usize::from(self.height.saturating_sub(1)), look);
         top.entry..(last.entry + 1).min(self.entries.len())
     }
 
     /// Returns the first visible row of an entry after its gap.
     pub(crate) fn first_row_shown(&mut self, at: usize, look: RenderContext<'_>) -> usize {
         let top = self.find_top(self.height.max(1).into(), look);
-        let gap = self.gap_of(at);
+        let gap = self.gap_rows(at);
         if top.entry == at { top.row.max(gap) } else { gap }
     }
 

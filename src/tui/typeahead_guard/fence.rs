@@ -34,7 +34,7 @@ impl Fence {
     }
 
     /// Handles the response to the oldest request. Returns whether it is about the current content.
-    pub(crate) fn answered(&mut self) -> bool {
+    pub(crate) fn on_response(&mut self) -> bool {
         self.answered = (self.answered + 1).min(self.sent);
         self.own == Some(self.answered)
     }

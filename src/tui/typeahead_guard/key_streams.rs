@@ -1,7 +1,7 @@
 //! Recorded keystrokes in other agents while a prompt opened, and the keys that each agent treated as an answer.
 
 /// Keystrokes: `{2200}` is a pause in milliseconds, `<enter>` is that key, everything else is typed.
-pub(crate) struct Stream {
+pub(crate) struct KeyStream {
     /// Agent that failed, and the failure.
     pub of: &'static str,
     pub typed: &'static str,
@@ -12,22 +12,22 @@ const ON: &str = "a yes please also 1 2 p";
 /// Typed with a pause within the sentence, during which the prompt opens.
 const REST: &str = "also fix the{2200} bug in case 1 y";
 
-pub(crate) const STREAMS: &[Stream] = &[
-    Stream { of: "claude, typed on: held back, letters lost", typed: ON },
-    Stream { of: "claude, after a rest: `1` ran the command", typed: REST },
-    Stream { of: "codex, typed on: held back, letters lost", typed: ON },
-    Stream { of: "codex, after a rest: `n` denied and stopped the turn", typed: REST },
-    Stream { of: "codex: `y` would have run it", typed: "and then{2200} y it again" },
-    Stream { of: "codex: `p` would have written a rule", typed: "use the{2200} p flag" },
-    Stream { of: "opencode: a prompt and enter over an open question applied the edit", typed: "make it shorter<enter>" },
-    Stream { of: "gemini, typed on: `1` ran the command", typed: "also 1 more thing" },
-    Stream { of: "gemini, after a rest: `1` ran the command", typed: "also fix the{2200} 1 bug" },
-    Stream { of: "gemini: the number first", typed: "1 2 3 go" },
-    Stream { of: "qwen, typed on: letters lost", typed: ON },
-    Stream { of: "qwen, after a rest: letters lost", typed: REST },
-    Stream { of: "pi, typed on", typed: ON },
-    Stream { of: "pi, after a rest", typed: REST },
-    Stream { of: "words that begin with the letter of a choice", typed: "yes no always never explain preview" },
+pub(crate) const STREAMS: &[KeyStream] = &[
+    KeyStream { of: "claude, typed on: held back, letters lost", typed: ON },
+    KeyStream { of: "claude, after a rest: `1` ran the command", typed: REST },
+    KeyStream { of: "codex, typed on: held back, letters lost", typed: ON },
+    KeyStream { of: "codex, after a rest: `n` denied and stopped the turn", typed: REST },
+    KeyStream { of: "codex: `y` would have run it", typed: "and then{2200} y it again" },
+    KeyStream { of: "codex: `p` would have written a rule", typed: "use the{2200} p flag" },
+    KeyStream { of: "opencode: a prompt and enter over an open question applied the edit", typed: "make it shorter<enter>" },
+    KeyStream { of: "gemini, typed on: `1` ran the command", typed: "also 1 more thing" },
+    KeyStream { of: "gemini, after a rest: `1` ran the command", typed: "also fix the{2200} 1 bug" },
+    KeyStream { of: "gemini: the number first", typed: "1 2 3 go" },
+    KeyStream { of: "qwen, typed on: letters lost", typed: ON },
+    KeyStream { of: "qwen, after a rest: letters lost", typed: REST },
+    KeyStream { of: "pi, typed on", typed: ON },
+    KeyStream { of: "pi, after a rest", typed: REST },
+    KeyStream { of: "words that begin with the letter of a choice", typed: "yes no always never explain preview" },
 ];
 
 /// Returns the keys, each with the time since the first one in milliseconds; `None` is Enter.

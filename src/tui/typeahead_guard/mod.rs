@@ -213,7 +213,7 @@ pub(crate) struct Echo {
 }
 
 impl Echo {
-    fn is(self, letter: char, now: u64) -> bool {
+    fn matches(self, letter: char, now: u64) -> bool {
         self.letter == letter && now.saturating_sub(self.at) < ECHO_MS
     }
 
@@ -259,19 +259,19 @@ impl Guard {
     }
 
     #[must_use]
-    pub(crate) fn paced(self, pace: GuardTiming) -> Self {
+    pub(crate) fn with_timing(self, pace: GuardTiming) -> Self {
         Self { pace, ..self }
     }
 
     /// Sets the time of the last change of the window or its focus.
     #[must_use]
-    pub(crate) fn unsettled(self, at: Option<u64>) -> Self {
+    pub(crate) fn with_unsettled_since(self, at: Option<u64>) -> Self {
         Self { unsettled: at, ..self }
     }
 
     /// Adds text that was typed into a panel that is gone.
     #[must_use]
-    pub(crate) fn carrying(self, typed: String) -> Self {
+    pub(crate) fn with_typed(self, typed: String) -> Self {
         Self { acted: !self.pace.strict && !typed.is_empty(), typed, ..self }
     }
 
@@ -283,7 +283,7 @@ impl Guard {
 
     /// Sets the letter of the last answer.
     #[must_use]
-    pub(crate) fn after(self, echo: Option<Echo>) -> Self {
+    pub(crate) fn with_echo(self, echo: Option<Echo>) -> Self {
         Self { echo, ..self }
     }
 
@@ -365,7 +365,7 @@ impl Guard {
     }
 
     /// Returns whether a choice waits for its delay or for Enter.
-    pub(crate) fn is_held(&self) -> bool {
+    pub(crate) fn is_choice_pending(&self) -> bool {
         self.held != PendingChoice::None
     }
 
@@ -390,22 +390,22 @@ impl Guard {
                 steps.find(|step| *step > now).or(Some(at + self.pace.lone_ms))
             }
             PendingChoice::Marked { .. } if self.pace.strict => None,
-            PendingChoice::Marked { choice, at } => Some(at + self.lasts(choice) + 1),
+            PendingChoice::Marked { choice, at } => Some(at + self.highlight_lifetime(choice) + 1),
         };
         held.into_iter().chain(self.armed_at().filter(|at| *at > now)).min()
     }
 
     /// Returns the lifetime of a highlight.
-    fn lasts(&self, choice: usize) -> u64 {
+    fn highlight_lifetime(&self, choice: usize) -> u64 {
         if self.confirm(choice) == Confirm::LetterThenEnter { *ENTER_MS.end() } else { MARK_MS }
     }
 
     pub(crate) fn step(&mut self, input: GuardInput, now: u64) -> GuardResult {
         self.lapse(now);
         match input {
-            GuardInput::Letter(letter) => return self.letter(letter, now, false),
-            GuardInput::Repeat(letter) => return self.letter(letter, now, true),
-            GuardInput::Enter => return self.enter(now),
+            GuardInput::Letter(letter) => return self.on_char(letter, now, false),
+            GuardInput::Repeat(letter) => return self.on_char(letter, now, true),
+            GuardInput::Enter => return self.on_enter(now),
             GuardInput::Time => return self.tick(now),
             GuardInput::Up => self.arrow(now, |at, len| at.map_or(len - 1, |at| (at + len - 1) % len)),
             GuardInput::Down => self.arrow(now, |at, len| at.map_or(0, |at| (at + 1) % len)),
@@ -436,7 +436,7 @@ impl Guard {
     }
 
     /// Takes the text that belongs to the draft when something other than a key, such as a paste, ends the wait.
-    pub(crate) fn give_back(&mut self) -> String {
+    pub(crate) fn take_draft_text(&mut self) -> String {
         self.held = PendingChoice::None;
         std::mem::take(&mut self.typed)
     }
@@ -464,7 +464,7 @@ impl Guard {
             return;
         }
         if let PendingChoice::Marked { choice, at } = self.held
-            && now > at + self.lasts(choice)
+            && now > at + self.highlight_lifetime(choice)
         {
             self.held = PendingChoice::None;
         }
@@ -494,12 +494,12 @@ impl Guard {
         GuardResult::Decided(choice)
     }
 
-    fn letter(&mut self, letter: char, now: u64, is_repeat: bool) -> GuardResult {
+    fn on_char(&mut self, letter: char, now: u64, is_repeat: bool) -> GuardResult {
         let since = self.last_text.replace(now).map(|at| now.saturating_sub(at));
         self.preset = None;
         let is_same = self.typed.ends_with(letter);
         if is_repeat && (is_same || self.typed.is_empty()) || is_same && since.is_some_and(|since| since < MACHINE_MS) {
-            self.hold(letter, is_repeat);
+            self.hold_press(letter, is_repeat);
             return GuardResult::Nothing;
         }
         let goes_on = self.pace.strict && !self.typed.is_empty() && !self.only_marks;
@@ -510,8 +510,8 @@ impl Guard {
         (self.only_marks, self.acted) = (false, false);
         self.remember(letter);
         match (follows, is_same) {
-            (true, false) => GuardResult::Draft(self.give_back()),
-            (true, true) => self.again(letter, since.unwrap_or(ALONE_MS), now),
+            (true, false) => GuardResult::Draft(self.take_draft_text()),
+            (true, true) => self.on_repeated_letter(letter, since.unwrap_or(ALONE_MS), now),
             (false, _) => self.begin(letter, now),
         }
     }
@@ -524,7 +524,7 @@ impl Guard {
 
     /// Handles a press at machine pace, which highlights and confirms nothing. A single one may be a press that a slow
     /// line delivered together with the previous one; more are a held key or a paste.
-    fn hold(&mut self, letter: char, is_repeat: bool) {
+    fn hold_press(&mut self, letter: char, is_repeat: bool) {
         self.remember(letter);
         self.machine = self.machine.saturating_add(1);
         if is_repeat || self.machine > 1 {
@@ -534,12 +534,12 @@ impl Guard {
     }
 
     /// Handles the same letter as the last press.
-    fn again(&mut self, letter: char, since: u64, now: u64) -> GuardResult {
+    fn on_repeated_letter(&mut self, letter: char, since: u64, now: u64) -> GuardResult {
         let Some(choice) = self.choice(letter) else {
-            return if self.is_held() { GuardResult::Nothing } else { GuardResult::NoChoice(letter) };
+            return if self.is_choice_pending() { GuardResult::Nothing } else { GuardResult::NoChoice(letter) };
         };
         if self.confirm(choice) == Confirm::Immediate {
-            return self.act(choice);
+            return self.perform(choice);
         }
         self.train = if since < TRAIN_MS { self.train.saturating_add(1) } else { 0 };
         if self.train > 1 {
@@ -564,9 +564,9 @@ impl Guard {
         match (self.held, choice) {
             // Its delay has passed, but no timer event has come yet.
             (PendingChoice::Filling { choice: pressed, .. }, choice) => {
-                return if Some(pressed) == choice { GuardResult::Nothing } else { GuardResult::Draft(self.give_back()) };
+                return if Some(pressed) == choice { GuardResult::Nothing } else { GuardResult::Draft(self.take_draft_text()) };
             }
-            (_, Some(choice)) if self.confirm(choice) == Confirm::Immediate => return self.act(choice),
+            (_, Some(choice)) if self.confirm(choice) == Confirm::Immediate => return self.perform(choice),
             (_, Some(choice)) => self.press(choice, now),
             (_, None) => match letter.to_digit(10).map(|digit| digit as usize) {
                 Some(row @ 1..) if row <= self.rows => self.held = PendingChoice::Marked { choice: row - 1, at: now },
@@ -585,26 +585,27 @@ impl Guard {
 
     fn press(&mut self, choice: usize, now: u64) {
         // A second press of the answer to the previous prompt.
-        let is_echo = self.held == PendingChoice::None && self.echo.is_some_and(|echo| echo.is(self.keys[choice].letter, now));
+        let is_echo =
+            self.held == PendingChoice::None && self.echo.is_some_and(|echo| echo.matches(self.keys[choice].letter, now));
         let fills = self.confirm(choice) == Confirm::Letter && self.is_armed(now) && !is_echo;
         self.held = if fills { PendingChoice::Filling { choice, at: now } } else { PendingChoice::Marked { choice, at: now } };
     }
 
     /// Performs a choice that only shows something. Within text the letter is still text.
-    fn act(&mut self, choice: usize) -> GuardResult {
+    fn perform(&mut self, choice: usize) -> GuardResult {
         self.held = PendingChoice::None;
         self.acted = true;
         GuardResult::Decided(choice)
     }
 
-    fn enter(&mut self, now: u64) -> GuardResult {
+    fn on_enter(&mut self, now: u64) -> GuardResult {
         let (PendingChoice::Filling { choice, at } | PendingChoice::Marked { choice, at }) = self.held else {
             return self.enter_preset(now);
         };
         let waited = now.saturating_sub(at.max(self.last_text.unwrap_or_default()));
         // Two keys in one burst do not come from a hand.
         if waited < MACHINE_MS {
-            let typed = self.give_back();
+            let typed = self.take_draft_text();
             return if typed.is_empty() { GuardResult::Nothing } else { GuardResult::Draft(typed) };
         }
         let Some(armed) = self.armed_at().filter(|armed| now >= *armed) else { return GuardResult::Nothing };

@@ -12,7 +12,7 @@ fn keys() -> Vec<Key> {
 }
 
 fn guard(last_text: Option<u64>, pace: GuardTiming) -> Guard {
-    let mut guard = Guard::new(keys(), last_text).paced(pace);
+    let mut guard = Guard::new(keys(), last_text).with_timing(pace);
     guard.set_rows(4);
     guard
 }

@@ -4,7 +4,7 @@ use crate::protocol::CallId;
 use crate::tui::model::{Activity, Model};
 
 /// Sets the activity of the task, unless it is being stopped; an unchanged activity keeps its timer.
-pub(crate) fn busy(model: &mut Model, activity: Activity, now: u64) {
+pub(crate) fn set_activity(model: &mut Model, activity: Activity, now: u64) {
     model.task.paused = None;
     if model.task.activity == Activity::Stopping {
         return;
@@ -22,7 +22,7 @@ pub(crate) fn busy(model: &mut Model, activity: Activity, now: u64) {
 }
 
 /// Adds a running call to the activity.
-pub(crate) fn runs(model: &mut Model, call: (CallId, String), now: u64) {
+pub(crate) fn add_running_call(model: &mut Model, call: (CallId, String), now: u64) {
     model.task.goes_on = true;
     match &mut model.task.activity {
         Activity::Stopping => {}
@@ -40,7 +40,7 @@ pub(crate) fn runs(model: &mut Model, call: (CallId, String), now: u64) {
 }
 
 /// Updates the activity when a call ends; after the last one the model continues.
-pub(crate) fn tool_ended(model: &mut Model, id: &CallId, now: u64) {
+pub(crate) fn remove_running_call(model: &mut Model, id: &CallId, now: u64) {
     if let Activity::Running { calls } = &mut model.task.activity {
         calls.retain(|(running, _)| running != id);
         if calls.is_empty() {

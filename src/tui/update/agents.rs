@@ -1,7 +1,7 @@
 //! Agents of the session: their events, and the command that lists, opens and stops them.
 
 use super::draft::take_draft;
-use super::notes::show_called_for;
+use super::notes::show_requested;
 use super::spending;
 use crate::protocol::{AgentEvent, HostCommand};
 use crate::tui::agents::{AgentEntry, AgentsView};
@@ -41,10 +41,10 @@ pub(crate) fn agents(model: &mut Model, words: &str, now: u64, effects: &mut Vec
 fn show(model: &mut Model, view: AgentsView) {
     let (title, text) = model.agents.text(&view);
     if model.in_lines {
-        return show_called_for(model, Kind::Note { text: format!("{title}\n{text}"), tone: Tone::Plain });
+        return show_requested(model, Kind::Note { text: format!("{title}\n{text}"), tone: Tone::Plain });
     }
     model.overlays.make_room();
-    model.overlays.reading = Some(TextViewer::titled(&title, &text));
+    model.overlays.reading = Some(TextViewer::with_title(&title, &text));
     model.agents.view = Some(view);
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn apply(model: &mut Model, event: AgentEvent) {
             model.agents.end(&agent_session_id, state, tokens, cost_usd);
         }
         AgentEvent::Spent { usage, cost_usd, session_cost_usd, estimated } => {
-            spending::spent(model, usage, cost_usd, session_cost_usd);
+            spending::on_usage(model, usage, cost_usd, session_cost_usd);
             return spending::doubt(model, estimated);
         }
     }
@@ -79,7 +79,7 @@ pub(crate) fn apply(model: &mut Model, event: AgentEvent) {
 fn refresh(model: &mut Model) {
     let Some(view) = &model.agents.view else { return };
     let (title, text) = model.agents.text(view);
-    let mut viewer = TextViewer::titled(&title, &text);
+    let mut viewer = TextViewer::with_title(&title, &text);
     match &mut model.overlays.reading {
         Some(open) if open.title == viewer.title => {
             viewer.top = open.top;

@@ -21,7 +21,7 @@ pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
         Err(why) => Some(why),
     };
     if !panel.guard.mark(letter, now) {
-        panel.put_hunks_back(before);
+        panel.restore_hunks(before);
         return false;
     }
     match panel.marked.as_mut().filter(|marked| is_fresh(marked, now)) {
@@ -42,12 +42,12 @@ fn is_fresh(marked: &RecentMarks, now: u64) -> bool {
 pub(crate) fn take_back(model: &mut Model, now: u64) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     if let Some(marked) = panel.marked.take().filter(|marked| is_fresh(marked, now)) {
-        panel.put_hunks_back(marked.before);
+        panel.restore_hunks(marked.before);
     }
 }
 
 /// Performs an amend choice. Returns whether it was one.
-pub(crate) fn decided(model: &mut Model, act: ChoiceAction, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn on_choice(model: &mut Model, act: ChoiceAction, now: u64, effects: &mut Vec<Effect>) -> bool {
     let width = model.screen.size.width;
     match act {
         ChoiceAction::Edit => write(model, now),
@@ -108,9 +108,9 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     match key.code {
         KeyCode::Esc => model.dialogs.open_current(Some(now)),
         KeyCode::Char('c') if ctrl => model.dialogs.dismiss(),
-        KeyCode::Char('s') if ctrl => take(model, now, effects),
-        KeyCode::Enter if what == AmendTarget::Command && key.modifiers.is_empty() => take(model, now, effects),
-        KeyCode::Enter if what == AmendTarget::Hunk && alt => take(model, now, effects),
+        KeyCode::Char('s') if ctrl => take_field_text(model, now, effects),
+        KeyCode::Enter if what == AmendTarget::Command && key.modifiers.is_empty() => take_field_text(model, now, effects),
+        KeyCode::Enter if what == AmendTarget::Hunk && alt => take_field_text(model, now, effects),
         KeyCode::Char('j') if ctrl => writing.lines.new_line(),
         KeyCode::Enter => writing.lines.new_line(),
         _ => writing.lines.key(key),
@@ -123,7 +123,7 @@ pub(crate) fn paste(panel: &mut Dialog, text: &str) -> bool {
     true
 }
 
-fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn take_field_text(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Some(AmendField { lines, what }) = panel.writing.take() else { return };
     let text = lines.text();
@@ -139,10 +139,10 @@ fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
             }
             let decision = Decision::Amended { amendment: Amendment::Command { line: text } };
             let approval_id = approval.approval_id.clone();
-            amended(model, approval_id, decision, now, effects);
+            on_amended(model, approval_id, decision, now, effects);
         }
         (AmendTarget::Hunk, _) => {
-            panel.put_hunk(&text);
+            panel.replace_hunk(&text);
             // The content has changed, so its keys take effect once it is on the screen.
             model.dialogs.open_current(Some(now));
         }
@@ -150,7 +150,7 @@ fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-fn amended(model: &mut Model, approval_id: ApprovalId, decision: Decision, now: u64, effects: &mut Vec<Effect>) {
+fn on_amended(model: &mut Model, approval_id: ApprovalId, decision: Decision, now: u64, effects: &mut Vec<Effect>) {
     model.toast = None;
     model.dialogs.forget_approval(&approval_id, Some(now));
     model.restart_activity_timer(now);
@@ -158,18 +158,18 @@ fn amended(model: &mut Model, approval_id: ApprovalId, decision: Decision, now: 
 }
 
 /// Opens the resulting text of a file in an editor, with the decisions made so far.
-pub(crate) fn proposed(model: &mut Model, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
+pub(crate) fn on_proposed_text(model: &mut Model, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
     let is_it = |panel: &&Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *approval_id);
     let Some(panel) = model.dialogs.iter().find(is_it) else { return };
     let Question::Approval(approval) = &panel.question else { return };
-    let text = panel.hunks.as_ref().map_or_else(|| text.to_owned(), |hunks| hunks.whole(file, text));
+    let text = panel.hunks.as_ref().map_or_else(|| text.to_owned(), |hunks| hunks.file_text(file, text));
     let name = approval.amendable.files.get(file).cloned().unwrap_or_default();
     model.to_edit = Some(EditFile { what: Editable::Proposed { approval_id: approval_id.clone(), file }, name, text });
     model.restart_activity_timer(now);
 }
 
 /// Handles the result of the editor.
-pub(crate) fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, String>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_edited(model: &mut Model, edit: EditFile, outcome: Result<String, String>, now: u64, effects: &mut Vec<Effect>) {
     let EditFile { what: Editable::Proposed { approval_id, file }, name, text } = edit else { return };
     let name = text::reveal(&name).into_owned();
     match outcome {
@@ -188,13 +188,13 @@ pub(crate) fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, 
                 return;
             }
             let decision = Decision::Amended { amendment: Amendment::File { file, text: edited } };
-            amended(model, approval_id, decision, now, effects);
+            on_amended(model, approval_id, decision, now, effects);
         }
     }
 }
 
 /// Handles pasted text while a dialog has the keyboard.
-pub(crate) fn pasted(model: &mut Model, text: &str) -> bool {
+pub(crate) fn on_paste(model: &mut Model, text: &str) -> bool {
     model.dialogs.open_mut().is_some_and(|panel| paste(panel, text))
 }
 

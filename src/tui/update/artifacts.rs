@@ -23,7 +23,7 @@ pub(crate) fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut 
 }
 
 /// Sets the artifacts of the session, and returns whether there are any; reports it if not.
-pub(crate) fn listed(model: &mut Model, artifacts: Vec<Artifact>, now: u64) -> bool {
+pub(crate) fn on_listed(model: &mut Model, artifacts: Vec<Artifact>, now: u64) -> bool {
     model.info.artifacts = artifacts;
     let has_some = !model.info.artifacts.is_empty();
     if !has_some {
@@ -48,7 +48,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
 }
 
 /// Returns the artifacts as text for line mode.
-pub(crate) fn printed(model: &Model) -> String {
+pub(crate) fn to_text(model: &Model) -> String {
     let head = format!("artifacts: {}; /artifacts NUMBER opens one", model.info.artifacts.len());
     let lines =
         model.info.artifacts.iter().enumerate().map(|(index, artifact)| {

@@ -1,9 +1,9 @@
 //! Attachments of a draft: files dropped on the terminal, and the image in the clipboard.
 
 use super::dialog_text;
-use super::draft::draft_changed;
+use super::draft::on_draft_changed;
 use super::readiness::is_ready;
-use crate::protocol::{Clipped, DroppedFile, HostRequest, Query};
+use crate::protocol::{ClipboardData, DroppedFile, HostRequest, Query};
 use crate::text;
 use crate::tui::format::tokens;
 use crate::tui::model::{Effect, Model};
@@ -13,27 +13,27 @@ use crate::tui::{drag_drop, menu, slash};
 const TOKEN_PIXELS: u64 = 750;
 
 /// Handles `ctrl+v` and `/paste`.
-pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn request_clipboard(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.show_toast("reading the clipboard", now);
     effects.push(Effect::Ask(Query::LookUp(HostRequest::Clipboard)));
 }
 
 /// Returns whether the pasted data was not text. Text that may be file paths goes into the draft at once, and is
 /// replaced with references once the files are known to exist.
-pub(crate) fn pasted(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn on_paste(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
     let elsewhere = model.has_list() || model.overlays.browse.is_some() || model.reads_diff() || model.overlays.search.is_some();
     if elsewhere || model.startup.is_session_chooser {
         return false;
     }
     // Some terminals paste an image as empty text.
     if pasted.is_empty() {
-        ask(model, now, effects);
+        request_clipboard(model, now, effects);
         return true;
     }
     let draft = model.composer.text();
     // In a command, a path is a plain argument.
-    let takes_words = super::user_shell::typed(&draft).is_some() || slash::is_command(&draft, &[]);
-    let readings = if takes_words { Vec::new() } else { drag_drop::readings(pasted) };
+    let takes_words = super::user_shell::parse_command(&draft).is_some() || slash::is_command(&draft, &[]);
+    let readings = if takes_words { Vec::new() } else { drag_drop::interpretations(pasted) };
     if !readings.is_empty() {
         let pasted = pasted.to_owned();
         effects.push(Effect::Ask(Query::LookUp(HostRequest::Dropped { pasted, readings })));
@@ -42,18 +42,18 @@ pub(crate) fn pasted(model: &mut Model, pasted: &str, now: u64, effects: &mut Ve
 }
 
 /// Replaces pasted paths with references to the files.
-pub(crate) fn dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], now: u64) {
-    let names: Option<Vec<String>> = files.iter().map(|file| menu::named(&file.path)).collect();
+pub(crate) fn on_dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], now: u64) {
+    let names: Option<Vec<String>> = files.iter().map(|file| menu::path_reference(&file.path)).collect();
     let Some(names) = names.filter(|names| !names.is_empty()) else { return };
     let ends = |before: &str| before.ends_with(|one: char| one.is_whitespace() || "([{<\"'`,;@".contains(one));
     let in_place = |before: &str| {
         let gap = if before.is_empty() || ends(before) { "" } else { " " };
         format!("{gap}{} ", names.join(" "))
     };
-    if !model.composer.put_in_place(pasted, in_place) {
+    if !model.composer.replace_paste(pasted, in_place) {
         return;
     }
-    draft_changed(model, now);
+    on_draft_changed(model, now);
     for file in files.iter().filter(|file| file.image) {
         model.attached.add(&file.path);
     }
@@ -66,7 +66,7 @@ pub(crate) fn dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], no
             Some(count) if !file.image => format!("{} {} ~{} tokens", name(file), model.screen.glyphs.dot, tokens(count)),
             _ => name(file),
         },
-        (None, files) => crate::tui::format::counted(files.len(), "file"),
+        (None, files) => crate::tui::format::format_count(files.len(), "file"),
     };
     model.show_toast(words, now);
     if files.iter().any(|file| file.image) {
@@ -75,20 +75,20 @@ pub(crate) fn dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], no
 }
 
 /// Inserts the content of the clipboard.
-pub(crate) fn clipped(model: &mut Model, clipped: Clipped, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_clipboard(model: &mut Model, clipped: ClipboardData, now: u64, effects: &mut Vec<Effect>) {
     match clipped {
-        Clipped::Nothing { why } => model.show_toast(text::clean(&why).into_owned(), now),
-        Clipped::Text { text } => {
+        ClipboardData::Nothing { why } => model.show_toast(text::clean(&why).into_owned(), now),
+        ClipboardData::Text { text } => {
             model.toast = None;
             let words = text::clean(&text).into_owned();
-            pasted(model, &words, now, effects);
-            put(model, &words, now);
+            on_paste(model, &words, now, effects);
+            insert_text(model, &words, now);
         }
-        Clipped::Image { image, by } => {
+        ClipboardData::Image { image, by } => {
             model.attached.add(&image.uri);
             let before = model.composer.before_cursor();
             let gap = if before.is_empty() || before.ends_with(char::is_whitespace) { "" } else { " " };
-            put(model, &format!("{gap}@{} ", image.uri), now);
+            insert_text(model, &format!("{gap}@{} ", image.uri), now);
             let kind = image.media_type.trim_start_matches("image/");
             let (dot, count) = (model.screen.glyphs.dot, u64::from(image.width) * u64::from(image.height) / TOKEN_PIXELS);
             let words =
@@ -100,17 +100,17 @@ pub(crate) fn clipped(model: &mut Model, clipped: Clipped, now: u64, effects: &m
 }
 
 /// Inserts text into the draft; a dialog that opened since keeps the keyboard.
-fn put(model: &mut Model, words: &str, now: u64) {
+fn insert_text(model: &mut Model, words: &str, now: u64) {
     if model.dialogs.is_open() || model.has_list() {
         model.composer.insert(words);
-        return draft_changed(model, now);
+        return on_draft_changed(model, now);
     }
     dialog_text::to_draft(model, words, now);
 }
 
 /// Warns before sending that the model will not see the image.
 fn warn(model: &mut Model, now: u64) {
-    if let Some(name) = blind(model) {
+    if let Some(name) = image_blind_model(model) {
         let dot = model.screen.glyphs.dot;
         model.show_toast(
             format!("{name} does not accept images and would get only the size {dot} ctrl+l to change the model"),
@@ -120,14 +120,14 @@ fn warn(model: &mut Model, now: u64) {
 }
 
 /// Returns the name of the model if it does not accept images.
-fn blind(model: &Model) -> Option<String> {
+fn image_blind_model(model: &Model) -> Option<String> {
     model.info.facts.as_ref().filter(|facts| !facts.images).map(|facts| text::clean(&facts.name).into_owned())
 }
 
 /// Returns whether the draft is held back because the model cannot see its image. The next Enter sends it.
-pub(crate) fn holds(model: &mut Model, draft: &str, now: u64) -> bool {
-    let Some(name) = blind(model).filter(|_| model.attached.said.as_deref() != Some(draft)) else { return false };
-    let Some(image) = model.attached.in_text(draft).map(|image| text::reveal(image).into_owned()) else { return false };
+pub(crate) fn is_held_back(model: &mut Model, draft: &str, now: u64) -> bool {
+    let Some(name) = image_blind_model(model).filter(|_| model.attached.said.as_deref() != Some(draft)) else { return false };
+    let Some(image) = model.attached.find_image(draft).map(|image| text::reveal(image).into_owned()) else { return false };
     if !is_ready(model, now) {
         return false;
     }

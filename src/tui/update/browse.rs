@@ -1,7 +1,7 @@
 //! Keys of browse mode: entries, folding, search and copying.
 
 use super::{copy_export, help, history_page, pointer};
-use crate::tui::browse::{Browse, leave};
+use crate::tui::browse::{Browse, leave_browse};
 use crate::tui::clipboard::Clip;
 use crate::tui::input::is_text;
 use crate::tui::model::{Effect, Model};
@@ -29,7 +29,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         return false;
     }
     model.keys.last_key = Some(now);
-    if typed(model, key, now) {
+    if on_search_key(model, key, now) {
         return true;
     }
     model.toast = None;
@@ -41,7 +41,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     match key.code {
         KeyCode::Esc if model.transcript.marks.selection.is_some() => end_selection(model),
         KeyCode::Esc if model.transcript.marks.query.is_some() => forget_search(model),
-        KeyCode::Esc | KeyCode::Char('q') => leave(&mut model.overlays.browse, &mut model.transcript),
+        KeyCode::Esc | KeyCode::Char('q') => leave_browse(&mut model.overlays.browse, &mut model.transcript),
         KeyCode::Tab if waits => {
             model.dialogs.open_current(model.keys.last_text);
         }
@@ -50,28 +50,28 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
             page(model, key.code == KeyCode::PageDown, 1, now, effects);
         }
         _ if selects(model) => select_key(model, key.code, now, effects),
-        _ => plain(model, key, now, effects),
+        _ => on_plain_key(model, key, now, effects),
     }
     true
 }
 
 fn with_control(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     match key.code {
-        KeyCode::Char('c' | 't') => leave(&mut model.overlays.browse, &mut model.transcript),
+        KeyCode::Char('c' | 't') => leave_browse(&mut model.overlays.browse, &mut model.transcript),
         KeyCode::Char('z') => effects.push(Effect::Suspend),
         KeyCode::Char('u') => page(model, false, 2, now, effects),
         KeyCode::Char('d') => page(model, true, 2, now, effects),
         KeyCode::Char('f') => page(model, true, 1, now, effects),
         KeyCode::Char('b') => page(model, false, 1, now, effects),
         KeyCode::Char('o') => fold_all(model, now, |transcript| transcript.fold_all()),
-        KeyCode::Char('s') => pointer::hand_over(model, now, effects),
+        KeyCode::Char('s') => pointer::toggle_mouse_capture(model, now, effects),
         KeyCode::Char('v') => select(model, SelectionShape::Columns, now),
         _ => {}
     }
 }
 
-fn plain(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
-    let at = chosen(model);
+fn on_plain_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    let at = selected_index(model);
     let last = model.transcript.len().saturating_sub(1);
     match key.code {
         KeyCode::Char('j') | KeyCode::Down => step(model, at, true, now),
@@ -79,7 +79,7 @@ fn plain(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) 
         KeyCode::Char('g') | KeyCode::Home => choose(model, 0, now),
         KeyCode::Char('G') | KeyCode::End => {
             choose(model, last, now);
-            model.transcript.follow();
+            model.transcript.follow_end();
         }
         KeyCode::Char('}') => to_prompt(model, (at + 1..=last).find(|at| is_prompt(model, *at)), now),
         KeyCode::Char('{') => to_prompt(model, (0..at).rev().find(|at| is_prompt(model, *at)), now),
@@ -97,22 +97,22 @@ fn plain(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) 
         KeyCode::Char('v') => select(model, SelectionShape::Lines, now),
         KeyCode::Char('y') => copy_export::entry(model, at, now, effects),
         KeyCode::Char('c') => copy_export::code_of_entry(model, at, now, effects),
-        KeyCode::Char('p') => copy_export::path(model, at, now, effects),
+        KeyCode::Char('p') => copy_export::copy_path(model, at, now, effects),
         KeyCode::Char('u') => diff(model, at, now),
         KeyCode::Char('e') => copy_export::edit(model, at, now, effects),
-        _ => nothing(model, key, now),
+        _ => on_unbound_key(model, key, now),
     }
     history_page::request_older(model, effects);
 }
 
 /// Handles a letter that is not a key: a notice says how to go back to typing.
-fn nothing(model: &mut Model, key: KeyEvent, now: u64) {
+fn on_unbound_key(model: &mut Model, key: KeyEvent, now: u64) {
     if let Some(letter) = is_text(&key) {
         model.show_toast(format!("`{letter}` does nothing while you browse; esc goes back to typing"), now);
     }
 }
 
-fn chosen(model: &Model) -> usize {
+fn selected_index(model: &Model) -> usize {
     model.transcript.marks.chosen.unwrap_or(0).min(model.transcript.len().saturating_sub(1))
 }
 
@@ -161,7 +161,7 @@ fn fold(model: &mut Model, at: usize, now: u64) {
 
 fn fold_all(model: &mut Model, now: u64, fold: impl FnOnce(&mut Transcript)) {
     fold(&mut model.transcript);
-    let at = chosen(model);
+    let at = selected_index(model);
     choose(model, at, now);
 }
 
@@ -184,7 +184,7 @@ fn page(model: &mut Model, down: bool, part: usize, now: u64, effects: &mut Vec<
 
 /// Scrolls to the diff of a card.
 fn diff(model: &mut Model, at: usize, now: u64) {
-    let has_diff = model.transcript.entry(at).and_then(|entry| entry.card()).is_some_and(|card| !card.changed().is_empty());
+    let has_diff = model.transcript.entry(at).and_then(|entry| entry.card()).is_some_and(|card| !card.changes_text().is_empty());
     if !has_diff {
         return model.show_toast("this entry changed no files; /diff shows all changes", now);
     }
@@ -193,7 +193,7 @@ fn diff(model: &mut Model, at: usize, now: u64) {
 }
 
 /// Handles a key of the search input. Returns whether it was one.
-fn typed(model: &mut Model, key: KeyEvent, now: u64) -> bool {
+fn on_search_key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     let Some(browse) = model.overlays.browse.as_mut() else { return false };
     let Some(words) = browse.typing.as_mut() else { return false };
     match key.code {
@@ -219,7 +219,7 @@ fn typed(model: &mut Model, key: KeyEvent, now: u64) -> bool {
             None => return true,
         },
     }
-    look_for(model, now);
+    update_search(model, now);
     true
 }
 
@@ -227,12 +227,12 @@ fn typed(model: &mut Model, key: KeyEvent, now: u64) -> bool {
 pub(crate) fn paste(model: &mut Model, pasted: &str, now: u64) -> bool {
     let Some(words) = model.overlays.browse.as_mut().and_then(|browse| browse.typing.as_mut()) else { return false };
     words.push_str(&pasted.split_whitespace().collect::<Vec<_>>().join(" "));
-    look_for(model, now);
+    update_search(model, now);
     true
 }
 
-fn look_for(model: &mut Model, now: u64) {
-    let from = chosen(model);
+fn update_search(model: &mut Model, now: u64) {
+    let from = selected_index(model);
     let Some(browse) = model.overlays.browse.as_mut() else { return };
     let words = browse.typing.clone().unwrap_or_default();
     let query = Query::new(&words);
@@ -253,7 +253,7 @@ fn next(model: &mut Model, forward: bool, now: u64) {
     let Some(query) = model.transcript.marks.query.clone() else {
         return model.show_toast("no search yet; start one with /", now);
     };
-    let from = chosen(model);
+    let from = selected_index(model);
     let Some(browse) = model.overlays.browse.as_mut() else { return };
     // New messages are searched too.
     let at = browse.found.at;
@@ -265,7 +265,7 @@ fn next(model: &mut Model, forward: bool, now: u64) {
 
 /// Shows the current match: opens its entry and scrolls to its row.
 fn go_to_found(model: &mut Model, now: u64) {
-    let Some((entry, nth)) = model.overlays.browse.as_ref().and_then(|browse| browse.found.place()) else { return };
+    let Some((entry, nth)) = model.overlays.browse.as_ref().and_then(|browse| browse.found.position()) else { return };
     let Some(query) = model.transcript.marks.query.clone() else { return };
     let (transcript, look) = model.transcript_look(now);
     transcript.marks.chosen = Some(entry);
@@ -273,7 +273,7 @@ fn go_to_found(model: &mut Model, now: u64) {
     if shown <= nth {
         transcript.unfold(entry);
     }
-    match transcript.row_of_words(entry, nth, &query, look) {
+    match transcript.match_row(entry, nth, &query, look) {
         Some(row) => transcript.show(entry, row..row + 1, look),
         None => transcript.show_entry(entry, look),
     }
@@ -285,7 +285,7 @@ fn selects(model: &Model) -> bool {
 
 /// Starts a selection at the topmost visible line of the current entry.
 fn select(model: &mut Model, shape: SelectionShape, now: u64) {
-    let at = chosen(model);
+    let at = selected_index(model);
     let (transcript, look) = model.transcript_look(now);
     let first = transcript.first_row_shown(at, look);
     let line = transcript.line_at(at, first, look);
@@ -321,11 +321,11 @@ fn select_key(model: &mut Model, code: KeyCode, now: u64, effects: &mut Vec<Effe
         KeyCode::Char('k') | KeyCode::Up => {
             let line = transcript.line_at(selection.entry, head, look);
             selection.to.row =
-                if lines && down { line.start } else { head }.saturating_sub(1).max(transcript.gap_of(selection.entry));
+                if lines && down { line.start } else { head }.saturating_sub(1).max(transcript.gap_rows(selection.entry));
         }
         KeyCode::PageDown => selection.to.row = (head + transcript.page()).min(last),
-        KeyCode::PageUp => selection.to.row = head.saturating_sub(transcript.page()).max(transcript.gap_of(selection.entry)),
-        KeyCode::Char('g') | KeyCode::Home => selection.to.row = transcript.gap_of(selection.entry),
+        KeyCode::PageUp => selection.to.row = head.saturating_sub(transcript.page()).max(transcript.gap_rows(selection.entry)),
+        KeyCode::Char('g') | KeyCode::Home => selection.to.row = transcript.gap_rows(selection.entry),
         KeyCode::Char('G') | KeyCode::End => selection.to.row = last,
         KeyCode::Char('h') | KeyCode::Left => selection.to.cell = selection.to.cell.saturating_sub(1),
         KeyCode::Char('l') | KeyCode::Right => selection.to.cell = (selection.to.cell + 1).min(look.width),

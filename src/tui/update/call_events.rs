@@ -1,8 +1,8 @@
 //! Effects of tool calls, their approvals and the commands of the user on the screen.
 
-use super::activity::{runs, tool_ended};
+use super::activity::{add_running_call, remove_running_call};
 use super::notes::note;
-use super::task_events::ended;
+use super::task_events::on_ended;
 use super::{dialog, streaming, user_shell};
 use crate::protocol::{Approval, ApprovalId, Arguments, CallId, ErrorCode, EventKind, ToolStatus};
 use crate::text;
@@ -13,19 +13,19 @@ use crate::tui::transcript::{Card, CardState, Kind, ReadKind, Tone, join_reads};
 pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::ToolRequested { tool_call_id, tool_name, arguments, summary, .. } => {
-            streaming::end(model);
-            let reads = ReadKind::of_tool(&tool_name);
+            streaming::complete_response(model);
+            let reads = ReadKind::for_tool(&tool_name);
             let name = if summary.is_empty() { tool_name } else { summary };
             let mut card = Card::new(tool_call_id, &name);
-            card.path = path_in(&arguments);
+            card.path = path_argument(&arguments);
             card.reads = reads;
             card.by_person = user_shell::mark(model, &card.id);
             model.transcript.push(Kind::Card(card));
         }
         EventKind::ToolStarted { tool_call_id, rule, summary, effects, note } => {
-            tool_started(model, &tool_call_id, &rule, summary.as_deref(), now);
+            on_started(model, &tool_call_id, &rule, summary.as_deref(), now);
             if let Some(card) = model.transcript.card_mut(&tool_call_id) {
-                card.applies(effects.as_deref(), note.as_deref());
+                card.add_unasked_changes(effects.as_deref(), note.as_deref());
             }
         }
         EventKind::PreviewStarted { approval_id, tool_call_id } => {
@@ -33,32 +33,32 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
             if let Some(asked) = approval_id {
                 model.dialogs.forget_approval(&asked, model.keys.last_text);
             }
-            preview_started(model, &tool_call_id, is_layer, now);
+            on_preview_started(model, &tool_call_id, is_layer, now);
         }
         EventKind::ToolOutputChunk { tool_call_id, text } => {
             if let Some(card) = model.transcript.card_mut(&tool_call_id) {
-                card.printed(&text);
+                card.push_output(&text);
             }
         }
-        EventKind::ToolCompleted { .. } => completed(model, kind, now),
+        EventKind::ToolCompleted { .. } => on_completed(model, kind, now),
         EventKind::ApprovalResolved { approval_id, tool_call_id, decision, .. } => {
-            dialog::resolved(model, &approval_id, &decision);
+            dialog::on_approval_resolved(model, &approval_id, &decision);
             set_card(model, &tool_call_id, CardState::Requested);
             model.restart_activity_timer(now);
         }
-        EventKind::ApprovalTimeout { approval_id, tool_call_id } => timed_out(model, &approval_id, &tool_call_id, now),
+        EventKind::ApprovalTimeout { approval_id, tool_call_id } => on_approval_timeout(model, &approval_id, &tool_call_id, now),
         EventKind::OwnCommandStarted { tool_call_id, line, shared } => {
-            user_shell::started(model, tool_call_id, &line, shared, now);
+            user_shell::on_started(model, tool_call_id, &line, shared, now);
         }
         EventKind::OwnCommandEnded { shared, .. } => {
-            ended(model, now);
-            user_shell::ended(model, shared);
+            on_ended(model, now);
+            user_shell::on_ended(model, shared);
         }
         _ => {}
     }
 }
 
-fn completed(model: &mut Model, kind: EventKind, now: u64) {
+fn on_completed(model: &mut Model, kind: EventKind, now: u64) {
     let EventKind::ToolCompleted {
         tool_call_id,
         tool_name,
@@ -76,7 +76,7 @@ fn completed(model: &mut Model, kind: EventKind, now: u64) {
     };
     model.info.tool_uses.note(&tool_name, status, latency_ms);
     model.dialogs.forget_call(&tool_call_id, model.keys.last_text);
-    tool_ended(model, &tool_call_id, now);
+    remove_running_call(model, &tool_call_id, now);
     let stopped = error.as_ref().is_some_and(|error| matches!(error.code, ErrorCode::Cancelled));
     let message = error.map(|error| text::clean(&error.message).into_owned()).unwrap_or_default();
     let state = match status {
@@ -86,15 +86,15 @@ fn completed(model: &mut Model, kind: EventKind, now: u64) {
         ToolStatus::Denied => CardState::Denied { message },
     };
     if let Some(card) = model.transcript.card_mut(&tool_call_id) {
-        card.ended(state, &output_text, proposal.as_ref());
-        card.hid(&redactions);
+        card.on_ended(state, &output_text, proposal.as_ref());
+        card.add_redactions(&redactions);
         card.keeps_whole = !artifact_uris.is_empty();
     }
     join_reads(&mut model.transcript, &tool_call_id);
 }
 
 /// Shows a call whose outcome a crash left unknown.
-pub(crate) fn interrupted(model: &mut Model, id: &CallId, summary: &str) {
+pub(crate) fn on_interrupted(model: &mut Model, id: &CallId, summary: &str) {
     if model.transcript.card_mut(id).is_none() {
         model.transcript.push(Kind::Card(Card::new(id.clone(), summary)));
     }
@@ -102,45 +102,45 @@ pub(crate) fn interrupted(model: &mut Model, id: &CallId, summary: &str) {
 }
 
 /// Marks the call as waiting, with the user's changes so far.
-pub(crate) fn asked(model: &mut Model, approval: &Approval) {
+pub(crate) fn on_approval_requested(model: &mut Model, approval: &Approval) {
     set_card(model, &approval.tool_call_id, CardState::Waiting);
     if let Some(card) = model.transcript.card_mut(&approval.tool_call_id)
         && card.is_command()
     {
-        card.edited(Some(approval.action_summary.as_str()).filter(|_| approval.amendable.edited));
+        card.set_edited(Some(approval.action_summary.as_str()).filter(|_| approval.amendable.edited));
     }
 }
 
-fn tool_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str>, now: u64) {
+fn on_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str>, now: u64) {
     model.task.paused = None;
     let held = text::clean(&model.info.header.sandbox).into_owned();
     let Some(card) = model.transcript.card_mut(id) else { return };
-    card.started(rule, now);
+    card.on_started(rule, now);
     if summary.is_some() {
-        card.edited(summary);
+        card.set_edited(summary);
     }
     card.held = held;
     let call = (id.clone(), card.summary().to_owned());
-    runs(model, call, now);
+    add_running_call(model, call, now);
 }
 
 /// Shows that the command runs in a preview. It cannot move to the background, but a command that was not approved can start
 /// again there.
-fn preview_started(model: &mut Model, id: &CallId, is_layer: bool, now: u64) {
+fn on_preview_started(model: &mut Model, id: &CallId, is_layer: bool, now: u64) {
     model.task.paused = None;
     let Some(card) = model.transcript.card_mut(id) else { return };
     let rule =
         if is_layer { "runs in a copy of the workspace" } else { "preview in a copy; nothing is applied until you approve" };
-    card.started(rule, now);
+    card.on_started(rule, now);
     (card.is_preview, card.is_layer) = (true, is_layer);
     let summary = card.summary();
     let words =
         if is_layer { summary.to_owned() } else { format!("Previewing {}", summary.strip_prefix("$ ").unwrap_or(summary)) };
-    runs(model, (id.clone(), words), now);
+    add_running_call(model, (id.clone(), words), now);
 }
 
 /// Removes an approval that timed out; it counts as denied.
-fn timed_out(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) {
+fn on_approval_timeout(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) {
     model.dialogs.forget_approval(approval, model.keys.last_text);
     let what = model.transcript.card_mut(call).map_or_else(|| "an approval".to_owned(), |card| card.summary().to_owned());
     set_card(model, call, CardState::Requested);
@@ -149,7 +149,7 @@ fn timed_out(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) 
 }
 
 /// Returns the file that a call is about.
-fn path_in(arguments: &Arguments) -> Option<String> {
+fn path_argument(arguments: &Arguments) -> Option<String> {
     let Arguments::Object(fields) = arguments else { return None };
     let named = ["path", "file_path"].into_iter().find_map(|name| fields.get(name)?.as_str());
     named.map(|path| text::clean(path).into_owned())

@@ -7,7 +7,7 @@ use crate::tui::interface::ModelAccess;
 use crate::tui::model::{Effect, Model};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn request_changes(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     if model.info.model_access != Some(ModelAccess::Ready) {
         return model.show_toast("no changes: no session has started yet", now);
@@ -29,7 +29,7 @@ pub(crate) fn show(model: &mut Model, changed: ChangedFiles) {
     model.toast = None;
     model.overlays.help = None;
     model.overlays.changes = Some(match model.overlays.changes.take() {
-        Some(open) => open.renewed(changed),
+        Some(open) => open.with_files(changed),
         None => Changes::new(changed),
     });
 }

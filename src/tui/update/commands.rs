@@ -9,9 +9,9 @@ use crate::tui::transcript::{Card, Kind, Tone};
 
 /// Moves the running command to the background. Returns whether there is one.
 pub(crate) fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let words = if runs_command(model) {
+    let words = if is_running_command(model) {
         "moved to the background · /ps to list"
-    } else if runs_in_layer(model) {
+    } else if is_running_in_layer(model) {
         "the copy is discarded; approve to start it again in the background"
     } else {
         return false;
@@ -22,12 +22,12 @@ pub(crate) fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>)
 }
 
 /// Returns whether the task is waiting for an unapproved command in a copy, which can start again in the background.
-fn runs_in_layer(model: &Model) -> bool {
+fn is_running_in_layer(model: &Model) -> bool {
     layers(model).any(Card::is_running)
 }
 
 /// Returns whether such a command has run long enough to offer the background.
-pub(crate) fn runs_long_in_layer(model: &Model, now: u64) -> bool {
+pub(crate) fn is_running_long_in_layer(model: &Model, now: u64) -> bool {
     layers(model).any(|card| card.offers_background(now))
 }
 
@@ -37,7 +37,7 @@ fn layers(model: &Model) -> impl Iterator<Item = &Card> {
 }
 
 /// Returns whether the task waits for a command.
-pub(crate) fn runs_command(model: &Model) -> bool {
+pub(crate) fn is_running_command(model: &Model) -> bool {
     running_calls(model).iter().any(|(_, summary)| summary.starts_with("$ "))
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
 }
 
 /// Returns the background commands as text for line mode.
-pub(crate) fn printed(model: &Model) -> String {
+pub(crate) fn to_text(model: &Model) -> String {
     let mut lines = vec!["background sessions and commands (/stop ID stops one)".to_owned()];
     for command in &model.info.commands {
         lines.push(format!("{}  {}  {}", command.id, state(command), command.line));
@@ -86,7 +86,7 @@ pub(crate) fn printed(model: &Model) -> String {
 }
 
 /// Updates the background commands. The end of one is reported in a note, because its card is complete.
-pub(crate) fn changed(model: &mut Model, commands: Vec<RunningCommand>) {
+pub(crate) fn on_changed(model: &mut Model, commands: Vec<RunningCommand>) {
     for one in &commands {
         let card = one.tool_call_id.as_ref().and_then(|id| model.transcript.card_mut(id));
         if let Some(card) = card {

@@ -1,11 +1,11 @@
 //! Context window: its content, and the summary that frees space in it.
 
 use super::draft::take_draft;
-use super::notes::show_called_for;
+use super::notes::show_requested;
 use super::readiness::is_ready;
 use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse, NOT_COMPACTED};
 use crate::text;
-use crate::tui::format::{counted, tokens};
+use crate::tui::format::{format_count, tokens};
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 
@@ -26,22 +26,22 @@ pub(crate) fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Ve
 }
 
 /// Handles `/context`.
-pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn request_context(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if is_ready(model, now) {
         take_draft(model, now, effects);
         effects.push(Effect::Send(Command::ShowContext));
     }
 }
 
-pub(crate) fn shown(model: &mut Model, filled: ContextUse) {
+pub(crate) fn on_context_shown(model: &mut Model, filled: ContextUse) {
     if filled.used() > 0 {
         model.info.tally.context_tokens = filled.used();
     }
-    show_called_for(model, Kind::Window(filled));
+    show_requested(model, Kind::Window(filled));
 }
 
 /// Returns the usage of the context window, in percent if it is high.
-pub(crate) fn filled(model: &Model) -> String {
+pub(crate) fn window_usage(model: &Model) -> String {
     let used = model.info.tally.context_tokens;
     match model.context_limit().map(|all| used * 100 / all) {
         Some(percent) if percent >= FULL_PERCENT => format!("Context {percent} %"),
@@ -49,7 +49,7 @@ pub(crate) fn filled(model: &Model) -> String {
     }
 }
 
-pub(crate) fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u64, used: u64, now: u64) {
+pub(crate) fn on_start(model: &mut Model, trigger: CompactionTrigger, messages: u64, used: u64, now: u64) {
     model.info.tally.context_tokens = used;
     if trigger == CompactionTrigger::TooLong {
         note(model, "the provider says the conversation is too long for the model", Tone::Warning);
@@ -58,9 +58,9 @@ pub(crate) fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u6
     model.set_activity(Activity::Compacting { messages }, now);
 }
 
-pub(crate) fn done(model: &mut Model, compaction: &Compaction, now: u64) {
+pub(crate) fn on_done(model: &mut Model, compaction: &Compaction, now: u64) {
     let Compaction { trigger, focus, summary, model: writer, summarised, kept, tokens_before, tokens_after } = compaction;
-    ends(model, now);
+    on_end(model, now);
     model.info.tally.context_tokens = *tokens_after;
     let why = match trigger {
         CompactionTrigger::Asked => "",
@@ -79,27 +79,27 @@ pub(crate) fn done(model: &mut Model, compaction: &Compaction, now: u64) {
     model.transcript.push(Kind::Summary { head, text: text::clean(summary).trim_end().to_owned() });
 }
 
-pub(crate) fn undone(model: &mut Model, count: u64, now: u64) {
-    ends(model, now);
+pub(crate) fn on_undone(model: &mut Model, count: u64, now: u64) {
+    on_end(model, now);
     model.info.tally.context_tokens = count;
     note(model, &format!("summary removed, messages restored: {} tokens", tokens(count)), Tone::Plain);
 }
 
-pub(crate) fn truncated(model: &mut Model, removed: u64) {
+pub(crate) fn on_truncated(model: &mut Model, removed: u64) {
     let are = if removed == 1 { "is" } else { "are" };
     let words = format!("the oldest {} {are} no longer sent to the model; /compact makes a summary instead", messages(removed));
     note(model, &words, Tone::Warning);
 }
 
 /// Handles a notice that says why there will be no summary.
-pub(crate) fn noticed(model: &mut Model, words: &str, now: u64) {
+pub(crate) fn on_notice(model: &mut Model, words: &str, now: u64) {
     if words.starts_with(NOT_COMPACTED) {
-        ends(model, now);
+        on_end(model, now);
     }
 }
 
 /// Ends the compaction, regardless of its result.
-pub(crate) fn ends(model: &mut Model, now: u64) {
+pub(crate) fn on_end(model: &mut Model, now: u64) {
     if model.task.summing_up.take().is_none() {
         return;
     }
@@ -112,7 +112,7 @@ pub(crate) fn ends(model: &mut Model, now: u64) {
 }
 
 pub(crate) fn messages(count: u64) -> String {
-    counted(usize::try_from(count).unwrap_or(usize::MAX), "message")
+    format_count(usize::try_from(count).unwrap_or(usize::MAX), "message")
 }
 
 fn note(model: &mut Model, words: &str, tone: Tone) {

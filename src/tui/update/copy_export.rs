@@ -1,7 +1,7 @@
 //! Copying, opening in an editor, and exporting parts of the session.
 
 use super::draft::take_draft;
-use super::readiness::hears;
+use super::readiness::check_session;
 use crate::protocol::{ExportForm, Query};
 use crate::text;
 use crate::tui::clipboard::Clip;
@@ -27,19 +27,19 @@ pub(crate) fn code_of_entry(model: &mut Model, at: usize, now: u64, effects: &mu
     match blocks.into_iter().nth(nth % count.max(1)) {
         Some(code) if count > 1 => {
             let name = format!("code {} of {count}", nth % count + 1);
-            effects.push(Effect::Copy(Clip::named(code, &name)));
+            effects.push(Effect::Copy(Clip::with_name(code, &name)));
         }
-        Some(code) => effects.push(Effect::Copy(Clip::named(code, "code"))),
+        Some(code) => effects.push(Effect::Copy(Clip::with_name(code, "code"))),
         None => model.show_toast("no code in this entry; y copies the whole entry", now),
     }
 }
 
-fn path_of(model: &Model, at: usize) -> Option<String> {
+fn entry_path(model: &Model, at: usize) -> Option<String> {
     model.transcript.entry(at)?.card()?.path.clone()
 }
 
-pub(crate) fn path(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
-    match path_of(model, at) {
+pub(crate) fn copy_path(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
+    match entry_path(model, at) {
         Some(path) => {
             let what = text::clean(&path).into_owned();
             effects.push(Effect::Copy(Clip { text: path, what }));
@@ -50,7 +50,7 @@ pub(crate) fn path(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Eff
 
 /// Opens the file of a card, or the entry itself as Markdown, in the user's editor.
 pub(crate) fn edit(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
-    let shown = match path_of(model, at) {
+    let shown = match entry_path(model, at) {
         Some(path) => EditorTarget::File(path),
         None => match model.transcript.entry(at).map(crate::tui::transcript::Entry::markdown) {
             Some(words) if !words.is_empty() => EditorTarget::Text(words),
@@ -69,15 +69,15 @@ pub(crate) fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<E
             Ok(_) | Err(_) => return model.show_toast("use /copy, /copy code, or /copy 2 for the second-last response", now),
         },
     };
-    let mut answers = answers(&model.transcript);
+    let mut answers = response_texts(&model.transcript);
     let clip = match which {
         "code" => {
             let code = answers.find_map(|words| code_blocks(words).pop());
-            code.map(|code| Clip::named(code, "the last code block"))
+            code.map(|code| Clip::with_name(code, "the last code block"))
         }
         _ => answers.nth(nth - 1).map(|words| {
             let name = if nth == 1 { "the last response".to_owned() } else { format!("response {nth} from the end") };
-            Clip::named(words.trim_end().to_owned(), &name)
+            Clip::with_name(words.trim_end().to_owned(), &name)
         }),
     };
     drop(answers);
@@ -91,11 +91,11 @@ pub(crate) fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<E
 
 /// Handles `/export`, `/export html` and `/export json FILE`.
 pub(crate) fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
-    if !hears(model, now) {
+    if !check_session(model, now) {
         return;
     }
     let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
-    let (form, file) = match ExportForm::of_word(first) {
+    let (form, file) = match ExportForm::from_name(first) {
         Some(form) => (form, rest.trim()),
         // A single word that is not a format is a mistake and not a file name.
         None if !words.is_empty() && !words.contains(['.', '/']) => {
@@ -103,7 +103,7 @@ pub(crate) fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec
             let word = text::truncate(&word, 24);
             return model.show_toast(format!("`{word}` is not md, json or html; a file name must contain a dot or a slash"), now);
         }
-        None => (ExportForm::of_file(words), words),
+        None => (ExportForm::from_file_name(words), words),
     };
     take_draft(model, now, effects);
     let path = Some(file).filter(|file| !file.is_empty()).map(Into::into);
@@ -112,12 +112,12 @@ pub(crate) fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec
 }
 
 /// Reports that the text was copied or the editor was closed.
-pub(crate) fn done(model: &mut Model, words: &str, now: u64) {
+pub(crate) fn report_done(model: &mut Model, words: &str, now: u64) {
     model.show_toast(text::clean(words).into_owned(), now);
 }
 
 /// Returns the responses that are part of the conversation, newest first.
-fn answers(transcript: &Transcript) -> impl Iterator<Item = &str> {
+fn response_texts(transcript: &Transcript) -> impl Iterator<Item = &str> {
     (0..transcript.len()).rev().filter_map(|at| transcript.entry(at)).filter(|entry| entry.undone.is_none()).filter_map(|entry| {
         match &entry.kind {
             Kind::Answer { document, state: AnswerState::Done } => Some(document.text()),

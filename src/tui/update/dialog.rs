@@ -1,9 +1,9 @@
 //! Keys while a dialog has the keyboard.
 
 use super::dialog_text::to_draft;
-use super::draft::draft_changed;
+use super::draft::on_draft_changed;
 use super::{amend, elicitation, inbox, onboarding, price, rewind};
-use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleAsked};
+use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleQuery};
 use crate::text;
 use crate::tui::approval::answer as give_answer;
 use crate::tui::approval::{Answer, ChoiceAction, Question, REASONS, approval_dialog, mark_part};
@@ -21,7 +21,7 @@ const RETURN_MS: u64 = 3000;
 const WIDE_WORDS: usize = 4;
 
 /// Adds an approval prompt; an updated one takes the position of the former one.
-pub(crate) fn asked(model: &mut Model, approval: Approval, focus: bool) {
+pub(crate) fn on_approval_requested(model: &mut Model, approval: Approval, focus: bool) {
     let last_text = model.keys.last_text;
     if !model.dialogs.replace_pending(&approval, last_text) {
         model.dialogs.forget_approval(&approval.approval_id, last_text);
@@ -30,7 +30,7 @@ pub(crate) fn asked(model: &mut Model, approval: Approval, focus: bool) {
 }
 
 /// Removes an approval that was answered, here or elsewhere.
-pub(crate) fn resolved(model: &mut Model, approval_id: &ApprovalId, decision: &Decision) {
+pub(crate) fn on_approval_resolved(model: &mut Model, approval_id: &ApprovalId, decision: &Decision) {
     let last_text = model.keys.last_text;
     match decision {
         Decision::Renewed => model.dialogs.expect_replacement(approval_id, last_text),
@@ -46,7 +46,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         return;
     }
     if model.dialogs.open().is_some_and(|panel| panel.words.is_some()) {
-        return words_key(model, key, now, effects);
+        return on_text_key(model, key, now, effects);
     }
     if amend::field_key(model, key, now, effects) {
         return;
@@ -88,15 +88,15 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Tab => model.dialogs.cycle(true, model.keys.last_text),
         KeyCode::BackTab => model.dialogs.cycle(false, model.keys.last_text),
         KeyCode::Esc if model.dialogs.close_always(model.keys.last_text) => {}
-        KeyCode::Esc if rewind::leaves(model, now) => {}
-        KeyCode::Char('c') if ctrl && rewind::leaves(model, now) => {}
+        KeyCode::Esc if rewind::close_dialog(model, now) => {}
+        KeyCode::Char('c') if ctrl && rewind::close_dialog(model, now) => {}
         KeyCode::Esc if elicitation::escapes(model, now, effects) => {}
         KeyCode::Esc => model.dialogs.dismiss(),
         KeyCode::Char('c') if ctrl => model.dialogs.dismiss(),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
         KeyCode::Char('q') if ctrl => inbox::open(model, now),
-        KeyCode::Char('s') if ctrl => super::pointer::hand_over(model, now, effects),
+        KeyCode::Char('s') if ctrl => super::pointer::toggle_mouse_capture(model, now, effects),
         _ => {}
     }
 }
@@ -115,7 +115,7 @@ fn marks_part(model: &mut Model, letter: char, now: u64) -> bool {
 /// Opens the rule of the selected part with Enter, unless a choice waits for Enter. Returns whether the rule was opened.
 fn opens_rule(model: &mut Model, now: u64) -> bool {
     let Some(panel) = model.dialogs.open_mut() else { return false };
-    if panel.guard.is_held() || !panel.guard.is_armed(now) || panel.body.marked_part().is_none() {
+    if panel.guard.is_choice_pending() || !panel.guard.is_armed(now) || panel.body.marked_part().is_none() {
         return false;
     }
     // The typed keys were selections.
@@ -132,7 +132,7 @@ pub(crate) fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effect
     match panel.step(stimulus, now) {
         GuardResult::Nothing => {}
         GuardResult::Draft(text) => to_draft(model, &text, now),
-        GuardResult::Decided(choice) => decided(model, choice, now, effects),
+        GuardResult::Decided(choice) => on_choice(model, choice, now, effects),
         GuardResult::NoChoice(letter) => {
             let words = format!("{} is not a choice here: {}", key_name(letter), panel.valid_keys());
             model.show_toast(words, now);
@@ -147,7 +147,7 @@ fn key_name(letter: char) -> String {
 
 /// Handles a key while a prompt is pending without the focus: for a while, Escape returns to it, and Enter on a single word,
 /// because the word was meant for it. Returns whether the key was handled.
-pub(crate) fn returns(model: &mut Model, key: &KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn handle_return_key(model: &mut Model, key: &KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if model.dialogs.is_empty() || model.is_too_small() {
         return false;
     }
@@ -156,14 +156,14 @@ pub(crate) fn returns(model: &mut Model, key: &KeyEvent, now: u64, effects: &mut
             model.dialogs.open_current(model.keys.last_text);
             true
         }
-        KeyCode::Enter if key.modifiers.is_empty() || key.modifiers == KeyModifiers::CONTROL => enter(model, now, effects),
+        KeyCode::Enter if key.modifiers.is_empty() || key.modifiers == KeyModifiers::CONTROL => on_enter(model, now, effects),
         _ => false,
     }
 }
 
 /// Handles Enter while an approval is pending: a single word is not sent, and the choice with that letter is
 /// highlighted instead.
-fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let draft = model.composer.text();
     let word = draft.trim();
     if model.dialogs.approvals() == 0 || word.starts_with(['/', '!']) || !is_one_word(word) {
@@ -178,7 +178,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let marked = letter.filter(|letter| is_choice(*letter));
     if marked.is_some() {
         model.composer.set("");
-        draft_changed(model, now);
+        on_draft_changed(model, now);
     }
     model.dialogs.open_current(None);
     match marked {
@@ -194,14 +194,14 @@ fn is_one_word(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_whitespace) && wide < WIDE_WORDS
 }
 
-pub(crate) fn paste(model: &mut Model, text: &str, now: u64) {
-    if onboarding::pasted(model, text, now) || elicitation::pasted(model, text) || price::pasted(model, text) {
+pub(crate) fn on_paste(model: &mut Model, text: &str, now: u64) {
+    if onboarding::on_paste(model, text, now) || elicitation::on_paste(model, text) || price::on_paste(model, text) {
         return;
     }
     if let Some(field) = model.dialogs.open_mut().and_then(|panel| panel.words.as_mut()) {
         return field.insert(text);
     }
-    if amend::pasted(model, text) {
+    if amend::on_paste(model, text) {
         return;
     }
     model.overlays.search = None;
@@ -209,11 +209,11 @@ pub(crate) fn paste(model: &mut Model, text: &str, now: u64) {
     amend::take_back(model, now);
     model.dialogs.stay();
     let held = model.dialogs.flush_guard(now);
-    model.attached.pasted(text);
+    model.attached.remember_paste(text);
     to_draft(model, &(held + text), now);
 }
 
-fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>) {
+fn on_choice(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Some(taken) = panel.choices.get(choice).filter(|choice| choice.enabled) else { return };
     let (act, letter) = (taken.act, taken.key.letter);
@@ -244,10 +244,10 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
             model.dialogs.turn_always(act, Some(now));
             return ask_reach(model, effects);
         }
-        ChoiceAction::Setup(pick) => return onboarding::picked(model, pick, now, effects),
-        ChoiceAction::Asking(pick) => return elicitation::picked(model, pick, now, effects),
+        ChoiceAction::Setup(pick) => return onboarding::on_picked(model, pick, now, effects),
+        ChoiceAction::Asking(pick) => return elicitation::on_picked(model, pick, now, effects),
         ChoiceAction::Edit | ChoiceAction::EditWhole | ChoiceAction::View | ChoiceAction::Wrap => {
-            amend::decided(model, act, now, effects);
+            amend::on_choice(model, act, now, effects);
             return;
         }
         ChoiceAction::Approve
@@ -268,7 +268,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
         | ChoiceAction::Forget(_) => {}
     }
     if let Some(at) = model.keys.last_text {
-        model.dialogs.answered_by(letter, at);
+        model.dialogs.record_answer(letter, at);
     }
     answer(model, act, None, now, effects);
 }
@@ -284,22 +284,22 @@ pub(crate) fn show_new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 /// Requests the list of commands that a wider rule would have allowed.
 fn ask_reach(model: &Model, effects: &mut Vec<Effect>) {
     if let Some((approval_id, offer)) = model.dialogs.wants_reach() {
-        effects.push(Effect::Send(Command::AskRule { approval_id, asked: RuleAsked::Reach { offer } }));
+        effects.push(Effect::Send(Command::AskRule { approval_id, asked: RuleQuery::Reach { offer } }));
     }
 }
 
 pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
     let Some(answer) = model.dialogs.open_mut().and_then(|panel| give_answer(panel, act, reason)) else { return };
     model.toast = None;
-    model.dialogs.done(None);
-    model.keys.answer_given(now);
+    model.dialogs.finish_current(None);
+    model.keys.on_answer(now);
     model.restart_activity_timer(now);
     effects.push(match answer {
         Answer::Decide(approval_id, decision) => Effect::Send(Command::Decide { approval_id, decision }),
         Answer::Preview(approval_id) => Effect::Send(Command::Preview { approval_id }),
         Answer::Resolve(tool_call_id, resolution) => Effect::Send(Command::Resolve { tool_call_id, resolution }),
         Answer::Rewind { target, scope, overwrite } => {
-            rewind::begins(model, now);
+            rewind::on_confirmed(model, now);
             Effect::Send(Command::Rewind { target, scope, overwrite })
         }
         Answer::Mode(mode) => Effect::Send(Command::SetMode { mode }),
@@ -310,7 +310,7 @@ pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String
         }
         Answer::Forget(id) => return super::sessions::forget(id, effects),
         Answer::Trust(_, TrustAnswer::Quit) => return super::quit::quit(model, effects),
-        Answer::Held(held, answer) => return super::lock::answered(model, held, answer, effects),
+        Answer::Held(held, answer) => return super::lock::on_answer(model, held, answer, effects),
         Answer::Trust(trust, answer) => {
             let words = match answer {
                 TrustAnswer::Yes if !trust.has_items() => "project trusted: commands run in a sandboxed copy first",
@@ -328,7 +328,7 @@ pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String
 
 /// Returns whether a letter in an empty draft is a second press of the answer key. If text follows at once, it was its
 /// beginning.
-pub(crate) fn takes_echo(model: &mut Model, letter: Option<char>, now: u64) -> bool {
+pub(crate) fn consume_echo(model: &mut Model, letter: Option<char>, now: u64) -> bool {
     let before = model.keys.echo.take();
     let Some(letter) = letter else { return false };
     if let Some((echo, at)) = before
@@ -343,10 +343,10 @@ pub(crate) fn takes_echo(model: &mut Model, letter: Option<char>, now: u64) -> b
     is_echo
 }
 
-fn words_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+fn on_text_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let keeps = match &panel.question {
-        Question::Keep(keeping) => Some(keeping.about()),
+        Question::Keep(keeping) => Some(keeping.approval_id()),
         _ => None,
     };
     let Some(field) = &mut panel.words else { return };
@@ -356,7 +356,7 @@ fn words_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effec
         KeyCode::Enter if model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS) => field.insert(" "),
         KeyCode::Enter if keeps.is_some() => {
             let rule = field.text().trim().to_owned();
-            let asked = keeps.map(|approval_id| Command::AskRule { approval_id, asked: RuleAsked::Written { rule } });
+            let asked = keeps.map(|approval_id| Command::AskRule { approval_id, asked: RuleQuery::Written { rule } });
             effects.extend(asked.map(Effect::Send));
         }
         KeyCode::Esc if keeps.is_some() => model.dialogs.turn_always(ChoiceAction::Write, Some(now)),

@@ -1,6 +1,6 @@
 //! Text that was typed or pasted into a dialog, but meant for the draft.
 
-use super::draft::draft_changed;
+use super::draft::on_draft_changed;
 use super::{amend, sessions};
 use crate::tui::browse;
 use crate::tui::model::Model;
@@ -9,15 +9,15 @@ use crate::tui::model::Model;
 pub(crate) fn to_draft(model: &mut Model, text: &str, now: u64) {
     amend::take_back(model, now);
     model.dialogs.stay();
-    if sessions::typed(model, text) {
+    if sessions::add_to_filter(model, text) {
         return;
     }
     // The typed text must be visible.
     model.rewind.list = None;
-    browse::leave(&mut model.overlays.browse, &mut model.transcript);
+    browse::leave_browse(&mut model.overlays.browse, &mut model.transcript);
     model.screen.dirty = true;
     model.composer.insert(text);
     model.keys.last_key = Some(now);
     model.keys.last_text = Some(now);
-    draft_changed(model, now);
+    on_draft_changed(model, now);
 }

@@ -18,7 +18,7 @@ pub(crate) fn take_draft(model: &mut Model, now: u64, effects: &mut Vec<Effect>)
     text
 }
 
-pub(crate) fn draft_changed(model: &mut Model, now: u64) {
+pub(crate) fn on_draft_changed(model: &mut Model, now: u64) {
     if model.composer.is_empty() {
         model.task.taken_back.clear();
     }

@@ -1,6 +1,6 @@
 //! Editing of the draft in the user's editor.
 
-use super::draft::draft_changed;
+use super::draft::on_draft_changed;
 use crate::text;
 use crate::tui::model::{EditFile, Editable, Effect, Model};
 
@@ -11,14 +11,14 @@ pub(crate) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Applies the text from the editor to the draft, or reports why there is none.
-pub(crate) fn left(model: &mut Model, edited: Result<String, String>, now: u64) {
+pub(crate) fn on_editor_closed(model: &mut Model, edited: Result<String, String>, now: u64) {
     model.screen.dirty = true;
     match edited {
         Ok(words) => {
             let words = text::clean(words.trim_end()).into_owned();
             if words != model.composer.text() {
                 model.composer.set(&words);
-                draft_changed(model, now);
+                on_draft_changed(model, now);
             }
         }
         Err(why) => model.show_toast(text::clean(&why).into_owned(), now),

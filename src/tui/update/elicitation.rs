@@ -13,13 +13,13 @@ use crate::tui::transcript::Tone;
 use crate::tui::typeahead_guard::MACHINE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-pub(crate) fn asked(model: &mut Model, elicitation: Elicitation, now: u64) {
+pub(crate) fn on_requested(model: &mut Model, elicitation: Elicitation, now: u64) {
     let focus = model.may_take_focus(now);
     model.dialogs.add(Box::new(ElicitationForm::new(elicitation)).panel(), focus, model.keys.last_text);
 }
 
 /// Removes a request that was answered, here or elsewhere, or that is no longer needed.
-pub(crate) fn ended(model: &mut Model, id: &str, outcome: ElicitationOutcome) {
+pub(crate) fn on_ended(model: &mut Model, id: &str, outcome: ElicitationOutcome) {
     let is_it = |panel: &Dialog| matches!(&panel.question, Question::Asking(asking) if asking.id == id);
     let Some(who) = model.dialogs.iter().find(|panel| is_it(panel)).map(|panel| match &panel.question {
         Question::Asking(asking) => asking.asker(),
@@ -41,7 +41,7 @@ fn open(model: &mut Model) -> Option<&mut ElicitationForm> {
     }
 }
 
-pub(crate) fn picked(model: &mut Model, pick: FormAction, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_picked(model: &mut Model, pick: FormAction, now: u64, effects: &mut Vec<Effect>) {
     let Some(asking) = open(model) else { return };
     match pick {
         FormAction::Send => {
@@ -86,8 +86,8 @@ fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Ve
     if let Some(panel) = model.dialogs.open_mut() {
         panel.words = None;
     }
-    model.dialogs.done(None);
-    model.keys.answer_given(now);
+    model.dialogs.finish_current(None);
+    model.keys.on_answer(now);
     note(model, &words, Tone::Plain);
     effects.push(Effect::SendToHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
 }
@@ -127,7 +127,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Enter if key.kind == KeyEventKind::Repeat || !is_settled => return true,
         KeyCode::Enter if model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS) => return true,
         KeyCode::Enter => {
-            if let EnterResult::Whole(answer) = asking.enter() {
+            if let EnterResult::Whole(answer) = asking.on_enter() {
                 send(model, answer, now, effects);
                 return true;
             }
@@ -191,7 +191,7 @@ fn edit(field: &mut Field, entry: Option<&mut Entry>, key: KeyEvent) {
 }
 
 /// Handles pasted text. Returns whether it was for a form.
-pub(crate) fn pasted(model: &mut Model, words: &str) -> bool {
+pub(crate) fn on_paste(model: &mut Model, words: &str) -> bool {
     if !open(model).is_some_and(|asking| asking.is_filling()) {
         return false;
     }

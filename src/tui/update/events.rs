@@ -1,6 +1,6 @@
 //! Effects of session events on the screen.
 
-use super::draft::draft_changed;
+use super::draft::on_draft_changed;
 use super::notes::{note, note_problem};
 use super::{
     agents, amend, artifacts, call_events, changes, commands, compaction, models, overview, policy, response_events, rewind,
@@ -15,14 +15,14 @@ use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Tone, tag_new_entries};
 
 /// Tags the entry of an event with its task and step.
-pub(crate) fn of_its_task(model: &mut Model, event: Event) -> Event {
+pub(crate) fn apply_tagged(model: &mut Model, event: Event) -> Event {
     tag_new_entries(&mut model.transcript, event.task_id.as_ref(), event.step_id.as_ref());
     event
 }
 
 /// Applies an event that live sessions and replays show in the same way. The last ones are shown live by `apply`, and add nothing in a
 /// replay.
-pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
+pub(crate) fn apply_shared(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::SessionStarted { .. }
         | EventKind::ModeChanged { .. }
@@ -31,7 +31,7 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         | EventKind::PolicyExpired { .. }
         | EventKind::SandboxInForce { .. }
         | EventKind::SavingChanged { .. }
-        | EventKind::Notice { .. } => session_changed(model, kind, now),
+        | EventKind::Notice { .. } => on_session_changed(model, kind, now),
         EventKind::TaskStarted { .. }
         | EventKind::QueueChanged { .. }
         | EventKind::Steered { .. }
@@ -61,20 +61,20 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         | EventKind::ToolOutputChunk { .. }
         | EventKind::ToolCompleted { .. } => call_events::apply(model, kind, now),
         EventKind::Agent(event) => agents::apply(model, event),
-        EventKind::CompactionStarted { trigger, messages, tokens } => compaction::begins(model, trigger, messages, tokens, now),
-        EventKind::ContextCompacted(compaction) => compaction::done(model, &compaction, now),
-        EventKind::CompactionUndone { tokens } => compaction::undone(model, tokens, now),
-        EventKind::ContextTruncated { removed } => compaction::truncated(model, removed),
-        EventKind::ContextShown(filled) => compaction::shown(model, filled),
-        EventKind::ApprovalOutdated { approval_id, outdated, .. } => model.dialogs.outdated(&approval_id, outdated),
+        EventKind::CompactionStarted { trigger, messages, tokens } => compaction::on_start(model, trigger, messages, tokens, now),
+        EventKind::ContextCompacted(compaction) => compaction::on_done(model, &compaction, now),
+        EventKind::CompactionUndone { tokens } => compaction::on_undone(model, tokens, now),
+        EventKind::ContextTruncated { removed } => compaction::on_truncated(model, removed),
+        EventKind::ContextShown(filled) => compaction::on_context_shown(model, filled),
+        EventKind::ApprovalOutdated { approval_id, outdated, .. } => model.dialogs.set_outdated(&approval_id, outdated),
         EventKind::RuleTold { approval_id, told } => model.dialogs.apply_rule_reply(&approval_id, told, model.keys.last_text),
-        EventKind::ProposedShown { approval_id, file, text } => amend::proposed(model, &approval_id, file, &text, now),
-        EventKind::ModelChanged { facts, effort, message } => models::changed(model, facts, effort, &message),
-        EventKind::ModelsListed { models, notices } => models::listed(model, models, &notices),
+        EventKind::ProposedShown { approval_id, file, text } => amend::on_proposed_text(model, &approval_id, file, &text, now),
+        EventKind::ModelChanged { facts, effort, message } => models::on_changed(model, facts, effort, &message),
+        EventKind::ModelsListed { models, notices } => models::on_listed(model, models, &notices),
         EventKind::BudgetShown { budgets } => on_budgets(model, budgets),
-        EventKind::BudgetApproaching { budget } => spending::approaching(model, budget),
-        EventKind::CommandsRunning { commands } => commands::changed(model, commands),
-        EventKind::ServersChanged { servers } => servers::changed(model, servers),
+        EventKind::BudgetApproaching { budget } => spending::on_approaching(model, budget),
+        EventKind::CommandsRunning { commands } => commands::on_changed(model, commands),
+        EventKind::ServersChanged { servers } => servers::on_changed(model, servers),
         EventKind::ArtifactsListed { artifacts } => on_artifacts(model, artifacts, now),
         EventKind::ArtifactRead { artifact, text } => model.overlays.reading = Some(TextViewer::new(&artifact, &text)),
         EventKind::Rewound(_) | EventKind::RewindPointsListed { .. } | EventKind::RewindPlanned(_) => rewound(model, kind, now),
@@ -94,15 +94,15 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
 
 fn rewound(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
-        EventKind::Rewound(done) => rewind::done(model, done, false, now),
-        EventKind::RewindPointsListed { points, can_redo } => rewind::listed(model, points, can_redo, now),
-        EventKind::RewindPlanned(plan) => rewind::planned(model, plan),
+        EventKind::Rewound(done) => rewind::on_done(model, done, false, now),
+        EventKind::RewindPointsListed { points, can_redo } => rewind::on_listed(model, points, can_redo, now),
+        EventKind::RewindPlanned(plan) => rewind::on_planned(model, plan),
         _ => {}
     }
 }
 
 fn on_artifacts(model: &mut Model, artifacts: Vec<Artifact>, now: u64) {
-    if artifacts::listed(model, artifacts, now) {
+    if artifacts::on_listed(model, artifacts, now) {
         overview::open(model, Topic::Artifacts);
     }
 }
@@ -117,13 +117,13 @@ fn on_budgets(model: &mut Model, budgets: Vec<Budget>) {
 }
 
 /// Applies a change of the session: its mode, policy, sandbox or store.
-fn session_changed(model: &mut Model, kind: EventKind, now: u64) {
+fn on_session_changed(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::SessionStarted { model: name, mode, facts, .. } => {
             model.info.header.model = name;
             model.info.header.mode = mode;
             if let Some(facts) = facts {
-                models::known(model, facts);
+                models::on_facts(model, facts);
             }
         }
         EventKind::PolicyInForce { mut layers, name, message, .. } => {
@@ -133,7 +133,7 @@ fn session_changed(model: &mut Model, kind: EventKind, now: u64) {
             if let Some(message) = message {
                 note(model, &message, Tone::Plain);
             }
-            policy::look_at_end(model, now);
+            policy::report_expiry(model, now);
         }
         EventKind::PolicyRejected { message } => {
             note(model, &message, Tone::Warning);
@@ -151,12 +151,12 @@ fn session_changed(model: &mut Model, kind: EventKind, now: u64) {
             }
         }
         EventKind::SavingChanged { saved, message } => {
-            save_errors::changed(model, saved);
+            save_errors::on_changed(model, saved);
             note(model, &message, if saved { Tone::Plain } else { Tone::Warning });
         }
         EventKind::Notice { message } => {
-            compaction::noticed(model, &message, now);
-            rewind::noticed(model);
+            compaction::on_notice(model, &message, now);
+            rewind::on_notice(model);
             note(model, &with_commands(message), Tone::Plain);
         }
         _ => {}
@@ -175,7 +175,7 @@ fn with_commands(message: String) -> String {
 }
 
 /// Restores text from before, or queued messages that were not sent, below the current draft.
-pub(crate) fn draft_restored(model: &mut Model, text: &str, now: u64) {
+pub(crate) fn on_draft_restored(model: &mut Model, text: &str, now: u64) {
     model.task.waiting.clear();
     let before = model.composer.text();
     let restored = text::clean(text);
@@ -184,5 +184,5 @@ pub(crate) fn draft_restored(model: &mut Model, text: &str, now: u64) {
     } else {
         model.composer.set(&format!("{}\n\n{restored}", before.trim_end()));
     }
-    draft_changed(model, now);
+    on_draft_changed(model, now);
 }

@@ -5,54 +5,54 @@ use super::{retry, save_errors, streaming};
 use crate::protocol::{BudgetScope, BudgetUnit, Failure, FailureKind, Problem, Remedy};
 use crate::text;
 use crate::tui::model::Model;
-use crate::tui::task::Paused;
+use crate::tui::task::PauseNotice;
 use crate::tui::transcript::{AnswerState, Kind, Tone};
 
-pub(crate) fn failed(model: &mut Model, failure: &Failure) {
+pub(crate) fn on_failed(model: &mut Model, failure: &Failure) {
     let problem = problem(model, failure);
     model.task.paused = is_of_provider(failure.kind).then(|| match failure.kind {
-        FailureKind::Authentication => refused(model),
-        _ => Paused::new("failed; nothing is lost"),
+        FailureKind::Authentication => rejected_key_pause(model),
+        _ => PauseNotice::new("failed; nothing is lost"),
     });
     note_problem(model, &problem, Tone::Failure);
 }
 
-pub(crate) fn paused(model: &mut Model, failure: &Failure, now: u64) {
+pub(crate) fn on_paused(model: &mut Model, failure: &Failure, now: u64) {
     if failure.kind == FailureKind::NotSaved {
         // How to continue is shown above the composer as long as it applies.
         model.task.paused = None;
-        if save_errors::stopped(model, failure, now) {
+        if save_errors::on_stopped(model, failure, now) {
             note_problem(model, &Problem::new(failure.text()), Tone::Failure);
         }
         return;
     }
     if failure.kind == FailureKind::NotHeld {
-        save_errors::lost(model);
+        save_errors::on_lost(model);
     }
     model.task.paused = Some(match failure.kind {
         FailureKind::BudgetExceeded => over_budget(failure.remedy),
         // It may take long until then, so this row stays visible.
         kind if retry::is_passing(kind) => {
-            Paused::new(format!("{} {} /continue when it is back", where_it_paused(model), model.screen.glyphs.dot))
+            PauseNotice::new(format!("{} {} /continue when it is back", pause_location(model), model.screen.glyphs.dot))
         }
-        _ => Paused::new(where_it_paused(model)),
+        _ => PauseNotice::new(pause_location(model)),
     });
     note_problem(model, &problem(model, failure), Tone::Warning);
 }
 
 /// Returns the pause after a rejected API key; Enter in the empty draft replaces the key.
-fn refused(model: &Model) -> Paused {
+fn rejected_key_pause(model: &Model) -> PauseNotice {
     let dot = model.screen.glyphs.dot;
     let ways = vec![
         format!("the API key was rejected; nothing is lost {dot} enter to replace it {dot} /continue to resume"),
         format!("API key rejected {dot} enter to replace it {dot} /continue"),
         format!("API key rejected {dot} enter to replace it"),
     ];
-    Paused { ways, wants_key: true, wants_price: false }
+    PauseNotice { ways, wants_key: true, wants_price: false }
 }
 
 /// Returns the pause after a reached budget, with the command that raises it if the user can raise it.
-fn over_budget(remedy: Option<Remedy>) -> Paused {
+fn over_budget(remedy: Option<Remedy>) -> PauseNotice {
     let ways = match remedy {
         Some(Remedy::RaiseBudget { scope, unit, limit }) => {
             let raise = budget_command(scope, unit, limit);
@@ -69,7 +69,7 @@ fn over_budget(remedy: Option<Remedy>) -> Paused {
             vec!["paused: budget reached, /budget to raise it".into(), "budget reached, /budget".into()]
         }
     };
-    Paused { ways, wants_key: false, wants_price: remedy == Some(Remedy::AssumePrice) }
+    PauseNotice { ways, wants_key: false, wants_price: remedy == Some(Remedy::AssumePrice) }
 }
 
 /// Command that assumes a price.
@@ -89,7 +89,7 @@ fn budget_command(scope: BudgetScope, unit: BudgetUnit, limit: f64) -> String {
     format!("/budget {scope}{unit}{limit}")
 }
 
-pub(crate) fn where_it_paused(model: &Model) -> String {
+pub(crate) fn pause_location(model: &Model) -> String {
     match model.task.step {
         0 => "paused".to_owned(),
         step => format!("paused at step {step}"),
@@ -127,8 +127,8 @@ fn problem(model: &Model, failure: &Failure) -> Problem {
     // Key and account failures do not name the provider themselves.
     let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
     let mut problem = match provider {
-        Some(provider) if failure.status.is_none() && of_account => failure.problem().at(format!("{provider} says")),
-        Some(provider) => failure.problem_of(provider),
+        Some(provider) if failure.status.is_none() && of_account => failure.problem().with_location(format!("{provider} says")),
+        Some(provider) => failure.to_provider_problem(provider),
         None => failure.problem(),
     };
     if failure.kind == FailureKind::Authentication && failure.remedy != Some(Remedy::SaveKey) {
@@ -155,8 +155,8 @@ fn problem(model: &Model, failure: &Failure) -> Problem {
 }
 
 /// Marks the streamed response as discarded; it stays visible.
-pub(crate) fn discarded(model: &mut Model, reason: &str) {
-    streaming::end(model);
+pub(crate) fn on_discarded(model: &mut Model, reason: &str) {
+    streaming::complete_response(model);
     model.info.last_answer = None;
     let Some(entry) = model.transcript.last_answer_mut() else { return };
     if let Kind::Answer { state, .. } = &mut entry.kind {

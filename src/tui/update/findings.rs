@@ -1,6 +1,6 @@
 //! Findings of the last review: their list, the view of one, and the task to fix it.
 
-use super::draft::draft_changed;
+use super::draft::on_draft_changed;
 use super::notes::note;
 use crate::protocol::Finding;
 use crate::text;
@@ -18,7 +18,7 @@ pub(crate) fn open(model: &mut Model, at: usize) {
     let Some(review) = &model.reviews.last else { return };
     if model.in_lines {
         let Some(finding) = review.findings.get(at) else { return };
-        let mut text = line_of(finding, at) + "\n" + &description(finding);
+        let mut text = finding_line(finding, at) + "\n" + &description(finding);
         for diff in review.changes.diffs.iter().filter(|diff| finding.is_in(diff)) {
             let _ = write!(text, "\n{diff}");
         }
@@ -33,14 +33,14 @@ pub(crate) fn open(model: &mut Model, at: usize) {
 /// Writes the task to fix a finding into the draft, before any existing text, and closes the list.
 pub(crate) fn draft_fix(model: &mut Model, at: usize, now: u64) {
     let Some(finding) = model.reviews.last.as_ref().and_then(|review| review.findings.get(at)) else { return };
-    let (place, severity) = (text::reveal_line(&finding.place()), finding.severity.as_str());
+    let (place, severity) = (text::reveal_line(&finding.location()), finding.severity.as_str());
     let task = format!("Fix this {severity} finding of a review in {place}: {}", description(finding));
     let draft = model.composer.text();
     let whole = if draft.trim().is_empty() { task } else { format!("{task}\n\n{draft}") };
     model.overlays.finding = None;
     model.overlays.overview = None;
     model.composer.set(&whole);
-    draft_changed(model, now);
+    on_draft_changed(model, now);
     model.show_toast(
         if model.in_lines {
             "the task is in the draft: /send sends it, /drop discards it"
@@ -54,7 +54,7 @@ pub(crate) fn draft_fix(model: &mut Model, at: usize, now: u64) {
 /// Returns one row per finding, by its index.
 pub(crate) fn rows(model: &Model) -> Vec<Row> {
     let row = |(at, finding): (usize, &Finding)| {
-        let place = text::reveal_line(&finding.place());
+        let place = text::reveal_line(&finding.location());
         let (severity, confidence) = (finding.severity.as_str(), finding.confidence.as_str());
         Row {
             key: at.to_string(),
@@ -78,26 +78,26 @@ pub(crate) fn notices(model: &Model) -> Vec<String> {
 }
 
 /// Returns what was reviewed, for the title of the list.
-pub(crate) fn reviewed(model: &Model) -> String {
+pub(crate) fn subject_text(model: &Model) -> String {
     model.reviews.last.as_ref().map(|review| text::clean_line(&review.changes.title)).unwrap_or_default()
 }
 
 /// Returns the findings as text for line mode.
-pub(crate) fn printed(model: &Model) -> String {
+pub(crate) fn to_text(model: &Model) -> String {
     let Some(review) = &model.reviews.last else { return String::new() };
     let head =
         format!("findings in {}; /findings NUMBER shows the diff, /findings fix NUMBER drafts a task", review.changes.title);
     let findings = review.findings.iter().enumerate().map(|(at, finding)| {
         let words = text::clean(&finding.explanation).into_owned();
         let rest = words.lines().fold(String::new(), |rest, line| rest + "\n    " + line);
-        line_of(finding, at) + ": " + &text::clean_line(&finding.title) + &rest
+        finding_line(finding, at) + ": " + &text::clean_line(&finding.title) + &rest
     });
     [head].into_iter().chain(findings).chain(notices(model)).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the number, place, severity and confidence of a finding.
-fn line_of(finding: &Finding, at: usize) -> String {
-    let (place, severity) = (text::reveal_line(&finding.place()), finding.severity.as_str());
+fn finding_line(finding: &Finding, at: usize) -> String {
+    let (place, severity) = (text::reveal_line(&finding.location()), finding.severity.as_str());
     format!("{}. {place}: {severity}, confidence {}", at + 1, finding.confidence.as_str())
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::PageDown | KeyCode::Char(' ') => view.scroll_by(page),
         KeyCode::Home | KeyCode::Char('g') => view.scroll_by(isize::MIN),
         KeyCode::End | KeyCode::Char('G') => view.scroll_by(isize::MAX),
-        KeyCode::Char('e') => model.overlays.reading = Some(TextViewer::titled(&view.place(), &view.description())),
+        KeyCode::Char('e') => model.overlays.reading = Some(TextViewer::with_title(&view.location(), &view.description())),
         KeyCode::Char('f') => {
             let at = view.at;
             draft_fix(model, at, now);

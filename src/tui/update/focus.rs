@@ -36,7 +36,7 @@ pub(crate) fn focus(model: &Model) -> Focus {
 }
 
 /// Translates a key to the built-in one.
-pub(crate) fn translated(model: &Model, pressed: KeyEvent) -> KeyEvent {
+pub(crate) fn translate_key(model: &Model, pressed: KeyEvent) -> KeyEvent {
     // Vim mode has its own keys.
     let is_redo = pressed.code == KeyCode::Char('r') && pressed.modifiers == KeyModifiers::CONTROL;
     if is_redo && model.composer.vim_mode().is_some() && focus(model) == Focus::Composer {

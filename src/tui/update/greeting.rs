@@ -10,11 +10,11 @@ use crate::tui::theme::Token;
 const TRY: [&str; 2] = ["explain this project", "find untested code"];
 
 pub(crate) fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledText> {
-    let mut lines = vec![place(model), rules(model, start)];
+    let mut lines = vec![location_row(model), rules(model, start)];
     if resumed {
         return lines;
     }
-    let mut more: Vec<StyledText> = start.last_here.iter().map(|words| last_here(model, words)).collect();
+    let mut more: Vec<StyledText> = start.last_here.iter().map(|words| last_session_row(model, words)).collect();
     if start.model_access == ModelAccess::Ready {
         more.push(attempts(model, start.attempt.as_deref()));
     }
@@ -26,12 +26,12 @@ pub(crate) fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledTe
 }
 
 /// Returns the last session on one row, regardless of its title.
-fn last_here(model: &Model, words: &str) -> StyledText {
+fn last_session_row(model: &Model, words: &str) -> StyledText {
     let words = text::reveal_line(words).replace('·', model.screen.glyphs.dot);
     StyledText::new(&words, SpanStyle::from_token(Token::Muted))
 }
 
-fn place(model: &Model) -> StyledText {
+fn location_row(model: &Model) -> StyledText {
     let mut line = StyledText::new(&format!("aye {}", model.options.version), SpanStyle::from_token(Token::Heading));
     let branch = model.info.header.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
     let place = format!(" {} {}{branch}", model.screen.glyphs.dot, model.options.cwd);

@@ -20,7 +20,7 @@ pub(crate) fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<E
     }
     // The word that was just sent no longer has a menu.
     if model.composer.is_empty() {
-        model.menu.typed(None);
+        model.menu.set_typing(None);
         model.menu.set(Vec::new());
     }
     model.overlays.help = Some(Help::new(focus(model), words));
@@ -52,8 +52,8 @@ pub(crate) fn key(model: &mut Model, pressed: KeyEvent) -> bool {
         KeyCode::PageDown => help.scroll_by(page),
         KeyCode::Home => help.top = 0,
         KeyCode::End => help.top = usize::MAX,
-        KeyCode::Char('u') if ctrl => help.look_for(String::clear),
-        KeyCode::Backspace => help.look_for(|words| {
+        KeyCode::Char('u') if ctrl => help.search(String::clear),
+        KeyCode::Backspace => help.search(|words| {
             words.pop();
         }),
         KeyCode::Tab | KeyCode::BackTab => {
@@ -61,7 +61,7 @@ pub(crate) fn key(model: &mut Model, pressed: KeyEvent) -> bool {
             return false;
         }
         _ => match is_text(&key) {
-            Some(letter) => help.look_for(|words| words.push(letter)),
+            Some(letter) => help.search(|words| words.push(letter)),
             None if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
                 close(model);
                 return false;
@@ -76,12 +76,12 @@ pub(crate) fn key(model: &mut Model, pressed: KeyEvent) -> bool {
 pub(crate) fn paste(model: &mut Model, pasted: &str) -> bool {
     let Some(help) = &mut model.overlays.help else { return false };
     let words = pasted.split_whitespace().collect::<Vec<_>>().join(" ");
-    help.look_for(|filter| filter.push_str(&words));
+    help.search(|filter| filter.push_str(&words));
     true
 }
 
 /// Describes the location of the user's key file.
-pub(crate) fn place(file: &KeyFile) -> String {
+pub(crate) fn key_file_location(file: &KeyFile) -> String {
     let path = text::reveal(&file.path);
     match (&file.text, path.is_empty()) {
         (_, true) => "the custom key file".to_owned(),

@@ -16,7 +16,7 @@ pub(crate) fn request_older(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Inserts the older part at the beginning; the visible rows stay in place, and the rest of the session is unchanged.
-pub(crate) fn loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>, now: u64) {
+pub(crate) fn on_loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>, now: u64) {
     model.info.older.is_asked = false;
     model.info.older.before = before;
     let transcript = std::mem::take(&mut model.transcript);
@@ -35,7 +35,7 @@ pub(crate) fn loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>
 }
 
 /// Sets the totals of a session of which only the end was loaded.
-pub(crate) fn summed(model: &mut Model, sum: HistorySum) {
+pub(crate) fn on_totals(model: &mut Model, sum: HistorySum) {
     model.info.tally.usage = sum.usage;
     model.info.tally.cost_usd = sum.cost_usd;
     model.info.tally.is_estimated = sum.estimated;

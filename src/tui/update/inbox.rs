@@ -36,7 +36,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     }
     if key.code == KeyCode::Enter && key.modifiers.is_empty() {
         if key.kind != KeyEventKind::Repeat {
-            enter(model, now, effects);
+            on_enter(model, now, effects);
         }
         return true;
     }
@@ -69,15 +69,15 @@ pub(crate) fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effect
 }
 
 /// Confirms the highlighted choice; otherwise opens the current dialog, which decides nothing.
-fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
-    if inbox.guard.is_held() {
+    if inbox.guard.is_choice_pending() {
         return stimulus(model, GuardInput::Enter, now, effects);
     }
     if !inbox.guard.is_armed(now) {
         return;
     }
-    let shown = inbox.shown();
+    let shown = inbox.shown_dialog();
     if let Some(at) = shown.and_then(|number| model.dialogs.position(number)) {
         model.dialogs.focus(at, model.keys.last_text);
     }
@@ -86,7 +86,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 /// Answers each of the selected dialogs; the others are armed again.
 fn decide(model: &mut Model, yes: bool, now: u64, effects: &mut Vec<Effect>) {
     let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return };
-    let marked = inbox.marked(panels);
+    let marked = inbox.selected_dialogs(panels);
     let act = if yes { ChoiceAction::Approve } else { ChoiceAction::Deny };
     let mut count = 0;
     for number in marked {
@@ -96,7 +96,7 @@ fn decide(model: &mut Model, yes: bool, now: u64, effects: &mut Vec<Effect>) {
         }
     }
     if count > 0 {
-        model.keys.answer_given(now);
+        model.keys.on_answer(now);
         model.dialogs.arm_inbox(None);
         model.restart_activity_timer(now);
         model.show_toast(describe_decision(count, yes), now);

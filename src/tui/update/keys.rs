@@ -1,6 +1,6 @@
 //! Keys while the composer has the keyboard.
 
-use super::draft::{draft_changed, take_draft};
+use super::draft::{on_draft_changed, take_draft};
 use super::focus::focus;
 use super::quit::{ask_to_quit, leave};
 use super::readiness::{is_ready, refuse, wait_for_session};
@@ -10,7 +10,7 @@ use crate::tui::input::is_text;
 use crate::tui::interface::ModelAccess;
 use crate::tui::keymap::Focus;
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::slash::typed as typed_command;
+use crate::tui::slash::typed_command;
 use crate::tui::task::KILL_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -25,8 +25,8 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     model.keys.retry_at = None;
     model.keys.saving_at = None;
     if let Some(letter) = is_text(&key) {
-        retry::letter(model, letter, model.keys.last_text, now);
-        save_errors::letter(model, letter, model.keys.last_text, now);
+        retry::on_char(model, letter, model.keys.last_text, now);
+        save_errors::on_char(model, letter, model.keys.last_text, now);
         model.keys.last_text = Some(now);
     }
     if search::key(model, key, now) {
@@ -35,15 +35,15 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     if menu_keys::key(model, key, now, effects) {
         return;
     }
-    if super::dialog::takes_echo(model, is_text(&key), now) {
+    if super::dialog::consume_echo(model, is_text(&key), now) {
         return;
     }
-    if super::dialog::returns(model, &key, now, effects) {
+    if super::dialog::handle_return_key(model, &key, now, effects) {
         return;
     }
     if let Some(edited) = model.composer.vim_key(key) {
         if edited {
-            draft_changed(model, now);
+            on_draft_changed(model, now);
         }
         return;
     }
@@ -52,7 +52,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     match key.code {
         KeyCode::Enter if new_line => new_line_in_draft(model, now),
         KeyCode::Char('j') if ctrl => new_line_in_draft(model, now),
-        KeyCode::Enter => enter(model, ctrl, now, effects),
+        KeyCode::Enter => on_enter(model, ctrl, now, effects),
         KeyCode::Esc if !model.is_running() && model.reviews.running.is_some() => {
             super::review::stop(model, effects);
         }
@@ -64,10 +64,10 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Char('d') if ctrl && model.composer.is_empty() && model.transcript.is_following() => leave(model, now, effects),
         KeyCode::Char('r') if ctrl => search::start(model),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
-        KeyCode::Char('v') if ctrl => super::attachments::ask(model, now, effects),
+        KeyCode::Char('v') if ctrl => super::attachments::request_clipboard(model, now, effects),
         KeyCode::Char('b') if ctrl && super::commands::background(model, now, effects) => {}
         KeyCode::Char('t') if ctrl => browse::enter(model, now),
-        KeyCode::Char('s') if ctrl => super::pointer::hand_over(model, now, effects),
+        KeyCode::Char('s') if ctrl => super::pointer::toggle_mouse_capture(model, now, effects),
         KeyCode::Up if escaped && model.composer.is_empty() && key.modifiers.is_empty() => browse::enter(model, now),
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
         KeyCode::Char('l') if ctrl => models::open(model, now, effects),
@@ -80,11 +80,11 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Char('u' | 'd') if ctrl && model.composer.is_empty() => scroll(model, key, now, effects),
         KeyCode::Char('u') if ctrl => {
             model.composer.delete_to_line_start();
-            draft_changed(model, now);
+            on_draft_changed(model, now);
         }
-        KeyCode::Up if key.modifiers.is_empty() => changed(model, now, |composer| composer.up()),
-        KeyCode::Down if key.modifiers.is_empty() => changed(model, now, |composer| composer.down()),
-        _ => changed(model, now, |composer| composer.key(key)),
+        KeyCode::Up if key.modifiers.is_empty() => edit_draft(model, now, |composer| composer.up()),
+        KeyCode::Down if key.modifiers.is_empty() => edit_draft(model, now, |composer| composer.down()),
+        _ => edit_draft(model, now, |composer| composer.key(key)),
     }
 }
 
@@ -115,15 +115,15 @@ pub(super) fn reading_key(model: &mut Model, pressed: KeyEvent) -> bool {
     key.code != KeyCode::F(1)
 }
 
-fn changed(model: &mut Model, now: u64, edit: impl FnOnce(&mut crate::tui::composer::Composer) -> bool) {
+fn edit_draft(model: &mut Model, now: u64, edit: impl FnOnce(&mut crate::tui::composer::Composer) -> bool) {
     if edit(&mut model.composer) {
-        draft_changed(model, now);
+        on_draft_changed(model, now);
     }
 }
 
 fn new_line_in_draft(model: &mut Model, now: u64) {
     model.composer.new_line();
-    draft_changed(model, now);
+    on_draft_changed(model, now);
 }
 
 /// Opens the pending dialog, if there is one.
@@ -134,8 +134,8 @@ fn review(model: &mut Model) {
 }
 
 /// Handles Enter; `steer` sends the message to the next step of the running task.
-pub(crate) fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>) {
-    if model.composer.takes_backslash() {
+pub(crate) fn on_enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>) {
+    if model.composer.take_backslash() {
         return new_line_in_draft(model, now);
     }
     let draft = model.composer.text();
@@ -148,7 +148,7 @@ pub(crate) fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<
     if let Some(typed) = typed_command(&draft) {
         return slash::run(model, typed, now, effects);
     }
-    if let Some((line, shared)) = super::user_shell::typed(&draft) {
+    if let Some((line, shared)) = super::user_shell::parse_command(&draft) {
         let line = line.to_owned();
         return super::user_shell::run(model, line, shared, now, effects);
     }
@@ -176,10 +176,10 @@ pub(crate) fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<
             }
         }
         Some(ModelAccess::Ready) => {
-            if super::attachments::holds(model, &draft, now) {
+            if super::attachments::is_held_back(model, &draft, now) {
                 return;
             }
-            let steer = steer || queue::steers_again(model);
+            let steer = steer || queue::is_steering_draft(model);
             let text = take_draft(model, now, effects);
             queue::send(model, text, steer, effects);
         }
@@ -215,7 +215,7 @@ fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 /// Scrolls the transcript; `home` and `end` go to the line first if there is one.
 fn scroll(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     if matches!(key.code, KeyCode::Home | KeyCode::End) && !model.composer.is_empty() {
-        return changed(model, now, |composer| composer.key(key));
+        return edit_draft(model, now, |composer| composer.key(key));
     }
     let (transcript, look) = model.transcript_look(now);
     let page = transcript.page();
@@ -225,7 +225,7 @@ fn scroll(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>)
         KeyCode::Char('u') => transcript.scroll_up(page / 2, look),
         KeyCode::Char('d') => transcript.scroll_down(page / 2, look),
         KeyCode::Home => transcript.scroll_to_start(),
-        _ => transcript.follow(),
+        _ => transcript.follow_end(),
     }
     history_page::request_older(model, effects);
 }

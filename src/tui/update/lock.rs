@@ -17,7 +17,7 @@ pub(crate) fn forget(model: &mut Model) {
     model.dialogs.forget(|panel| matches!(panel.question, Question::Held(_)), last_text);
 }
 
-pub(crate) fn answered(model: &mut Model, held: LockQuestion, answer: LockAnswer, effects: &mut Vec<Effect>) {
+pub(crate) fn on_answer(model: &mut Model, held: LockQuestion, answer: LockAnswer, effects: &mut Vec<Effect>) {
     match answer {
         LockAnswer::ReadOnly => {}
         LockAnswer::TakeOver => {

@@ -1,6 +1,6 @@
 //! Content of the completion menus at the composer.
 
-use super::draft::draft_changed;
+use super::draft::on_draft_changed;
 use super::{models, theme_command};
 use crate::protocol::{FoundFile, FoundSymbol, HostRequest, Query, ServerResource, SessionQuery};
 use crate::text;
@@ -24,19 +24,19 @@ pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         if line.is_empty() {
             None
         } else {
-            menu::typing(&line, &model.composer.text(), &|words: &str| model.servers.are_named_in(words))
+            menu::typing(&line, &model.composer.text(), &|words: &str| model.servers.is_named_in(words))
         }
     };
     if typing.as_ref() == model.menu.typing() {
         return;
     }
     let begins = model.menu.typing().is_none();
-    model.menu.typed(typing.clone());
+    model.menu.set_typing(typing.clone());
     match typing {
         None => model.menu.set(Vec::new()),
         Some(Typing::Command(draft)) => {
             if begins {
-                model.menu.used = used(model);
+                model.menu.used = recent_commands(model);
                 // Command files may have been written since.
                 effects.push(Effect::Ask(Query::LookUp(HostRequest::Commands)));
                 if model.servers.any_answers() {
@@ -47,7 +47,7 @@ pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             model.menu.set(items);
         }
         Some(Typing::File { words, quoted, .. }) => {
-            let of_server = model.servers.are_named_in(&words);
+            let of_server = model.servers.is_named_in(&words);
             let is_symbol = menu::is_symbol(&words, quoted) && !of_server;
             if model.menu.asked.as_ref() != Some(&words) {
                 if model.servers.may_offer(&words) && !is_symbol {
@@ -66,15 +66,15 @@ pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Returns the commands used last, newest first.
-pub(crate) fn used(model: &mut Model) -> Vec<String> {
-    let sent = model.composer.sent_with("/");
+pub(crate) fn recent_commands(model: &mut Model) -> Vec<String> {
+    let sent = model.composer.prompts_starting_with("/");
     sent.iter().take(USED).map(|typed| slash::whole_name(typed, &model.menu.own)).collect()
 }
 
 /// Requests the resources for the current word again, because other servers are connected now.
-pub(crate) fn servers_changed(model: &Model, effects: &mut Vec<Effect>) {
+pub(crate) fn on_servers_changed(model: &Model, effects: &mut Vec<Effect>) {
     let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
-    let is_symbol = menu::is_symbol(words, *quoted) && !model.servers.are_named_in(words);
+    let is_symbol = menu::is_symbol(words, *quoted) && !model.servers.is_named_in(words);
     if model.servers.any_answers() && !is_symbol {
         effects.push(Effect::Ask(Query::Session(SessionQuery::ServerResources { words: words.clone() })));
     }
@@ -97,28 +97,28 @@ fn is_elsewhere(model: &Model) -> bool {
 }
 
 /// Sets the files that were found, unless the text has changed since.
-pub(crate) fn found(model: &mut Model, words: String, files: Vec<FoundFile>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_files_found(model: &mut Model, words: String, files: Vec<FoundFile>, now: u64, effects: &mut Vec<Effect>) {
     model.menu.files = Some((words, files));
     show_files(model);
-    take_what_was_found(model, now, effects);
+    complete_pending_tab(model, now, effects);
 }
 
 /// Sets the symbols that were found, unless the text has changed since.
-pub(crate) fn declared(model: &mut Model, words: String, symbols: Vec<FoundSymbol>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_symbols_found(model: &mut Model, words: String, symbols: Vec<FoundSymbol>, now: u64, effects: &mut Vec<Effect>) {
     model.menu.symbols = Some((words, symbols));
     show_symbols(model);
-    take_what_was_found(model, now, effects);
+    complete_pending_tab(model, now, effects);
 }
 
 /// Returns whether files or symbols were requested and have not arrived; resources are not waited for.
 pub(crate) fn is_searching(model: &Model) -> bool {
-    let of_server = matches!(model.menu.typing(), Some(Typing::File { words, .. }) if model.servers.are_named_in(words));
+    let of_server = matches!(model.menu.typing(), Some(Typing::File { words, .. }) if model.servers.is_named_in(words));
     !of_server && model.menu.is_searching()
 }
 
 /// Applies a Tab that came before the results; results for another text leave it waiting.
-fn take_what_was_found(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    if !model.menu.is_searching() && model.menu.takes_what_was_found() && !is_elsewhere(model) {
+fn complete_pending_tab(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if !model.menu.is_searching() && model.menu.take_pending_completion() && !is_elsewhere(model) {
         complete(model, now);
         // The menu belonged to the letters before, and would take the next Enter.
         refresh(model, effects);
@@ -127,7 +127,7 @@ fn take_what_was_found(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 
 fn show_symbols(model: &mut Model) {
     let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
-    if !menu::is_symbol(words, *quoted) || model.servers.are_named_in(words) {
+    if !menu::is_symbol(words, *quoted) || model.servers.is_named_in(words) {
         return;
     }
     let symbols = model.menu.symbols.as_ref().filter(|(asked, _)| asked == words);
@@ -139,13 +139,13 @@ fn show_symbols(model: &mut Model) {
 /// Returns the menu row of a symbol, which the prompt names by its lines.
 fn symbol(symbol: &FoundSymbol) -> Option<Item> {
     let text = menu::lines(&symbol.path, symbol.first, symbol.last)?;
-    let name = shown(&format!("{} {}", symbol.kind, symbol.name));
-    let words = format!("{}:{} ~{} tokens", shown(&symbol.path), symbol.first, tokens(symbol.tokens));
+    let name = display_line(&format!("{} {}", symbol.kind, symbol.name));
+    let words = format!("{}:{} ~{} tokens", display_line(&symbol.path), symbol.first, tokens(symbol.tokens));
     Some(Item { text, name, words, tokens: Some(symbol.tokens), then: EnterAction::Complete })
 }
 
 /// Returns the text on one line, without control characters.
-fn shown(words: &str) -> String {
+fn display_line(words: &str) -> String {
     text::reveal(words).replace(['\n', '\r', '\t'], " ")
 }
 
@@ -165,15 +165,15 @@ fn command_items(model: &Model, draft: &str) -> Vec<Item> {
 
 pub(crate) fn show_files(model: &mut Model) {
     let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
-    if menu::is_symbol(words, *quoted) && !model.servers.are_named_in(words) {
+    if menu::is_symbol(words, *quoted) && !model.servers.is_named_in(words) {
         return;
     }
     let files = model.menu.files.as_ref().filter(|(asked, _)| asked == words);
     // A complete path needs no completion.
     let is_whole = |file: &FoundFile| file.path == *words && !file.path.ends_with('/');
     let whole = files.and_then(|(_, files)| files.iter().find(|file| is_whole(file)));
-    if let Some((named, count)) = whole.and_then(|file| Some((menu::named(&file.path)?, file.tokens?))) {
-        model.attached.weigh(named, count);
+    if let Some((named, count)) = whole.and_then(|file| Some((menu::path_reference(&file.path)?, file.tokens?))) {
+        model.attached.set_tokens(named, count);
     }
     let items: Vec<Item> = match files {
         Some((_, files)) if !files.iter().any(is_whole) => files.iter().filter_map(item).collect(),
@@ -190,12 +190,12 @@ pub(crate) fn show_files(model: &mut Model) {
 
 /// Returns the menu row of a resource, as a prompt names it.
 fn resource(resource: &ServerResource) -> Option<Item> {
-    let text = menu::named(&format!("{}:{}", resource.server, resource.uri))?;
+    let text = menu::path_reference(&format!("{}:{}", resource.server, resource.uri))?;
     let is_odd = |one: char| one.is_control();
     let about = if resource.is_template { "fill in the parts in { }" } else { resource.description.as_deref().unwrap_or("") };
-    let words = [resource.name.as_str(), about].map(shown);
+    let words = [resource.name.as_str(), about].map(display_line);
     let words = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" · ");
-    (!text.contains(is_odd)).then(|| Item { name: shown(&text), text, words, tokens: None, then: EnterAction::Complete })
+    (!text.contains(is_odd)).then(|| Item { name: display_line(&text), text, words, tokens: None, then: EnterAction::Complete })
 }
 
 fn item(file: &FoundFile) -> Option<Item> {
@@ -204,25 +204,25 @@ fn item(file: &FoundFile) -> Option<Item> {
         Some(count) => format!("~{} tokens", tokens(count)),
         None => String::new(),
     };
-    let (text, name) = (menu::named(&file.path)?, shown(&file.path));
+    let (text, name) = (menu::path_reference(&file.path)?, display_line(&file.path));
     Some(Item { text, name, words, tokens: file.tokens, then: EnterAction::Complete })
 }
 
 /// Completes the common beginning of the rows, or else the highlighted row.
 pub(crate) fn complete(model: &mut Model, now: u64) {
-    if let Some(Typing::Command(draft)) = model.menu.typing().filter(|_| !model.menu.moved()) {
-        let whole = begins_all(model.menu.items(), draft);
+    if let Some(Typing::Command(draft)) = model.menu.typing().filter(|_| !model.menu.is_moved()) {
+        let whole = common_prefix(model.menu.items(), draft);
         if whole.len() > draft.len() && model.menu.items().len() > 1 {
             model.composer.set(&whole);
-            return draft_changed(model, now);
+            return on_draft_changed(model, now);
         }
     }
-    let Some(item) = model.menu.at().cloned() else { return };
-    put(model, &item, now);
+    let Some(item) = model.menu.highlighted().cloned() else { return };
+    insert_item(model, &item, now);
 }
 
 /// Returns the common beginning of the items that begin like the draft.
-fn begins_all(items: &[Item], draft: &str) -> String {
+fn common_prefix(items: &[Item], draft: &str) -> String {
     let mut begin = items.iter().map(|item| item.text.as_str()).filter(|text| text.starts_with(draft));
     let Some(first) = begin.next() else { return draft.to_owned() };
     let end = begin.fold(first.len(), |end, other| {
@@ -233,7 +233,7 @@ fn begins_all(items: &[Item], draft: &str) -> String {
 }
 
 /// Inserts an item into the draft.
-pub(crate) fn put(model: &mut Model, item: &Item, now: u64) {
+pub(crate) fn insert_item(model: &mut Model, item: &Item, now: u64) {
     match model.menu.typing() {
         Some(Typing::Command(_)) => {
             let blank = if item.then == EnterAction::Complete { " " } else { "" };
@@ -242,7 +242,7 @@ pub(crate) fn put(model: &mut Model, item: &Item, now: u64) {
         Some(Typing::File { start, .. }) => {
             let start = *start;
             if let Some(count) = item.tokens {
-                model.attached.weigh(item.text.clone(), count);
+                model.attached.set_tokens(item.text.clone(), count);
             }
             let in_quotes = item.text.ends_with("/\"");
             if in_quotes {
@@ -256,5 +256,5 @@ pub(crate) fn put(model: &mut Model, item: &Item, now: u64) {
         }
         None => return,
     }
-    draft_changed(model, now);
+    on_draft_changed(model, now);
 }

@@ -1,6 +1,6 @@
 //! Keys of the completion menus.
 
-use super::menu::{complete, is_searching, put};
+use super::menu::{complete, insert_item, is_searching};
 use super::slash;
 use crate::tui::menu::{EnterAction, Typing};
 use crate::tui::model::{Effect, Model};
@@ -13,7 +13,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         return false;
     }
     if key.code == KeyCode::Tab && is_searching(model) && !model.menu.is_open() {
-        model.menu.complete_when_found();
+        model.menu.complete_on_results();
         return true;
     }
     if !model.menu.is_open() {
@@ -24,26 +24,26 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Down => model.menu.step(true),
         KeyCode::Esc => model.menu.close(),
         KeyCode::Tab => complete(model, now),
-        KeyCode::Enter => return enter(model, now, effects),
+        KeyCode::Enter => return on_enter(model, now, effects),
         _ => return false,
     }
     true
 }
 
 /// Chooses a row with Enter. Returns false if the word is already a command, or if the row was not visible yet.
-fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let draft = model.composer.text();
-    if matches!(model.menu.typing(), Some(Typing::Command(_))) && is_command(&draft, &model.menu.own) && !model.menu.moved() {
+    if matches!(model.menu.typing(), Some(Typing::Command(_))) && is_command(&draft, &model.menu.own) && !model.menu.is_moved() {
         return false;
     }
-    let Some(item) = model.menu.seen(now).cloned() else { return false };
+    let Some(item) = model.menu.highlighted_if_seen(now).cloned() else { return false };
     if item.then == EnterAction::Run {
         // The history keeps the command that is run.
         model.composer.set(&item.text);
         let typed = item.text.trim_start_matches('/').to_owned();
         slash::run(model, &typed, now, effects);
     } else {
-        put(model, &item, now);
+        insert_item(model, &item, now);
     }
     true
 }

@@ -72,13 +72,13 @@ pub(crate) mod worktree;
 mod tests;
 
 pub(crate) use dialog::{answer, show_new};
-pub(crate) use elicitation::{fill_line, is_filling, picked as pick_asking};
-pub(crate) use help::place as key_place;
-pub(crate) use keys::enter as submit;
-pub(crate) use rewind::{leaves as leave_rewind, plan as plan_rewind};
-pub(crate) use tree::go as go_to_branch;
+pub(crate) use elicitation::{fill_line, is_filling, on_picked as pick_asking};
+pub(crate) use help::key_file_location as key_place;
+pub(crate) use keys::on_enter as submit;
+pub(crate) use rewind::{close_dialog as leave_rewind, plan as plan_rewind};
+pub(crate) use tree::open_branch as go_to_branch;
 
-use self::draft::{draft_changed, save_draft};
+use self::draft::{on_draft_changed, save_draft};
 use super::approval::trust_dialog;
 use super::input::{Input, is_text};
 use super::interface::{ExitReason, ModelAccess, Start, StartupQuestion};
@@ -141,25 +141,25 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
             if model.is_too_small() {
                 model.dialogs.close();
             }
-            unsettled(model, now, &mut effects);
+            on_unsettled(model, now, &mut effects);
         }
         Msg::Edited(edit, outcome) => {
             model.screen.dirty = true;
             match edit.what {
-                Editable::Draft => editor::left(model, outcome, now),
-                Editable::Proposed { .. } => amend::edited(model, *edit, outcome, now, &mut effects),
+                Editable::Draft => editor::on_editor_closed(model, outcome, now),
+                Editable::Proposed { .. } => amend::on_edited(model, *edit, outcome, now, &mut effects),
             }
         }
         Msg::Resumed => {
             model.screen.dirty = true;
-            worktree::changed(model, &mut effects);
-            unsettled(model, now, &mut effects);
+            worktree::request_if_changed(model, &mut effects);
+            on_unsettled(model, now, &mut effects);
         }
         Msg::TypedBefore(words) => {
             if !words.is_empty() {
                 model.composer.insert(&words);
                 model.screen.dirty = true;
-                draft_changed(model, now);
+                on_draft_changed(model, now);
             }
         }
         Msg::Time => on_time(model, now, &mut effects),
@@ -168,7 +168,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
             effects.push(Effect::Send(Command::Quit));
             effects.push(Effect::Exit(ExitReason::Signal(number)));
         }
-        Msg::Done(words) => copy_export::done(model, &words, now),
+        Msg::Done(words) => copy_export::report_done(model, &words, now),
         Msg::NoStart => effects.push(Effect::Exit(ExitReason::Closed)),
         Msg::SessionGone => on_session_gone(model, now),
     }
@@ -180,7 +180,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     if had_focus && !model.dialogs.is_open() {
         model.keys.left_prompt = Some(now);
     }
-    sessions::catch_up(model, &mut effects);
+    sessions::refresh_if_filter_changed(model, &mut effects);
     if typed {
         menu::refresh(model, &mut effects);
     }
@@ -194,7 +194,7 @@ fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>
         EventKind::LookedUp(told) => query_results::apply_response(model, told, now, effects),
         EventKind::ServersChanged { .. } => {
             live_events::apply(model, event, now);
-            menu::servers_changed(model, effects);
+            menu::on_servers_changed(model, effects);
         }
         _ => live_events::apply(model, event, now),
     }
@@ -205,7 +205,7 @@ fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>
 
 fn on_session_gone(model: &mut Model, now: u64) {
     model.screen.dirty = true;
-    let hint = model.keymap.sentence(Focus::Composer, "press ctrl+d to quit").into_owned();
+    let hint = model.keymap.translate_keys(Focus::Composer, "press ctrl+d to quit").into_owned();
     let problem = Problem::new("the session has ended; the conversation is saved").hint(hint);
     model.transcript.push(Kind::Problem { problem, tone: Tone::Failure });
     model.reviews.running = None;
@@ -213,11 +213,11 @@ fn on_session_gone(model: &mut Model, now: u64) {
 }
 
 /// Returns the effects of the start, before any message.
-pub(crate) fn begin(model: &mut Model) -> Vec<Effect> {
+pub(crate) fn initial_effects(model: &mut Model) -> Vec<Effect> {
     let mut effects = Vec::new();
     if model.options.sets_up {
         model.startup.wants_setup = true;
-        onboarding::ask(&mut effects);
+        onboarding::request_setup(&mut effects);
     }
     effects
 }
@@ -245,19 +245,19 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
                 model.keys.last_key = Some(now);
                 return;
             }
-            if !asks && attachments::pasted(model, &pasted, now, effects) {
+            if !asks && attachments::on_paste(model, &pasted, now, effects) {
                 return;
             }
             if !asks && !model.has_list() && browse::paste(model, &pasted, now) {
                 return;
             }
             match &mut model.overlays.picker {
-                _ if asks => dialog::paste(model, &pasted, now),
+                _ if asks => dialog::on_paste(model, &pasted, now),
                 Some(picker) => picker.paste(&pasted),
                 None if model.overlays.sessions.is_some() => sessions::paste(model, &pasted, now, effects),
                 None => match model.list_mut() {
                     Some(list) => list.insert(&pasted),
-                    None => dialog::paste(model, &pasted, now),
+                    None => dialog::on_paste(model, &pasted, now),
                 },
             }
             model.keys.last_key = Some(now);
@@ -267,21 +267,21 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             model.screen.pointer.focused = Some(now);
             notifications::focus(model, true, effects);
             // The user may have worked elsewhere.
-            worktree::changed(model, effects);
+            worktree::request_if_changed(model, effects);
             terminal::ask_again(model, effects);
-            unsettled(model, now, effects);
+            on_unsettled(model, now, effects);
         }
         Input::FocusOut => notifications::focus(model, false, effects),
         Input::Fence => {
             model.screen.dirty = true;
-            if model.dialogs.fence_answered() {
+            if model.dialogs.on_fence_answered() {
                 dialog::stimulus(model, GuardInput::Fence, now, effects);
             }
         }
         // The event loop handles a change of size.
         Input::Size(..) => {}
         Input::Background(red, green, blue) => terminal::background(model, (red, green, blue)),
-        Input::Answer(answer) => terminal::answered(model, answer, effects),
+        Input::Answer(answer) => terminal::on_reply(model, answer, effects),
         Input::Closed => effects.push(Effect::Exit(ExitReason::Closed)),
     }
 }
@@ -291,7 +291,7 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
     if help::key(model, pressed) || keys::reading_key(model, pressed) {
         return;
     }
-    let key = focus::translated(model, pressed);
+    let key = focus::translate_key(model, pressed);
     if is_text(&pressed).is_some() && is_text(&key).is_none() {
         // Any text key shows that the user is typing, which a dialog it opens must know.
         model.keys.last_text = Some(now);
@@ -343,7 +343,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
         replay::replay(model, event, now);
     }
     if resumed {
-        recovery::begins(model);
+        recovery::report_unfinished(model);
         replay::after_replay(model);
     }
     if let Some(lacks) = model.options.lacks.as_ref().filter(|_| !resumed && !model.in_lines) {
@@ -354,7 +354,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
         let way = if model.in_lines {
             "or type /setup to add a key".to_owned()
         } else {
-            format!("or press {}, choose a model and enter its API key", model.keymap.called(Focus::Composer, "ctrl+l"))
+            format!("or press {}, choose a model and enter its API key", model.keymap.current_name(Focus::Composer, "ctrl+l"))
         };
         let words = format!("{}\n{way}; until then nothing is sent", text::clean(message).trim_end());
         model.startup.no_key_note = Some(words.clone());
@@ -376,7 +376,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     }
     // A prompt of the command line comes before questions, if there is a model for it.
     if start.is_first && !(ready && model.startup.waiting_prompt.is_some()) {
-        onboarding::ask(effects);
+        onboarding::request_setup(effects);
     }
     if std::mem::take(&mut model.startup.wants_picker) {
         models::open(model, now, effects);
@@ -391,8 +391,8 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-fn unsettled(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    model.dialogs.note_unsettled(now);
+fn on_unsettled(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    model.dialogs.record_window_change(now);
     if model.dialogs.is_open() {
         dialog::stimulus(model, GuardInput::Unsettled, now, effects);
     }
@@ -409,10 +409,10 @@ fn on_time(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.dialogs.waits_for_idle() && model.may_take_focus(now) {
         model.dialogs.open_current(model.keys.last_text);
     }
-    mouse::due(model, now);
-    policy::look_at_end(model, now);
-    retry::due(model, now, effects);
-    save_errors::due(model, now, effects);
+    mouse::scroll_at_edge(model, now);
+    policy::report_expiry(model, now);
+    retry::perform_due_key(model, now, effects);
+    save_errors::perform_due_key(model, now, effects);
     if model.save_draft_at.is_some_and(|at| now >= at) {
         save_draft(model, effects);
     }

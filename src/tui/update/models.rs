@@ -8,7 +8,7 @@ use crate::text;
 use crate::tui::interface::ModelAccess;
 use crate::tui::model::{Effect, Model};
 use crate::tui::models::{Choice, ModelPicker};
-use crate::tui::task::Paused;
+use crate::tui::task::PauseNotice;
 use crate::tui::transcript::{Kind, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -40,7 +40,7 @@ pub(crate) fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect
 pub(crate) fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     open(model, now, effects);
     if let Some(picker) = &mut model.overlays.picker {
-        picker.ask_for_key_of(name);
+        picker.ask_for_model_key(name);
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 
 /// Handles `/effort high`.
 pub(crate) fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
-    let effort = match (name, Effort::named(name)) {
+    let effort = match (name, Effort::from_name(name)) {
         ("auto" | "default", _) => None,
         (_, Some(effort)) => Some(effort),
         (_, None) => {
@@ -84,20 +84,20 @@ pub(crate) fn efforts(model: &Model) -> &[Effort] {
 }
 
 /// Adds models to the list, if it is open.
-pub(crate) fn listed(model: &mut Model, models: Vec<ListedModel>, notices: &[String]) {
+pub(crate) fn on_listed(model: &mut Model, models: Vec<ListedModel>, notices: &[String]) {
     if let Some(picker) = &mut model.overlays.picker {
-        picker.listed(models, notices);
+        picker.add_models(models, notices);
     }
 }
 
 /// Sets the facts of the model in use.
-pub(crate) fn known(model: &mut Model, facts: ModelFacts) {
+pub(crate) fn on_facts(model: &mut Model, facts: ModelFacts) {
     model.info.header.model.clone_from(&facts.name);
     model.info.header.context_tokens = Some(facts.context_window);
     model.info.facts = Some(facts);
 }
 
-pub(crate) fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, message: &str) {
+pub(crate) fn on_changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, message: &str) {
     if matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })) {
         model.info.model_access = Some(ModelAccess::Ready);
         if let Some(words) = model.startup.no_key_note.take() {
@@ -106,9 +106,9 @@ pub(crate) fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effor
     }
     // The rejected key is no longer in use.
     if model.task.paused.as_ref().is_some_and(|paused| paused.wants_key) {
-        model.task.paused = Some(Paused::new(failures::where_it_paused(model)));
+        model.task.paused = Some(PauseNotice::new(failures::pause_location(model)));
     }
-    known(model, facts);
+    on_facts(model, facts);
     model.info.header.effort = effort;
     show_message(model, message);
 }

@@ -35,8 +35,8 @@ pub(crate) fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mu
         MouseEventKind::ScrollUp => wheel(model, true, now, effects),
         MouseEventKind::ScrollDown => wheel(model, false, now, effects),
         MouseEventKind::Down(MouseButton::Left) if model.dialogs.inbox().is_some() => point(model, event, now),
-        MouseEventKind::Down(MouseButton::Left) if takes_strip(model, event, now) => {}
-        MouseEventKind::Down(MouseButton::Left) if takes_row(model, event, now, effects) => {}
+        MouseEventKind::Down(MouseButton::Left) if click_strip(model, event, now) => {}
+        MouseEventKind::Down(MouseButton::Left) if click_row(model, event, now, effects) => {}
         MouseEventKind::Down(MouseButton::Left) => {
             point(model, event, now);
             press(model, event, now);
@@ -61,12 +61,12 @@ fn point(model: &mut Model, event: MouseEvent, now: u64) {
 }
 
 /// Handles a click on a row with a target. Returns whether there is such a row.
-fn takes_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
+fn click_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
     let clicked = model.screen.pointer.strip.iter().find(|(row, _)| *row == event.row).map(|(_, click)| *click);
-    let Some(click) = clicked.filter(|_| !brings_window(model, now) && !model.is_too_small()) else { return false };
+    let Some(click) = clicked.filter(|_| !is_window_activation(model, now) && !model.is_too_small()) else { return false };
     model.screen.dirty = true;
     match click {
-        Click::End => model.transcript.follow(),
+        Click::End => model.transcript.follow_end(),
         Click::Review if model.dialogs.is_open() => model.dialogs.cycle(true, model.keys.last_text),
         Click::Steps => overview::open(model, Topic::Steps),
         Click::Review => model.dialogs.open_current(model.keys.last_text),
@@ -75,14 +75,14 @@ fn takes_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
 }
 
 /// Returns whether a click only brought the window to the front.
-fn brings_window(model: &Model, now: u64) -> bool {
+fn is_window_activation(model: &Model, now: u64) -> bool {
     model.screen.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS)
 }
 
 /// Highlights the clicked row of a list or menu, or chooses it if it is already highlighted. Returns whether there is a row.
-fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+fn click_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let reads = model.overlays.reading.is_some() || model.overlays.finding.is_some();
-    if brings_window(model, now) || model.dialogs.is_open() || reads || model.is_too_small() {
+    if is_window_activation(model, now) || model.dialogs.is_open() || reads || model.is_too_small() {
         return false;
     }
     let clicked = match model.list_mut() {
@@ -94,7 +94,7 @@ fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
         Some(ClickResult::Nothing) => {}
         Some(ClickResult::Marked) => {
             model.screen.dirty = true;
-            highlight_moved(model, effects);
+            on_highlight_moved(model, effects);
         }
         Some(ClickResult::Taken) => super::dispatch_key(model, KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now, effects),
     }
@@ -102,7 +102,7 @@ fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
 }
 
 /// Shows the preview of the row that is highlighted now.
-fn highlight_moved(model: &mut Model, effects: &mut Vec<Effect>) {
+fn on_highlight_moved(model: &mut Model, effects: &mut Vec<Effect>) {
     sessions::request_preview(model, effects);
     theme_command::show_highlighted(model);
 }
@@ -125,7 +125,7 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
     }
     if let Some(list) = model.list_mut() {
         list.scroll_by(rows.signum());
-        return highlight_moved(model, effects);
+        return on_highlight_moved(model, effects);
     }
     if let Some(changes) = &mut model.overlays.changes {
         return changes.scroll_by(rows);
@@ -140,14 +140,14 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Returns whether the transcript is shown above the composer.
-fn shows_transcript(model: &Model) -> bool {
+fn is_transcript_shown(model: &Model) -> bool {
     let covered = model.has_list() || model.reads_diff() || (model.overlays.help.is_some() || model.overlays.reading.is_some());
     !model.is_too_small() && (!covered || model.dialogs.is_open())
 }
 
 /// Returns the entry and the cell under the pointer.
-fn spot(model: &mut Model, event: MouseEvent, now: u64) -> Option<(usize, Point)> {
-    if !shows_transcript(model) || event.row >= model.transcript.view_height() {
+fn point_under_mouse(model: &mut Model, event: MouseEvent, now: u64) -> Option<(usize, Point)> {
+    if !is_transcript_shown(model) || event.row >= model.transcript.view_height() {
         return None;
     }
     let (transcript, look) = model.transcript_look(now);
@@ -157,12 +157,12 @@ fn spot(model: &mut Model, event: MouseEvent, now: u64) -> Option<(usize, Point)
 
 fn press(model: &mut Model, event: MouseEvent, now: u64) {
     model.screen.pointer.pressed = None;
-    if brings_window(model, now) {
+    if is_window_activation(model, now) {
         return;
     }
     model.screen.dirty = true;
     model.transcript.marks.selection = None;
-    model.screen.pointer.pressed = spot(model, event, now);
+    model.screen.pointer.pressed = point_under_mouse(model, event, now);
     if model.screen.pointer.pressed.is_none() && !model.dialogs.is_open() {
         model.composer.click(event.column, event.row);
     }
@@ -179,7 +179,7 @@ fn drag(model: &mut Model, event: MouseEvent, now: u64) {
     let (transcript, look) = model.transcript_look(now);
     let last = transcript.last_row(entry, look);
     let to = match transcript.spot_at(inside.row, look) {
-        Some(spot) if spot.entry < entry => Point { row: transcript.gap_of(entry), cell: 0 },
+        Some(spot) if spot.entry < entry => Point { row: transcript.gap_rows(entry), cell: 0 },
         Some(spot) if spot.entry == entry => Point { row: spot.row, cell: inside.column.saturating_sub(GUTTER) },
         Some(_) | None => Point { row: last, cell: u16::MAX },
     };
@@ -189,7 +189,7 @@ fn drag(model: &mut Model, event: MouseEvent, now: u64) {
 }
 
 /// Scrolls by a row while the pointer is held at an edge.
-pub(crate) fn due(model: &mut Model, now: u64) {
+pub(crate) fn scroll_at_edge(model: &mut Model, now: u64) {
     let Some((event, at)) = model.screen.pointer.edge else { return };
     if now < at {
         return;
@@ -220,14 +220,14 @@ fn release(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Eff
         }
         return;
     }
-    if spot(model, event, now).is_none_or(|(at, to)| at != entry || to.row != from.row) {
+    if point_under_mouse(model, event, now).is_none_or(|(at, to)| at != entry || to.row != from.row) {
         return;
     }
     if model.overlays.browse.is_some() {
         model.transcript.marks.chosen = Some(entry);
     }
     // The gap above a card is not part of it.
-    if from.row >= model.transcript.gap_of(entry) && model.transcript.entry(entry).is_some_and(|entry| entry.card().is_some()) {
+    if from.row >= model.transcript.gap_rows(entry) && model.transcript.entry(entry).is_some_and(|entry| entry.card().is_some()) {
         model.transcript.fold_one(entry);
     }
 }

@@ -25,9 +25,9 @@ pub(crate) fn note_problem(model: &mut Model, problem: &Problem, tone: Tone) {
 
 /// Shows output that the user requested and scrolls to its end; a pending dialog does not cover it until the user goes
 /// there.
-pub(crate) fn show_called_for(model: &mut Model, what: Kind) {
+pub(crate) fn show_requested(model: &mut Model, what: Kind) {
     model.transcript.push(what);
-    model.transcript.follow();
+    model.transcript.follow_end();
     if model.dialogs.waits_for_idle() {
         model.dialogs.dismiss();
     }

@@ -54,7 +54,7 @@ fn notify(model: &Model, words: &str, effects: &mut Vec<Effect>) {
         Some(Notice::Nine) => format!("\x1b]9;aye in {place}: {words}\x1b\\"),
         Some(Notice::Notify) => format!("\x1b]777;notify;aye in {place};{words}\x1b\\"),
     };
-    effects.push(Effect::Write(emulator.through(&sequence)));
+    effects.push(Effect::Write(emulator.wrap_for_outer(&sequence)));
 }
 
 fn show(model: &mut Model, progress: Progress, effects: &mut Vec<Effect>) {

@@ -1,13 +1,13 @@
 //! The setup on the screen: `/setup`, and the first start.
 
 use super::notes::note_problem;
-use crate::protocol::{Command, Mode, Query, SetupAsked, SetupFound, SetupTold};
+use crate::protocol::{Command, Mode, Query, SetupEvent, SetupInfo, SetupRequest};
 use crate::text;
 use crate::tui::approval::{Question, refresh_setup};
 use crate::tui::input::is_text;
 use crate::tui::interface::{ExitReason, ModelAccess, ThemeChoice};
 use crate::tui::model::{Effect, Model};
-use crate::tui::onboarding::{Input, Onboarding, Out, Pick};
+use crate::tui::onboarding::{Onboarding, SetupAction, SetupChoice, SetupInput};
 use crate::tui::theme::{self, Theme};
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::MACHINE_MS;
@@ -16,34 +16,34 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 const AUTO: &str = "auto";
 
 /// Requests the choices of the setup; its dialog comes with them.
-pub(crate) fn ask(effects: &mut Vec<Effect>) {
-    effects.push(Effect::Ask(Query::Setup(SetupAsked::Look)));
+pub(crate) fn request_setup(effects: &mut Vec<Effect>) {
+    effects.push(Effect::Ask(Query::Setup(SetupRequest::Look)));
 }
 
 /// Handles `/setup`.
-pub(crate) fn by_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_setup_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if state(model).is_some() {
         model.dialogs.focus_setup(Some(now));
         return;
     }
     model.startup.wants_setup = true;
     model.show_toast("looking for API keys and local model servers", now);
-    ask(effects);
+    request_setup(effects);
 }
 
-pub(crate) fn apply_answer(model: &mut Model, told: SetupTold, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn apply_answer(model: &mut Model, told: SetupEvent, now: u64, effects: &mut Vec<Effect>) {
     model.screen.dirty = true;
     match told {
-        SetupTold::Found(found) if state(model).is_none() => open(model, found, now),
-        told if state(model).is_some() => feed(model, Input::Told(told), now, effects),
+        SetupEvent::Found(found) if state(model).is_none() => open(model, found, now),
+        told if state(model).is_some() => feed(model, SetupInput::Told(told), now, effects),
         // The setup is over; only what was written, or could not be, is reported.
-        SetupTold::Ended { lines, .. } | SetupTold::Taken { lines, .. } => note(model, &lines, Tone::Plain),
-        SetupTold::Failed { problem } => note_problem(model, &problem, Tone::Failure),
-        SetupTold::Found(_) | SetupTold::Tested { .. } => {}
+        SetupEvent::Ended { lines, .. } | SetupEvent::Taken { lines, .. } => note(model, &lines, Tone::Plain),
+        SetupEvent::Failed { problem } => note_problem(model, &problem, Tone::Failure),
+        SetupEvent::Found(_) | SetupEvent::Tested { .. } => {}
     }
 }
 
-fn open(model: &mut Model, found: SetupFound, now: u64) {
+fn open(model: &mut Model, found: SetupInfo, now: u64) {
     let own = theme::list(model.options.themes.as_deref());
     let themes = [AUTO.to_owned()].into_iter().chain(Theme::names().map(str::to_owned)).chain(own).collect();
     let theme = match &model.options.theme {
@@ -77,18 +77,18 @@ fn open_state(model: &mut Model) -> Option<&mut Onboarding> {
     }
 }
 
-pub(crate) fn picked(model: &mut Model, pick: Pick, now: u64, effects: &mut Vec<Effect>) {
-    feed(model, Input::Pick(pick), now, effects);
+pub(crate) fn on_picked(model: &mut Model, pick: SetupChoice, now: u64, effects: &mut Vec<Effect>) {
+    feed(model, SetupInput::Pick(pick), now, effects);
 }
 
-fn feed(model: &mut Model, input: Input<'_>, now: u64, effects: &mut Vec<Effect>) {
-    let turned = matches!(input, Input::Turn(_));
+fn feed(model: &mut Model, input: SetupInput<'_>, now: u64, effects: &mut Vec<Effect>) {
+    let turned = matches!(input, SetupInput::Turn(_));
     let Some(setup) = state(model) else { return };
     for out in setup.step(input) {
         match out {
-            Out::Ask(asked) => effects.push(Effect::Ask(Query::Setup(asked))),
-            Out::Show => model.dialogs.show_setup(Some(now)),
-            Out::Words => {
+            SetupAction::Ask(asked) => effects.push(Effect::Ask(Query::Setup(asked))),
+            SetupAction::Show => model.dialogs.show_setup(Some(now)),
+            SetupAction::Words => {
                 if let Some(panel) = model.dialogs.setup() {
                     refresh_setup(panel);
                     if turned {
@@ -97,15 +97,15 @@ fn feed(model: &mut Model, input: Input<'_>, now: u64, effects: &mut Vec<Effect>
                     }
                 }
             }
-            Out::Use { model: name, lines } => {
+            SetupAction::Use { model: name, lines } => {
                 note(model, &lines, Tone::Plain);
                 uses(model, name, effects);
             }
-            Out::Theme(name) => {
+            SetupAction::Theme(name) => {
                 model.options.theme = if name == AUTO { ThemeChoice::Auto } else { ThemeChoice::Named(name) };
                 model.choose_theme();
             }
-            Out::End { mode, lines } => end(model, mode, &lines, now, effects),
+            SetupAction::End { mode, lines } => end(model, mode, &lines, now, effects),
         }
     }
     model.screen.dirty = true;
@@ -144,37 +144,37 @@ fn note(model: &mut Model, lines: &[String], tone: Tone) {
 /// Handles a key for the setup: text for its input line, or a key that only the setup has. Returns whether the key was handled.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(setup) = open_state(model) else { return false };
-    let (types, has_typed, may_be_kept) = (setup.types(), setup.has_typed(), setup.may_be_kept());
+    let (types, has_typed, may_be_kept) = (setup.types(), setup.has_typed(), setup.is_keepable());
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     let Some(panel) = model.dialogs.open() else { return false };
     let (is_settled, is_armed) = (panel.guard.is_settled(now), panel.guard.is_armed(now));
-    let is_free = is_armed && !panel.guard.is_held();
+    let is_free = is_armed && !panel.guard.is_choice_pending();
     let repeats = key.kind == KeyEventKind::Repeat;
     let input = match key.code {
         // Nothing can be skipped that was not on the screen.
         KeyCode::Char('c') if ctrl && !is_armed => return true,
         KeyCode::Esc if !types && !is_armed => return true,
-        KeyCode::Char('c') if ctrl => Input::Leave,
+        KeyCode::Char('c') if ctrl => SetupInput::Leave,
         KeyCode::Char('z') if ctrl && types => {
             effects.push(Effect::Suspend);
             return true;
         }
-        KeyCode::Esc => Input::Escape,
-        KeyCode::Left if types || is_free => Input::Turn(-1),
-        KeyCode::Right if types || is_free => Input::Turn(1),
+        KeyCode::Esc => SetupInput::Escape,
+        KeyCode::Left if types || is_free => SetupInput::Turn(-1),
+        KeyCode::Right if types || is_free => SetupInput::Turn(1),
         // A line end within pasted text, or typed just before the page changed, submits nothing.
         KeyCode::Enter if types => {
             let from_machine = model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS);
             if repeats || from_machine || !is_settled || !(is_armed || has_typed) {
                 return true;
             }
-            Input::Enter
+            SetupInput::Enter
         }
-        KeyCode::Enter if may_be_kept && is_free && !repeats && key.modifiers.is_empty() => Input::Enter,
-        KeyCode::Backspace if types => Input::Backspace,
-        KeyCode::Char('u') if ctrl && types => Input::Clear,
+        KeyCode::Enter if may_be_kept && is_free && !repeats && key.modifiers.is_empty() => SetupInput::Enter,
+        KeyCode::Backspace if types => SetupInput::Backspace,
+        KeyCode::Char('u') if ctrl && types => SetupInput::Clear,
         _ if types => match is_text(&key) {
-            Some(letter) => Input::Letter(letter),
+            Some(letter) => SetupInput::Letter(letter),
             None => return true,
         },
         _ => return false,
@@ -184,10 +184,10 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 }
 
 /// Handles pasted text. Returns whether it was for the setup.
-pub(crate) fn pasted(model: &mut Model, words: &str, now: u64) -> bool {
-    if !open_state(model).is_some_and(|setup| setup.takes(words)) {
+pub(crate) fn on_paste(model: &mut Model, words: &str, now: u64) -> bool {
+    if !open_state(model).is_some_and(|setup| setup.accepts_paste(words)) {
         return false;
     }
-    feed(model, Input::Pasted(words), now, &mut Vec::new());
+    feed(model, SetupInput::Pasted(words), now, &mut Vec::new());
     true
 }

@@ -1,6 +1,6 @@
 //! Overviews: opening them and keeping them up to date.
 
-use super::notes::show_called_for;
+use super::notes::show_requested;
 use super::{artifacts, commands, findings, planned_steps, policy, queue, spending, stats, status_command};
 use crate::text;
 use crate::tui::model::Model;
@@ -12,17 +12,17 @@ use crate::tui::transcript::{Kind, Tone};
 pub(crate) fn open(model: &mut Model, topic: Topic) {
     if model.in_lines {
         let text = match &topic {
-            Topic::Status(places) => status_command::printed(model, places),
-            Topic::Cost => spending::printed(model),
-            Topic::Policy => policy::printed(model),
-            Topic::Tools => stats::printed(model),
-            Topic::Background => commands::printed(model),
-            Topic::Queue => queue::printed(model),
+            Topic::Status(places) => status_command::to_text(model, places),
+            Topic::Cost => spending::to_text(model),
+            Topic::Policy => policy::to_text(model),
+            Topic::Tools => stats::to_text(model),
+            Topic::Background => commands::to_text(model),
+            Topic::Queue => queue::to_text(model),
             Topic::Steps => planned_steps::printed(model),
-            Topic::Artifacts => artifacts::printed(model),
-            Topic::Findings => findings::printed(model),
+            Topic::Artifacts => artifacts::to_text(model),
+            Topic::Findings => findings::to_text(model),
         };
-        return show_called_for(model, Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Plain });
+        return show_requested(model, Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Plain });
     }
     model.overlays.make_room();
     model.overlays.overview = Some(Overview::new(topic));
@@ -47,7 +47,7 @@ pub(crate) fn refresh(model: &mut Model) {
         overview.picker.aside = format!("mode {}", model.info.header.mode.as_str());
     }
     if overview.topic == Topic::Findings {
-        overview.picker.aside = findings::reviewed(model);
+        overview.picker.aside = findings::subject_text(model);
     }
     overview.fill(rows, notices);
     model.overlays.overview = Some(overview);

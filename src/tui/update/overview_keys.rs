@@ -17,7 +17,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     match overview.picker.key(key) {
         PickerResult::Nothing | PickerResult::Refused(_) => {}
         PickerResult::Closed => model.overlays.overview = None,
-        PickerResult::Chosen(_) => match (overview.action(), overview.picker.at()) {
+        PickerResult::Chosen(_) => match (overview.action(), overview.picker.highlighted()) {
             (Some(RowAction::Run(command)), _) => {
                 model.overlays.overview = None;
                 run(model, &command, now, effects);
@@ -29,7 +29,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
             (Some(RowAction::OpenFinding(at)), _) => findings::open(model, at),
             (Some(RowAction::ShowDetails), Some(row)) => {
                 let title = row.cells.first().cloned().unwrap_or_default();
-                model.overlays.reading = Some(TextViewer::titled(&title, &row.detail));
+                model.overlays.reading = Some(TextViewer::with_title(&title, &row.detail));
             }
             (Some(RowAction::ShowDetails) | None, _) => {}
         },

@@ -1,6 +1,6 @@
 //! Command palette: every command by a few letters of its name.
 
-use super::draft::draft_changed;
+use super::draft::on_draft_changed;
 use super::menu;
 use super::slash::run as run_command;
 use crate::tui::keymap::Focus;
@@ -12,8 +12,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub(crate) fn open(model: &mut Model) {
     model.overlays.make_room();
-    let used = menu::used(model);
-    let keys = |keys| model.keymap.sentence(Focus::Composer, keys).into_owned();
+    let used = menu::recent_commands(model);
+    let keys = |keys| model.keymap.translate_keys(Focus::Composer, keys).into_owned();
     let keys: Vec<(&str, String)> = slash::KEYS.iter().map(|(name, named)| (*name, keys(*named))).collect();
     model.overlays.palette = Some(palette::picker(slash::COMMANDS, &model.menu.own, &keys, &used));
 }
@@ -44,14 +44,14 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 
 /// Runs a command and keeps the draft; one that needs an argument goes into the draft if that is empty.
 fn run(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
-    let wants = slash::wants_words(name, &model.menu.own);
+    let wants = slash::needs_argument(name, &model.menu.own);
     let draft = model.composer.text();
     if wants && !draft.trim().is_empty() {
         return model.show_toast(format!("{name} needs an argument: send or clear the draft first"), now);
     }
     if wants {
         model.composer.set(&format!("{name} "));
-        return draft_changed(model, now);
+        return on_draft_changed(model, now);
     }
     model.composer.set(name);
     run_command(model, name.trim_start_matches('/'), now, effects);
@@ -60,6 +60,6 @@ fn run(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
         model.composer.set(&draft);
     }
     if !draft.is_empty() {
-        draft_changed(model, now);
+        on_draft_changed(model, now);
     }
 }

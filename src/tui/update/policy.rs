@@ -73,7 +73,7 @@ fn ask_about_mode(model: &mut Model, mode: Mode) {
 
 /// Handles `/approve NAME`. With either choice, the user approves a command or its effects, so no confirmation is needed.
 pub(crate) fn approve(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
-    let Some(approve) = Approve::named(name) else {
+    let Some(approve) = Approve::from_name(name) else {
         return model.show_toast("choose what aye asks about: `/approve command` or `/approve effects`", now);
     };
     take_draft(model, now, effects);
@@ -102,8 +102,8 @@ pub(crate) fn cycle_mode(model: &mut Model, now: u64, effects: &mut Vec<Effect>)
 }
 
 /// Reports once that the policy has expired, now or before the start.
-pub(crate) fn look_at_end(model: &mut Model, now: u64) {
-    let Some((end, ExpiryStage::Over)) = model.info.policy.end(now) else {
+pub(crate) fn report_expiry(model: &mut Model, now: u64) {
+    let Some((end, ExpiryStage::Over)) = model.info.policy.upcoming_expiry(now) else {
         model.info.policy.over = false;
         return;
     };
@@ -152,15 +152,15 @@ pub(crate) fn notices(model: &Model) -> Vec<String> {
 }
 
 /// Returns the policy as text for line mode.
-pub(crate) fn printed(model: &Model) -> String {
+pub(crate) fn to_text(model: &Model) -> String {
     let mut lines = vec![format!("policy {}, mode {}", model.info.header.policy, model.info.header.mode.as_str())];
-    lines.extend(model.info.policy.layers.iter().map(printed_layer));
+    lines.extend(model.info.policy.layers.iter().map(layer_text));
     lines.extend(model.info.policy.broken.iter().map(|message| format!("not applied: {message}")));
     lines.push(WATCHED.to_owned());
     lines.join("\n")
 }
 
-fn printed_layer(layer: &PolicyLayer) -> String {
+fn layer_text(layer: &PolicyLayer) -> String {
     let file = layer.file.as_ref().map(|file| format!("  {file}")).unwrap_or_default();
     let end = layer.expires_at.map(|end| format!(", until {}", end.strftime("%Y-%m-%d %H:%M UTC"))).unwrap_or_default();
     format!("  {layer}{end}{file}")

@@ -58,7 +58,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     match key.code {
         // A line end within pasted text, or typed just before the screen changed, sends nothing.
         KeyCode::Enter if key.kind == KeyEventKind::Repeat || !is_settled || from_machine => {}
-        KeyCode::Enter => enter(model, now, effects),
+        KeyCode::Enter => on_enter(model, now, effects),
         KeyCode::Esc => leave(model, now),
         KeyCode::Char('c') if ctrl => model.dialogs.dismiss(),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
@@ -91,12 +91,12 @@ fn leave(model: &mut Model, now: u64) {
     }
 }
 
-fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some((form, field)) = open(model) else { return };
     let input = field.as_ref().map(Field::text).unwrap_or_default();
     if let Some(price) = form.read(&input) {
-        model.dialogs.done(None);
-        model.keys.answer_given(now);
+        model.dialogs.finish_current(None);
+        model.keys.on_answer(now);
         return effects.push(Effect::Send(Command::AssumePrice { price }));
     }
     if let Some(panel) = model.dialogs.open_mut() {
@@ -106,7 +106,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Handles pasted text. Returns whether the dialog has the keyboard.
-pub(crate) fn pasted(model: &mut Model, words: &str) -> bool {
+pub(crate) fn on_paste(model: &mut Model, words: &str) -> bool {
     let Some((_, field)) = open(model) else { return false };
     if let Some(field) = field {
         field.insert(words);

@@ -17,17 +17,17 @@ use crate::tui::transcript::Tone;
 pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, effects: &mut Vec<Effect>) {
     model.screen.dirty = true;
     match told {
-        HostResponse::Files { words, files } => menu::found(model, words, files, now, effects),
-        HostResponse::Symbols { words, symbols } => menu::declared(model, words, symbols, now, effects),
-        HostResponse::Dropped { pasted, files } => attachments::dropped(model, &pasted, &files, now),
-        HostResponse::Clipboard(clipped) => attachments::clipped(model, clipped, now, effects),
+        HostResponse::Files { words, files } => menu::on_files_found(model, words, files, now, effects),
+        HostResponse::Symbols { words, symbols } => menu::on_symbols_found(model, words, symbols, now, effects),
+        HostResponse::Dropped { pasted, files } => attachments::on_dropped(model, &pasted, &files, now),
+        HostResponse::Clipboard(clipped) => attachments::on_clipboard(model, clipped, now, effects),
         HostResponse::Commands { commands, notices } => user_commands::set_commands(model, commands, notices),
-        HostResponse::Resources { words, resources } => servers::offered(model, words, resources),
+        HostResponse::Resources { words, resources } => servers::on_resources(model, words, resources),
         HostResponse::Prompts { prompts } => servers::set_prompts(model, prompts),
-        HostResponse::Prompt { server, name, text } => servers::worded(model, &server, &name, text, now),
+        HostResponse::Prompt { server, name, text } => servers::insert_prompt_text(model, &server, &name, text, now),
         HostResponse::Sessions { words, all, archived, sessions, here, everywhere, looks_on } => {
             if let Some(list) = &mut model.overlays.sessions {
-                list.listed(&words, (all, archived), sessions, (here, everywhere), looks_on);
+                list.set_sessions(&words, (all, archived), sessions, (here, everywhere), looks_on);
             }
             sessions::request_preview(model, effects);
         }
@@ -38,28 +38,29 @@ pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, ef
         }
         HostResponse::Transcript { session_id, title, text } => {
             // If another session is highlighted by now, the transcript is not shown.
-            let is_meant = model.overlays.sessions.as_ref().and_then(Sessions::at).is_some_and(|at| at.session_id == session_id);
+            let is_meant =
+                model.overlays.sessions.as_ref().and_then(Sessions::highlighted).is_some_and(|at| at.session_id == session_id);
             if is_meant {
                 model.toast = None;
-                model.overlays.reading = Some(TextViewer::titled(&title, &text));
+                model.overlays.reading = Some(TextViewer::with_title(&title, &text));
             }
         }
         HostResponse::Renamed { session_id, title } => {
             if let Some(sessions) = &mut model.overlays.sessions {
-                sessions.renamed(&session_id, &title);
+                sessions.rename(&session_id, &title);
             }
             model.show_toast(format!("session renamed to \"{}\"", text::clean(&title)), now);
         }
         HostResponse::Deleted { session_id } => {
             if let Some(sessions) = &mut model.overlays.sessions {
-                sessions.gone(&session_id);
+                sessions.remove(&session_id);
             }
             sessions::request_preview(model, effects);
             model.show_toast("session and its data deleted", now);
         }
         HostResponse::Archived { session_id, archived } => {
             if let Some(sessions) = &mut model.overlays.sessions {
-                sessions.gone(&session_id);
+                sessions.remove(&session_id);
             }
             sessions::request_preview(model, effects);
             model.show_toast(if archived { "session archived; tab shows archived sessions" } else { "session unarchived" }, now);
@@ -68,7 +69,7 @@ pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, ef
         HostResponse::Forked { session_id } => sessions::leave(model, SessionTarget::Session(session_id), effects),
         HostResponse::Worktree { branch, changed, more, line } => worktree::apply_update(model, branch, (changed, more), line),
         HostResponse::Keys { path, text } => help::keys_read(model, KeyFile { path, text }, now),
-        HostResponse::ThemeKept { name, kept } => theme_command::kept(model, &name, kept, now),
+        HostResponse::ThemeKept { name, kept } => theme_command::on_saved(model, &name, kept, now),
         HostResponse::Setup(told) => onboarding::apply_answer(model, told, now, effects),
         HostResponse::Review(told) => review::apply(model, told),
         HostResponse::Places { rows } => overview::open(model, Topic::Status(rows)),

@@ -1,7 +1,7 @@
 //! Queued messages: sent with the next step or after the task, listed, edited and removed.
 
-use super::draft::{draft_changed, take_draft};
-use crate::protocol::{Command, Waiting};
+use super::draft::{on_draft_changed, take_draft};
+use crate::protocol::{Command, QueuedMessage};
 use crate::text;
 use crate::tui::model::{Effect, Model, RetractState, RetractedMessage};
 use crate::tui::picker::Row;
@@ -23,7 +23,7 @@ pub(crate) fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<
 
 /// Sends a message to the model; with the next step if requested and a task is running.
 pub(crate) fn send(model: &mut Model, text: String, steer: bool, effects: &mut Vec<Effect>) {
-    model.transcript.follow();
+    model.transcript.follow_end();
     model.task.sent.push(text.clone());
     let steer = steer && model.is_running();
     effects.push(Effect::Send(if steer { Command::Steer { text } } else { Command::Prompt { text } }));
@@ -54,9 +54,9 @@ pub(crate) fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<
 
 /// Returns one row per queued message, for `/queue`.
 pub(crate) fn rows(model: &Model) -> Vec<Row> {
-    let row = |waiting: &Waiting| Row {
+    let row = |waiting: &QueuedMessage| Row {
         key: waiting.id.to_string(),
-        cells: vec![waiting.id.to_string(), sent(waiting).to_owned(), text::clean_line(&waiting.text)],
+        cells: vec![waiting.id.to_string(), delivery_text(waiting).to_owned(), text::clean_line(&waiting.text)],
         mark: "",
         lacks: None,
         detail: text::clean(&waiting.text).into_owned(),
@@ -65,18 +65,18 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
 }
 
 /// Returns the queued messages as text for line mode.
-pub(crate) fn printed(model: &Model) -> String {
+pub(crate) fn to_text(model: &Model) -> String {
     let head = "queued; /queue edit NUMBER edits one, /queue drop NUMBER removes it".to_owned();
     let lines = model
         .task
         .waiting
         .iter()
-        .map(|waiting| format!("{:>3}  {}: {}", waiting.id, sent(waiting), text::clean_line(&waiting.text)));
+        .map(|waiting| format!("{:>3}  {}: {}", waiting.id, delivery_text(waiting), text::clean_line(&waiting.text)));
     [head].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns when the message is sent.
-fn sent(waiting: &Waiting) -> &'static str {
+fn delivery_text(waiting: &QueuedMessage) -> &'static str {
     if waiting.steer { "next step" } else { "after the task" }
 }
 
@@ -84,7 +84,7 @@ fn sent(waiting: &Waiting) -> &'static str {
 pub(crate) fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
     let id = id.or_else(|| model.task.waiting.iter().map(|waiting| waiting.id).max());
     let place = model.task.waiting.iter().position(|waiting| Some(waiting.id) == id);
-    let Some(Waiting { id, text, steer }) = place.map(|at| model.task.waiting.remove(at)) else {
+    let Some(QueuedMessage { id, text, steer }) = place.map(|at| model.task.waiting.remove(at)) else {
         return model.show_toast("no queued message to edit", now);
     };
     let clean = text::clean(&text).into_owned();
@@ -100,16 +100,16 @@ pub(crate) fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &
 }
 
 /// Returns whether the message in the draft was queued for the next step.
-pub(crate) fn steers_again(model: &Model) -> bool {
+pub(crate) fn is_steering_draft(model: &Model) -> bool {
     !model.task.taken_back.is_empty() && model.task.taken_back.iter().all(|one| one.steer)
 }
 
 /// Applies the queue of the session.
-pub(crate) fn on_queue_changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
+pub(crate) fn on_queue_changed(model: &mut Model, mut waiting: Vec<QueuedMessage>, now: u64) {
     for one in &waiting {
-        taken_up(&mut model.task.sent, &one.text);
+        remove_prompt(&mut model.task.sent, &one.text);
     }
-    let left = |one: &Waiting| waiting.iter().all(|waits| waits.id != one.id);
+    let left = |one: &QueuedMessage| waiting.iter().all(|waits| waits.id != one.id);
     model.task.left_queue = model.task.waiting.iter().filter(|one| left(one)).map(|one| one.text.clone()).collect();
     let mut lost = Vec::new();
     for one in &mut model.task.taken_back {
@@ -130,19 +130,19 @@ pub(crate) fn on_queue_changed(model: &mut Model, mut waiting: Vec<Waiting>, now
     waiting.retain(|waiting| model.task.taken_back.iter().all(|one| one.id != waiting.id));
     model.task.waiting = waiting;
     for id in lost {
-        was_taken(model, id, now);
+        on_retract_failed(model, id, now);
     }
 }
 
 /// Removes messages that have reached the model, possibly several in one text.
 pub(crate) fn on_delivered(model: &mut Model, words: &str, now: u64) {
-    taken_up(&mut model.task.sent, words);
+    remove_prompt(&mut model.task.sent, words);
     let clean = text::clean(words);
     let mut lost = Vec::new();
     for one in &mut model.task.taken_back {
         // Another message with the same text left the queue, or is about to; it was that one.
         let other = model.task.left_queue.iter().chain(model.task.waiting.iter().map(|waits| &waits.text));
-        if !holds(&clean, &one.text) || other.into_iter().any(|other| other.trim() == one.text.trim()) {
+        if !contains_message(&clean, &one.text) || other.into_iter().any(|other| other.trim() == one.text.trim()) {
             continue;
         }
         match one.race {
@@ -155,18 +155,18 @@ pub(crate) fn on_delivered(model: &mut Model, words: &str, now: u64) {
         model.task.waiting.remove(at);
     }
     for id in lost {
-        was_taken(model, id, now);
+        on_retract_failed(model, id, now);
     }
 }
 
 /// Returns whether the text is the message, or contains it as a separate paragraph.
-fn holds(words: &str, message: &str) -> bool {
+fn contains_message(words: &str, message: &str) -> bool {
     let (words, message) = (words.trim(), message.trim());
     !message.is_empty() && format!("\n\n{words}\n\n").contains(&format!("\n\n{message}\n\n"))
 }
 
 /// Removes text from the draft that was sent before it could be moved back to the draft, so that it is not sent twice.
-fn was_taken(model: &mut Model, id: u64, now: u64) {
+fn on_retract_failed(model: &mut Model, id: u64, now: u64) {
     let Some(at) = model.task.taken_back.iter().position(|one| one.id == id) else { return };
     let RetractedMessage { text, .. } = model.task.taken_back.remove(at);
     let draft = format!("\n\n{}\n\n", model.composer.text());
@@ -176,11 +176,11 @@ fn was_taken(model: &mut Model, id: u64, now: u64) {
     }
     let rest = draft.replacen(&part, "\n\n", 1);
     model.composer.set(rest.trim_matches('\n'));
-    draft_changed(model, now);
+    on_draft_changed(model, now);
     model.show_toast("the message was already sent to the model", now);
 }
 
-fn taken_up(prompts: &mut Vec<String>, prompt: &str) {
+fn remove_prompt(prompts: &mut Vec<String>, prompt: &str) {
     if let Some(at) = prompts.iter().position(|waits| is_received_as(waits.trim(), prompt.trim())) {
         prompts.remove(at);
     }

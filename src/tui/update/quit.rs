@@ -16,11 +16,11 @@ pub(crate) fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Quits, or asks for a second press if something is running or pending.
 pub(crate) fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    if left_open(model).is_empty() { quit(model, effects) } else { ask_to_quit(model, "ctrl+d", now, effects) }
+    if open_work(model).is_empty() { quit(model, effects) } else { ask_to_quit(model, "ctrl+d", now, effects) }
 }
 
 /// Returns what is running or pending and would stop with aye.
-fn left_open(model: &Model) -> Vec<String> {
+fn open_work(model: &Model) -> Vec<String> {
     let counted = |count: usize, one: &str, more: &str| match count {
         0 => None,
         1 => Some(one.to_owned()),
@@ -43,21 +43,21 @@ pub(crate) fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effect
     if model.keys.quit_pending.is_some_and(|(_, at, _)| now.saturating_sub(at) <= QUIT_MS) {
         return quit(model, effects);
     }
-    model.keys.quit_pending = Some((key, now, !left_open(model).is_empty()));
-    say_how_to_quit(model, key, now);
+    model.keys.quit_pending = Some((key, now, !open_work(model).is_empty()));
+    show_quit_hint(model, key, now);
 }
 
 /// Repeats the notice about quitting with the current state, which changed right after the key.
-pub(crate) fn repeat_how_to_quit(model: &mut Model, now: u64) {
+pub(crate) fn refresh_quit_hint(model: &mut Model, now: u64) {
     if let Some((key, at, true)) = model.keys.quit_pending
         && now.saturating_sub(at) <= QUIT_MS
     {
-        say_how_to_quit(model, key, now);
+        show_quit_hint(model, key, now);
     }
 }
 
-fn say_how_to_quit(model: &mut Model, key: &str, now: u64) {
-    let open = left_open(model);
+fn show_quit_hint(model: &mut Model, key: &str, now: u64) {
+    let open = open_work(model);
     let open = if open.is_empty() { String::new() } else { format!("{}: ", open.join(", ")) };
     model.show_toast(format!("{open}{key} again to quit"), now);
 }

@@ -25,7 +25,7 @@ pub(crate) fn has_session(model: &Model) -> bool {
 }
 
 /// Returns whether there is a session, with or without a model; reports it if not.
-pub(crate) fn hears(model: &mut Model, now: u64) -> bool {
+pub(crate) fn check_session(model: &mut Model, now: u64) -> bool {
     matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn is_ready(model: &mut Model, now: u64) -> bool {
                 return false;
             }
             let between = format!(" {} ", model.screen.glyphs.dot);
-            let other = format!("{} change model", model.keymap.called(Focus::Composer, "ctrl+l"));
+            let other = format!("{} change model", model.keymap.current_name(Focus::Composer, "ctrl+l"));
             let room = usize::from(model.screen.size.width.saturating_sub(GUTTER));
             let mut words = format!("nothing was sent{between}enter add a key");
             for part in [format!("{clause}, draft kept"), other] {

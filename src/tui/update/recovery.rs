@@ -1,12 +1,12 @@
 //! Report of work that an earlier process left in progress, kept up to date until something new begins.
 
-use crate::protocol::{CallId, EventKind, ToolStatus, Waiting};
+use crate::protocol::{CallId, EventKind, QueuedMessage, ToolStatus};
 use crate::text;
 use crate::tui::model::Model;
 use crate::tui::transcript::{AnswerState, CardState, Kind, Recovery, RecoveryState};
 
 /// Reports unfinished work at the end of the replay, when the earlier process stopped in the middle of it.
-pub(crate) fn begins(model: &mut Model) {
+pub(crate) fn report_unfinished(model: &mut Model) {
     let answer = model.transcript.last_answer_mut().and_then(|entry| match &entry.kind {
         Kind::Answer { document, state: AnswerState::Discarded(_) | AnswerState::Streaming } if entry.undone.is_none() => {
             Some(document.text().split_whitespace().count())
@@ -36,7 +36,7 @@ pub(crate) fn update_report(model: &mut Model, kind: &EventKind) {
     }
     let came_to = |model: &mut Model, id: &CallId, fate| {
         if let Some(recovery) = model.transcript.recovery_mut() {
-            recovery.came_to(id, fate);
+            recovery.set_state(id, fate);
         }
     };
     match kind {
@@ -48,14 +48,14 @@ pub(crate) fn update_report(model: &mut Model, kind: &EventKind) {
         }
         EventKind::ToolCompleted { tool_call_id, .. } => came_to(model, tool_call_id, RecoveryState::NotDone),
         EventKind::QueueChanged { waiting } => {
-            let prompts: Vec<String> = waiting.iter().map(|Waiting { text, .. }| text::clean_line(text)).collect();
-            if let Some(recovery) = here(model, !prompts.is_empty()) {
+            let prompts: Vec<String> = waiting.iter().map(|QueuedMessage { text, .. }| text::clean_line(text)).collect();
+            if let Some(recovery) = entry_mut(model, !prompts.is_empty()) {
                 recovery.prompts = prompts;
             }
         }
         EventKind::DraftRestored { text } => {
             let draft = text::clean_line(text);
-            if let Some(recovery) = here(model, !draft.is_empty()) {
+            if let Some(recovery) = entry_mut(model, !draft.is_empty()) {
                 recovery.draft = Some(draft).filter(|draft| !draft.is_empty());
             }
         }
@@ -68,7 +68,7 @@ pub(crate) fn update_report(model: &mut Model, kind: &EventKind) {
 }
 
 /// Returns the entry, and creates it if there is something to report.
-fn here(model: &mut Model, says: bool) -> Option<&mut Recovery> {
+fn entry_mut(model: &mut Model, says: bool) -> Option<&mut Recovery> {
     if says && model.transcript.recovery_mut().is_none() {
         model.transcript.push(Kind::Recovery(Recovery::default()));
     }

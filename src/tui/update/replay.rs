@@ -1,20 +1,20 @@
 //! Events of an earlier run, shown without opening dialogs.
 
-use super::call_events::{asked, interrupted};
-use super::events::{of_its_task, shared};
+use super::call_events::{on_approval_requested, on_interrupted};
+use super::events::{apply_shared, apply_tagged};
 use super::{models, streaming};
 use crate::protocol::{Event, EventKind};
 use crate::tui::model::{Activity, Model};
-use crate::tui::task::Paused;
+use crate::tui::task::PauseNotice;
 use crate::tui::transcript::CardState;
 
 /// Applies an event of an earlier run: shows it and opens no dialog.
 pub(crate) fn replay(model: &mut Model, event: Event, now: u64) {
-    let Event { session_id, kind, .. } = of_its_task(model, event);
+    let Event { session_id, kind, .. } = apply_tagged(model, event);
     model.info.session = Some(session_id);
     match kind {
-        EventKind::ApprovalRequested(approval) => asked(model, &approval),
-        EventKind::ToolInterrupted { tool_call_id, summary, .. } => interrupted(model, &tool_call_id, &summary),
+        EventKind::ApprovalRequested(approval) => on_approval_requested(model, &approval),
+        EventKind::ToolInterrupted { tool_call_id, summary, .. } => on_interrupted(model, &tool_call_id, &summary),
         EventKind::DraftRestored { .. }
         | EventKind::SessionStarted { .. }
         | EventKind::QueueChanged { .. }
@@ -45,7 +45,7 @@ pub(crate) fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::LlmRetry { .. } => {}
         // The session itself reports the model in use.
         EventKind::ModelChanged { message, .. } => models::show_message(model, &message),
-        kind => shared(model, kind, now),
+        kind => apply_shared(model, kind, now),
     }
 }
 
@@ -60,10 +60,10 @@ pub(crate) fn after_replay(model: &mut Model) {
     }
     if model.is_running() {
         model.set_activity(Activity::Idle, 0);
-        model.task.paused = Some(Paused::new("aye exited during this task"));
+        model.task.paused = Some(PauseNotice::new("aye exited during this task"));
     }
     model.task.waiting.clear();
     model.task.goes_on = false;
     model.task.summing_up = None;
-    streaming::end(model);
+    streaming::complete_response(model);
 }

@@ -1,6 +1,6 @@
 //! Effects of requests to the model and of its responses on the screen.
 
-use super::activity::busy;
+use super::activity::set_activity;
 use super::retry::{self, FailedRequest};
 use super::{failures, review, spending, streaming};
 use crate::protocol::EventKind;
@@ -12,21 +12,21 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::LlmRequestStarted { estimated_input_tokens, .. } => {
             model.info.tally.context_tokens = model.info.tally.context_tokens.max(estimated_input_tokens);
-            busy(model, Activity::Thinking, now);
+            set_activity(model, Activity::Thinking, now);
         }
         EventKind::TextChunk { text } => streaming::text_chunk(model, &text, now),
         EventKind::ReasoningChunk { text } => streaming::reasoning_chunk(model, &text, now),
         EventKind::ToolCallProgress { tool_name, bytes } => {
-            busy(model, Activity::Calling { tool: text::clean(&tool_name).into_owned(), bytes }, now);
+            set_activity(model, Activity::Calling { tool: text::clean(&tool_name).into_owned(), bytes }, now);
         }
         EventKind::LlmRequestCompleted { usage, cost_usd, session_cost_usd, estimated, .. } => {
-            streaming::end(model);
+            streaming::complete_response(model);
             model.info.tally.context_tokens = usage.input_tokens + usage.output_tokens;
-            spending::spent(model, usage, cost_usd, session_cost_usd);
+            spending::on_usage(model, usage, cost_usd, session_cost_usd);
             spending::doubt(model, estimated);
         }
         EventKind::ReviewSpent { usage, cost_usd, session_cost_usd, estimated } => {
-            review::spent(model, usage, (cost_usd, session_cost_usd), estimated);
+            review::on_usage(model, usage, (cost_usd, session_cost_usd), estimated);
         }
         EventKind::LlmRetry {
             attempt,
@@ -40,9 +40,9 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
             estimated,
             request_id,
         } => {
-            streaming::end(model);
+            streaming::complete_response(model);
             spending::doubt(model, estimated);
-            retry::begins(
+            retry::on_retry(
                 model,
                 FailedRequest {
                     attempt,
@@ -59,7 +59,7 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
                 now,
             );
         }
-        EventKind::AnswerDiscarded { reason } => failures::discarded(model, &reason),
+        EventKind::AnswerDiscarded { reason } => failures::on_discarded(model, &reason),
         _ => {}
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct FailedRequest {
     pub request_id: Option<String>,
 }
 
-pub(crate) fn begins(model: &mut Model, failed: FailedRequest, now: u64) {
+pub(crate) fn on_retry(model: &mut Model, failed: FailedRequest, now: u64) {
     let FailedRequest { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, request_id } =
         failed;
     let clock = model.info.policy.clock.filter(|_| delay_ms > LONG_MS).and_then(|(time, _)| {
@@ -40,8 +40,8 @@ pub(crate) fn begins(model: &mut Model, failed: FailedRequest, now: u64) {
         Some(time.checked_add(after).ok()?.strftime("%H:%M UTC").to_string())
     });
     let wasted = match (cost_usd, usage) {
-        (Some(cost), _) => Some(format!("cost {}", format::about(cost, estimated))),
-        (None, Some(usage)) => Some(format!("used {}", format::used(&usage))),
+        (Some(cost), _) => Some(format!("cost {}", format::format_estimate(cost, estimated))),
+        (None, Some(usage)) => Some(format!("used {}", format::format_usage(&usage))),
         (None, None) => None,
     };
     if let Some(usage) = usage {
@@ -65,8 +65,8 @@ pub(crate) fn begins(model: &mut Model, failed: FailedRequest, now: u64) {
 /// Returns the status with the seconds left; narrow screens get a short form, because the countdown matters most.
 pub(crate) fn status_text(retry: &Retry, width: u16, now: u64) -> String {
     let Retry { attempt, max_attempts, .. } = retry;
-    let (long, short) = what(retry.kind);
-    let left = retry.left(now);
+    let (long, short) = describe_failure(retry.kind);
+    let left = retry.seconds_left(now);
     let count = match retry.kind {
         FailureKind::RateLimited => format!("{}:{:02}", left / 60, left % 60),
         _ => format::seconds(left),
@@ -101,7 +101,8 @@ pub(crate) fn status_text(retry: &Retry, width: u16, now: u64) -> String {
 /// Returns the provider's message and the cost of the attempt.
 pub(crate) fn details(retry: &Retry, dot: &str) -> Option<String> {
     // A message that only repeats the row, or the mark at the interrupted response, is not shown.
-    let said = retry.kind == FailureKind::CutStream || what(retry.kind).0.to_lowercase().contains(&retry.message.to_lowercase());
+    let said = retry.kind == FailureKind::CutStream
+        || describe_failure(retry.kind).0.to_lowercase().contains(&retry.message.to_lowercase());
     let message = (!said).then(|| retry.message.clone());
     let id = retry.request_id.as_ref();
     let id = id.map(|id| if retry.shows_id { format!("request {id}") } else { "x show request ID".to_owned() });
@@ -118,7 +119,7 @@ pub(crate) fn is_passing(kind: FailureKind) -> bool {
 }
 
 /// Returns a long and a short description of the failure.
-fn what(kind: FailureKind) -> (&'static str, &'static str) {
+fn describe_failure(kind: FailureKind) -> (&'static str, &'static str) {
     match kind {
         FailureKind::RateLimited => ("Rate limited by the provider", "Rate limited"),
         FailureKind::Overloaded => ("The provider is overloaded", "Overloaded"),
@@ -143,9 +144,10 @@ fn what(kind: FailureKind) -> (&'static str, &'static str) {
 }
 
 /// Handles `r` or `x` in the empty draft. As in a dialog, the letter takes effect after a pause without further typing.
-pub(crate) fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
+pub(crate) fn on_char(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
     let shown = |since: u64| now.saturating_sub(since) >= ARMING_MS;
-    let waits = matches!(&model.task.activity, Activity::Retrying(retry) if retry.left(now) > 0) && shown(model.task.since);
+    let waits =
+        matches!(&model.task.activity, Activity::Retrying(retry) if retry.seconds_left(now) > 0) && shown(model.task.since);
     let alone = last_text.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS);
     let has_id = matches!(&model.task.activity, Activity::Retrying(retry) if retry.request_id.is_some());
     if (letter == 'r' || (letter == 'x' && has_id))
@@ -159,7 +161,7 @@ pub(crate) fn letter(model: &mut Model, letter: char, last_text: Option<u64>, no
 }
 
 /// Performs the key, because no more text followed it.
-pub(crate) fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn perform_due_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.keys.retry_at.is_none_or(|at| now < at) {
         return;
     }
@@ -172,7 +174,7 @@ pub(crate) fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         return;
     }
     model.composer.set("");
-    super::draft::draft_changed(model, now);
+    super::draft::on_draft_changed(model, now);
     if typed == "x" {
         return;
     }

@@ -4,9 +4,9 @@ use super::draft::take_draft;
 use super::notes::{note, note_problem};
 use super::readiness::is_ready;
 use super::{findings, overview};
-use crate::protocol::{Query, Review, ReviewAsked, ReviewSubject, ReviewTold, Usage};
+use crate::protocol::{Query, Review, ReviewQuery, ReviewSubject, ReviewUpdate, Usage};
 use crate::text;
-use crate::tui::format::{about, tokens};
+use crate::tui::format::{format_estimate, tokens};
 use crate::tui::model::{Effect, Model};
 use crate::tui::overview::Topic;
 use crate::tui::reviews::RunningReview;
@@ -37,11 +37,11 @@ pub(crate) fn review(model: &mut Model, words: &str, now: u64, effects: &mut Vec
         return;
     }
     take_draft(model, now, effects);
-    model.transcript.follow();
+    model.transcript.follow_end();
     model.reviews.running = Some(RunningReview::new(now));
     let header = &model.info.header;
     let name = Some(header.model.clone()).filter(|name| !name.is_empty());
-    effects.push(Effect::Ask(Query::Review(ReviewAsked::Start { subject, model: name, effort: header.effort })));
+    effects.push(Effect::Ask(Query::Review(ReviewQuery::Start { subject, model: name, effort: header.effort })));
 }
 
 /// Stops the running review. Returns false if there is none, or if it is already stopping.
@@ -49,14 +49,14 @@ pub(crate) fn stop(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let Some(running) = model.reviews.running.as_mut().filter(|running| !running.is_stopping) else { return false };
     running.is_stopping = true;
     model.screen.dirty = true;
-    effects.push(Effect::Ask(Query::Review(ReviewAsked::Stop)));
+    effects.push(Effect::Ask(Query::Review(ReviewQuery::Stop)));
     true
 }
 
 /// Applies the progress or the end of a review.
-pub(crate) fn apply(model: &mut Model, told: ReviewTold) {
+pub(crate) fn apply(model: &mut Model, told: ReviewUpdate) {
     match told {
-        ReviewTold::Started(changes) => {
+        ReviewUpdate::Started(changes) => {
             let changes = text::clean_line(&changes);
             if model.in_lines {
                 note(model, &format!("reviewing {changes}"), Tone::Plain);
@@ -65,18 +65,18 @@ pub(crate) fn apply(model: &mut Model, told: ReviewTold) {
                 running.changes = Some(changes);
             }
         }
-        ReviewTold::Step(step) => {
+        ReviewUpdate::Step(step) => {
             if let Some(running) = &mut model.reviews.running {
                 running.step = Some(text::reveal_line(&step));
             }
         }
-        ReviewTold::Ended(review) => ended(model, *review),
-        ReviewTold::Stopped => {
+        ReviewUpdate::Ended(review) => on_ended(model, *review),
+        ReviewUpdate::Stopped => {
             let used = model.reviews.running.take().and_then(|running| used(model, &running));
             let words = with_usage(model, "review stopped", used);
             note(model, &words, Tone::Plain);
         }
-        ReviewTold::Failed(problem) => {
+        ReviewUpdate::Failed(problem) => {
             model.reviews.running = None;
             note_problem(model, &problem, Tone::Failure);
         }
@@ -84,7 +84,12 @@ pub(crate) fn apply(model: &mut Model, told: ReviewTold) {
 }
 
 /// Adds the usage of a request to the review and the session, but not to any task.
-pub(crate) fn spent(model: &mut Model, usage: Usage, (cost_usd, session_cost_usd): (Option<f64>, Option<f64>), estimated: bool) {
+pub(crate) fn on_usage(
+    model: &mut Model,
+    usage: Usage,
+    (cost_usd, session_cost_usd): (Option<f64>, Option<f64>),
+    estimated: bool,
+) {
     if let Some(running) = &mut model.reviews.running {
         running.usage += usage;
         running.is_estimated |= estimated;
@@ -102,10 +107,10 @@ pub(crate) fn spent(model: &mut Model, usage: Usage, (cost_usd, session_cost_usd
 }
 
 /// Reports the end of a review, and opens the list of findings if nothing else has the keyboard.
-fn ended(model: &mut Model, review: Review) {
+fn on_ended(model: &mut Model, review: Review) {
     let used = model.reviews.running.take().and_then(|running| used(model, &running));
     if review.changes.diffs.is_empty() {
-        return note(model, &review.changes.nothing(), Tone::Plain);
+        return note(model, &review.changes.no_changes_note(), Tone::Plain);
     }
     let title = review.changes.title.clone();
     if review.findings.is_empty() {
@@ -115,7 +120,7 @@ fn ended(model: &mut Model, review: Review) {
         let words = with_usage(model, &format!("review of {title}: no findings{dropped}"), used) + &summary;
         return note(model, &words, Tone::Plain);
     }
-    let said = with_usage(model, &format!("review of {title}: {}", review.counts()), used);
+    let said = with_usage(model, &format!("review of {title}: {}", review.summary()), used);
     let way = if model.in_lines { "" } else { "; /findings lists them" };
     note(model, &format!("{said}{way}"), if review.is_severe() { Tone::Warning } else { Tone::Plain });
     model.reviews.last = Some(review);
@@ -144,7 +149,7 @@ fn used(model: &Model, running: &RunningReview) -> Option<String> {
         let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
         format!("{} {sent} {} {got} tokens", glyphs.up_tokens, glyphs.down_tokens)
     };
-    let cost = cost_usd.map(|cost| format!(", {}", about(cost, *is_estimated))).unwrap_or_default();
+    let cost = cost_usd.map(|cost| format!(", {}", format_estimate(cost, *is_estimated))).unwrap_or_default();
     Some(count + &cost)
 }
 

@@ -1,7 +1,7 @@
 //! Commands `/rewind`, `/undo` and `/redo`: request, display and execution.
 
-use super::draft::{draft_changed, take_draft};
-use super::readiness::hears;
+use super::draft::{on_draft_changed, take_draft};
+use super::readiness::check_session;
 use crate::protocol::{Command, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 use crate::text;
 use crate::tui::approval::{Dialog, Mark, Question, mark_conflict, rewind_dialog};
@@ -51,11 +51,11 @@ pub(crate) fn plan(model: &mut Model, target: RewindTarget, now: u64, effects: &
 
 /// Returns whether a rewind is possible, which it is not while a task is running.
 fn can(model: &mut Model, name: &str, now: u64) -> bool {
-    if !hears(model, now) {
+    if !check_session(model, now) {
         return false;
     }
     // A task that only waits for an answer ends with the rewind.
-    let waits = model.dialogs.approvals() > 0 && (!model.is_running() || model.waits_for_person());
+    let waits = model.dialogs.approvals() > 0 && (!model.is_running() || model.is_waiting_for_user());
     if model.is_running() && !waits {
         let words = match model.task.activity {
             Activity::Stopping => format!("the task is still stopping; try {name} again once it has stopped"),
@@ -85,10 +85,10 @@ pub(crate) fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: 
     }
 }
 
-pub(crate) fn listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool, now: u64) {
+pub(crate) fn on_listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool, now: u64) {
     let Some(list) = &mut model.rewind.list else { return };
     model.rewind.awaits = model.rewind.awaits.take().filter(|(awaits, _)| *awaits != PendingRewind::Points);
-    list.listed(points, can_redo);
+    list.set_points(points, can_redo);
     if list.is_empty() {
         model.rewind.list = None;
         let redo = if can_redo { "; /redo undoes the last rewind" } else { "" };
@@ -97,7 +97,7 @@ pub(crate) fn listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool
 }
 
 /// Opens the rewind dialog if the user asked for it.
-pub(crate) fn planned(model: &mut Model, plan: RewindPlan) {
+pub(crate) fn on_planned(model: &mut Model, plan: RewindPlan) {
     let Some((_, asked)) = model.rewind.awaits.take_if(|(awaits, _)| *awaits == PendingRewind::Plan) else { return };
     model.toast = None;
     forget_question(model);
@@ -111,7 +111,7 @@ pub(crate) fn planned(model: &mut Model, plan: RewindPlan) {
 }
 
 /// Treats a notice of the session as the response to the request.
-pub(crate) fn noticed(model: &mut Model) {
+pub(crate) fn on_notice(model: &mut Model) {
     if model.rewind.awaits.take().is_some() {
         model.rewind.list = None;
         model.toast = None;
@@ -119,21 +119,21 @@ pub(crate) fn noticed(model: &mut Model) {
 }
 
 /// Starts the rewind that the user confirmed.
-pub(crate) fn begins(model: &mut Model, now: u64) {
+pub(crate) fn on_confirmed(model: &mut Model, now: u64) {
     model.rewind.list = None;
     model.rewind.awaits = Some((PendingRewind::Done, now));
     model.show_toast("rewinding", now);
 }
 
 /// Applies a rewind, live or from an earlier run.
-pub(crate) fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
+pub(crate) fn on_done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     forget_question(model);
     model.rewind.list = None;
     model.rewind.awaits = None;
     if live {
         model.toast = None;
     }
-    super::streaming::end(model);
+    super::streaming::complete_response(model);
     if done.scope.conversation() {
         match &done.target {
             RewindTarget::Before { task_id, step_id } => undo_from(&mut model.transcript, Some(task_id), step_id.as_ref()),
@@ -154,7 +154,7 @@ pub(crate) fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     model.transcript.push(Kind::Note { text, tone });
     if let Some(prompt) = back.filter(|_| model.composer.is_empty()) {
         model.composer.set(&prompt);
-        draft_changed(model, now);
+        on_draft_changed(model, now);
     }
 }
 
@@ -192,7 +192,7 @@ fn forget_question(model: &mut Model) {
 }
 
 /// Closes the rewind dialog. Returns whether it was open; the list is shown again if there is one.
-pub(crate) fn leaves(model: &mut Model, now: u64) -> bool {
+pub(crate) fn close_dialog(model: &mut Model, now: u64) -> bool {
     if !model.dialogs.current().is_some_and(|panel| matches!(panel.question, Question::Rewind(_))) {
         return false;
     }

@@ -7,7 +7,7 @@ use crate::tui::save_state::SaveState;
 use crate::tui::typeahead_guard::{ALONE_MS, ARMING_MS};
 
 /// Stops the session because it cannot be saved. Returns whether the state changed.
-pub(crate) fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
+pub(crate) fn on_stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
     let words = text::clean_line(&failure.message);
     // The same failure again: the keys do not start again under the user's finger.
     let same = model.info.saving.stopped.as_ref().is_some_and(|(before, _)| *before == words);
@@ -20,7 +20,7 @@ pub(crate) fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
 }
 
 /// Applies the session's report about its save state.
-pub(crate) fn changed(model: &mut Model, saved: bool) {
+pub(crate) fn on_changed(model: &mut Model, saved: bool) {
     model.info.saving = SaveState { unsaved: !saved, stopped: None, again: false, lost: false };
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn clear(model: &mut Model, status: SessionStatus) {
 }
 
 /// Disables the keys of an earlier stop, because this process can no longer save the session.
-pub(crate) fn lost(model: &mut Model) {
+pub(crate) fn on_lost(model: &mut Model) {
     (model.info.saving.stopped, model.info.saving.lost) = (None, true);
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn status_text(model: &Model, room: usize) -> Option<String> {
 }
 
 /// Handles a letter in the empty draft, which takes effect after a pause without further typing.
-pub(crate) fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
+pub(crate) fn on_char(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
     let Some((_, since)) = model.info.saving.stopped else { return };
     let alone = last_text.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS);
     let shown = now.saturating_sub(since) >= ARMING_MS;
@@ -62,13 +62,13 @@ pub(crate) fn letter(model: &mut Model, letter: char, last_text: Option<u64>, no
 }
 
 /// Performs the key, because no more text followed it.
-pub(crate) fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn perform_due_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some((letter, _)) = model.keys.saving_at.take_if(|(_, at)| now >= *at) else { return };
     if model.info.saving.stopped.is_none() || model.composer.text() != letter.to_string() {
         return;
     }
     model.composer.set("");
-    super::draft::draft_changed(model, now);
+    super::draft::on_draft_changed(model, now);
     let (effect, words) = match letter {
         'r' => (Effect::Send(Command::Continue), "retrying to save"),
         _ => (Effect::SendToHost(HostCommand::GoOnUnsaved), "continuing unsaved: a crash loses unsaved messages"),

@@ -1,6 +1,6 @@
 //! Keys of the prompt history search.
 
-use super::draft::draft_changed;
+use super::draft::on_draft_changed;
 use crate::tui::input::is_text;
 use crate::tui::model::Model;
 use crate::tui::overlays::Search;
@@ -29,12 +29,12 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
             return true;
         }
         KeyCode::Enter | KeyCode::Tab => {
-            draft_changed(model, now);
+            on_draft_changed(model, now);
             return true;
         }
         _ => {
             let Some(letter) = is_text(&key) else {
-                draft_changed(model, now);
+                on_draft_changed(model, now);
                 return false;
             };
             search.query.push(letter);
@@ -48,7 +48,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
 /// Searches for the next match; at the oldest one, keeps it.
 fn find(model: &mut Model, mut search: Search) {
     let found =
-        if search.query.is_empty() { Some(search.draft.clone()) } else { model.composer.sent_before(&search.query, search.nth) };
+        if search.query.is_empty() { Some(search.draft.clone()) } else { model.composer.find_prompt(&search.query, search.nth) };
     search.found = found.is_some();
     match found {
         Some(text) => model.composer.set(&text),

@@ -1,8 +1,8 @@
 //! MCP servers of the session: reports of changes, access to their resources and prompts, and the `/mcp` list.
 
-use super::draft::{draft_changed, take_draft};
+use super::draft::{on_draft_changed, take_draft};
 use super::menu;
-use super::notes::{note, note_problem, show_called_for};
+use super::notes::{note, note_problem, show_requested};
 use super::readiness::is_ready;
 use crate::protocol::{CustomCommand, HostCommand, Problem, Query, ServerPrompt, ServerResource, ServerStatus, SessionQuery};
 use crate::text;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 /// Maximum number of files named in a warning about server text.
 const MAX_NAMED: usize = 8;
 
-pub(crate) fn changed(model: &mut Model, servers: Vec<ServerStatus>) {
+pub(crate) fn on_changed(model: &mut Model, servers: Vec<ServerStatus>) {
     for words in ServerStatus::changes(&model.servers.statuses, &servers) {
         note(model, &words, Tone::Warning);
     }
@@ -41,7 +41,7 @@ pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Ef
         Some(rest) => (rest.trim(), true),
         None => (words, false),
     };
-    let Some(status) = model.servers.of_name(name).cloned() else {
+    let Some(status) = model.servers.find_by_name(name).cloned() else {
         let names: Vec<&str> = model.servers.statuses.iter().map(|status| status.name.as_str()).collect();
         let words = format!("unknown MCP server `{}`; available: {}", text::reveal(name), names.join(", "));
         return model.show_toast(text::clean(&words).into_owned(), now);
@@ -59,7 +59,7 @@ pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Ef
 
 /// Prints the details of a server in line mode.
 fn print_details(model: &mut Model, status: &ServerStatus) {
-    show_called_for(model, Kind::Note { text: details(status).join("\n"), tone: Tone::Plain });
+    show_requested(model, Kind::Note { text: details(status).join("\n"), tone: Tone::Plain });
 }
 
 fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect>) {
@@ -78,13 +78,13 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         PickerResult::Nothing | PickerResult::Refused(_) => {}
         PickerResult::Closed => model.servers.list = None,
         PickerResult::Chosen(name) => {
-            if let Some(status) = model.servers.of_name(&name) {
-                model.overlays.reading = Some(TextViewer::titled(&name, &details(status).join("\n")));
+            if let Some(status) = model.servers.find_by_name(&name) {
+                model.overlays.reading = Some(TextViewer::with_title(&name, &details(status).join("\n")));
             }
         }
         PickerResult::Other => match key.code {
             KeyCode::Char('r') if ctrl => {
-                if let Some(name) = list.at().map(|row| row.key.clone()) {
+                if let Some(name) = list.highlighted().map(|row| row.key.clone()) {
                     reconnect(model, name, now, effects);
                 }
             }
@@ -98,7 +98,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 }
 
 /// Sets the resources that were found.
-pub(crate) fn offered(model: &mut Model, words: String, resources: Vec<ServerResource>) {
+pub(crate) fn on_resources(model: &mut Model, words: String, resources: Vec<ServerResource>) {
     // Each typed letter sends a search, and results arrive in any order; only those for the current text are kept.
     if !menu::is_typed(model, &words) {
         return;
@@ -135,7 +135,7 @@ pub(crate) fn run_prompt(
     let Some(prompt) = model.servers.prompt(&command.name).filter(|_| command.source.starts_with("MCP server ")).cloned() else {
         return false;
     };
-    let given = given(&prompt, arguments);
+    let given = parse_arguments(&prompt, arguments);
     let missing = prompt.arguments.iter().find(|(name, needed)| *needed && !given.contains_key(name));
     if let Some((name, _)) = missing {
         let words =
@@ -155,7 +155,7 @@ pub(crate) fn run_prompt(
 }
 
 /// Returns the arguments: `name=value` for known names; other words by position, and the last position takes the rest.
-fn given(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, String> {
+fn parse_arguments(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, String> {
     let mut given = BTreeMap::new();
     let mut places = Vec::new();
     for word in CustomCommand::split_arguments(arguments) {
@@ -180,7 +180,7 @@ fn given(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, String> {
 
 /// Inserts the text of a prompt into the draft, to be read before it is sent, with a note that it comes from the
 /// server.
-pub(crate) fn worded(model: &mut Model, server: &str, name: &str, words: Result<String, String>, now: u64) {
+pub(crate) fn insert_prompt_text(model: &mut Model, server: &str, name: &str, words: Result<String, String>, now: u64) {
     if model.servers.asked.take_if(|asked| asked.0 == server && asked.1 == name).is_none() {
         return;
     }
@@ -205,9 +205,9 @@ pub(crate) fn worded(model: &mut Model, server: &str, name: &str, words: Result<
     let words = words.trim_end();
     model.composer.set(words);
     model.servers.put_at = Some(now);
-    draft_changed(model, now);
+    on_draft_changed(model, now);
     let mut told = format!("this text comes from {server} (MCP): read it before you send it");
-    let files = named(words);
+    let files = path_references(words);
     if !files.is_empty() {
         told = format!("{told}; sending attaches {}", files.join(" "));
     }
@@ -215,7 +215,7 @@ pub(crate) fn worded(model: &mut Model, server: &str, name: &str, words: Result<
 }
 
 /// Returns the references in the text that would attach files.
-fn named(words: &str) -> Vec<String> {
+fn path_references(words: &str) -> Vec<String> {
     let begins = |word: &&str| word.trim_start_matches(|one| "([{<\"'`,;".contains(one)).starts_with('@') && word.len() > 1;
     words.split_whitespace().filter(begins).take(MAX_NAMED).map(str::to_owned).collect()
 }

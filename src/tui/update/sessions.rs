@@ -24,7 +24,7 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 pub(crate) fn show(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.make_room();
     model.overlays.sessions = Some(Sessions::new(model.info.session.clone(), &model.screen.glyphs));
-    ask(model, effects);
+    request_list(model, effects);
 }
 
 /// Opens the list as the only content. Text typed in the meantime goes to the chosen session.
@@ -33,7 +33,7 @@ pub(crate) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     show(model, effects);
 }
 
-fn ask(model: &Model, effects: &mut Vec<Effect>) {
+fn request_list(model: &Model, effects: &mut Vec<Effect>) {
     if let Some(sessions) = &model.overlays.sessions {
         let words = sessions.picker.filter().to_owned();
         query(effects, HostRequest::Sessions { words, all: sessions.all, archived: sessions.archived });
@@ -86,7 +86,7 @@ pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut V
 }
 
 /// Handles `/resume` and `/resume ID`.
-pub(crate) fn named(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn resume_by_id(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     if id.is_empty() {
         return open(model, now, effects);
     }
@@ -99,7 +99,7 @@ pub(crate) fn named(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Eff
     if let Some(sessions) = &mut model.overlays.sessions {
         sessions.picker.insert(id);
     }
-    ask(model, effects);
+    request_list(model, effects);
 }
 
 /// Handles `/fork`: copies the conversation into a new session.
@@ -147,14 +147,15 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     model.keys.last_key = Some(now);
     model.toast = None;
     // Pending dialogs come first; Enter belongs to the dialog about the highlighted session.
-    let at = sessions.at().map(|at| &at.session_id);
-    let asks = key.code == KeyCode::Enter && at.is_some_and(|at| model.dialogs.iter().any(|panel| panel.question.deletes(at)));
+    let at = sessions.highlighted().map(|at| &at.session_id);
+    let asks =
+        key.code == KeyCode::Enter && at.is_some_and(|at| model.dialogs.iter().any(|panel| panel.question.is_about_deleting(at)));
     if key.code == KeyCode::Tab && waits || asks {
         model.dialogs.open_current(model.keys.last_text);
         return true;
     }
     let choice = sessions.key(key, wide);
-    chosen(model, choice, key, now, effects);
+    on_choice(model, choice, key, now, effects);
     request_preview(model, effects);
     true
 }
@@ -163,32 +164,32 @@ pub(crate) fn paste(model: &mut Model, words: &str, now: u64, effects: &mut Vec<
     let Some(sessions) = &mut model.overlays.sessions else { return };
     model.keys.last_key = Some(now);
     if sessions.paste(words) == Choice::Ask {
-        ask(model, effects);
+        request_list(model, effects);
     }
 }
 
 /// Adds text that was typed into a dialog over the list to the filter. Returns whether there is a list.
-pub(crate) fn typed(model: &mut Model, words: &str) -> bool {
+pub(crate) fn add_to_filter(model: &mut Model, words: &str) -> bool {
     let Some(sessions) = &mut model.overlays.sessions else { return false };
     sessions.is_stale |= sessions.paste(words) == Choice::Ask;
     true
 }
 
 /// Requests the list again, because its filter has changed.
-pub(crate) fn catch_up(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn refresh_if_filter_changed(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.overlays.sessions.as_mut().is_some_and(|sessions| std::mem::take(&mut sessions.is_stale)) {
-        ask(model, effects);
+        request_list(model, effects);
     }
 }
 
-fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+fn on_choice(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     match choice {
         Choice::Nothing => {}
         // Without another screen, closing the list quits.
         Choice::Closed if model.startup.is_session_chooser => effects.push(Effect::Exit(ExitReason::Quit)),
         Choice::Closed => model.overlays.sessions = None,
         Choice::Refused(why) => model.show_toast(why, now),
-        Choice::Ask => ask(model, effects),
+        Choice::Ask => request_list(model, effects),
         Choice::Open(id) => resume(model, id, now, effects),
         Choice::Fork(session_id) => {
             if may_leave(model, "the fork", now) {
@@ -222,7 +223,7 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
 pub(crate) fn request_preview(model: &mut Model, effects: &mut Vec<Effect>) {
     // Line mode has no preview.
     let Some(sessions) = model.overlays.sessions.as_mut().filter(|_| !model.in_lines) else { return };
-    let Some(at) = sessions.at().map(|at| at.session_id.clone()) else { return };
+    let Some(at) = sessions.highlighted().map(|at| at.session_id.clone()) else { return };
     if sessions.requested_preview.as_ref() != Some(&at) {
         sessions.requested_preview = Some(at.clone());
         query(effects, HostRequest::Session { session_id: at });

@@ -9,7 +9,7 @@ use super::{
 use crate::protocol::{Command, RewindTarget, Usage};
 use crate::tui::model::{Effect, Model};
 use crate::tui::overview::Topic;
-use crate::tui::slash::{resolve_alias, unknown};
+use crate::tui::slash::{resolve_alias, unknown_command};
 
 /// Runs exactly the typed command; an unknown one keeps the draft.
 pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) {
@@ -17,12 +17,12 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
     let word = resolve_alias(word);
     match (word, argument.trim()) {
         ("new", "") => sessions::new(model, now, effects),
-        ("resume", id) => sessions::named(model, id, now, effects),
+        ("resume", id) => sessions::resume_by_id(model, id, now, effects),
         ("fork", "") => sessions::fork(model, now, effects),
         ("tree", "") => tree::open(model, now, effects),
         ("rename", title) => sessions::rename(model, title, now, effects),
         ("mcp", words) => servers::mcp(model, words, now, effects),
-        ("status", "") => status_command::ask(model, now, effects),
+        ("status", "") => status_command::request_places(model, now, effects),
         ("plan", goal) => policy::plan(model, goal, now, effects),
         ("editor", "") => open_editor(model, now, effects),
         ("help", words) => {
@@ -35,7 +35,7 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         }
         ("setup", "") => {
             take_draft(model, now, effects);
-            onboarding::by_command(model, now, effects);
+            onboarding::on_setup_command(model, now, effects);
         }
         ("continue", "") => send(model, Command::Continue, now, effects),
         ("mode", name) => policy::mode(model, name, now, effects),
@@ -51,13 +51,13 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("queue", words) => queue::queue(model, words, now, effects),
         ("model", name) => models::model(model, name, now, effects),
         ("effort", name) => models::effort(model, name, now, effects),
-        ("context", "") => compaction::ask(model, now, effects),
+        ("context", "") => compaction::request_context(model, now, effects),
         ("compact", words) => compaction::compact(model, words, now, effects),
         ("budget", words) => spending::budget(model, words, now, effects),
         ("cost", "") => show_overview(model, Topic::Cost, now, effects),
         ("review", words) => review::review(model, words, now, effects),
         ("findings", words) => review::show_findings(model, words, now, effects),
-        ("diff", "") => changes::ask(model, now, effects),
+        ("diff", "") => changes::request_changes(model, now, effects),
         ("rewind", "") => rewind::open(model, now, effects),
         ("undo", "") => rewind::step(model, RewindTarget::Last, now, effects),
         ("redo", "") => rewind::step(model, RewindTarget::Redo, now, effects),
@@ -73,7 +73,7 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("theme", name) => theme_command::theme(model, name, now, effects),
         _ if user_commands::run(model, word, argument, now, effects) => {}
         _ => {
-            let words = unknown(&model.menu.own, word, typed);
+            let words = unknown_command(&model.menu.own, word, typed);
             model.show_toast(words, now);
         }
     }
@@ -86,7 +86,7 @@ fn open_editor(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 
 fn paste(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
-    attachments::ask(model, now, effects);
+    attachments::request_clipboard(model, now, effects);
 }
 
 fn toggle_vim(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {

@@ -1,11 +1,11 @@
 //! Usage and budgets: `/cost` and `/budget`.
 
 use super::draft::take_draft;
-use super::notes::show_called_for;
+use super::notes::show_requested;
 use super::readiness::is_ready;
 use crate::protocol::{AssumedPrice, Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
 use crate::text;
-use crate::tui::format::{about, amount, dollars, tokens};
+use crate::tui::format::{amount, dollars, format_estimate, tokens};
 use crate::tui::model::{Effect, Model};
 use crate::tui::picker::Row;
 use crate::tui::session_info::BudgetRequest;
@@ -14,7 +14,7 @@ use crate::tui::transcript::{Kind, Tone};
 const FORMS: &str = "`/budget 10` dollars, `/budget 2M tokens`, `/budget task 1.50`, `/budget steps 200`";
 
 /// Adds the usage and cost of a finished request, and the session's own total.
-pub(crate) fn spent(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cost_usd: Option<f64>) {
+pub(crate) fn on_usage(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cost_usd: Option<f64>) {
     model.task.usage += usage;
     model.info.tally.usage += usage;
     if let Some(cost) = cost_usd {
@@ -47,7 +47,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
 fn budget_row(budget: &Budget) -> Row {
     let name = format!("{} budget", scope_name(budget.scope));
     let none = String::new;
-    let figures = format!("{} of {}", used_of(budget), amount(budget.unit, budget.limit));
+    let figures = format!("{} of {}", used_text(budget), amount(budget.unit, budget.limit));
     let unit = budget.unit;
     Row {
         key: format!("{name} {unit:?}"),
@@ -65,7 +65,7 @@ fn scope_name(scope: BudgetScope) -> &'static str {
     }
 }
 
-fn used_of(budget: &Budget) -> String {
+fn used_text(budget: &Budget) -> String {
     match budget.unit {
         BudgetUnit::CostUsd => dollars(budget.used),
         BudgetUnit::Tokens => tokens(budget.used.max(0.0) as u64),
@@ -98,7 +98,7 @@ pub(crate) fn notices(model: &Model) -> Vec<String> {
 }
 
 /// Returns the usage and the budgets as text for line mode.
-pub(crate) fn printed(model: &Model) -> String {
+pub(crate) fn to_text(model: &Model) -> String {
     let rows = rows(model).into_iter().map(|row| match &row.cells[..] {
         [_, sent, ..] if sent.is_empty() => row.detail,
         [name, sent, cached, got, cost] => format!("{name}: {cost}, {sent} tokens in, {cached} cached, {got} out"),
@@ -114,7 +114,7 @@ fn is_set(budget: &Budget) -> bool {
 
 fn money(model: &Model, cost: Option<f64>, is_estimated: bool) -> String {
     let free = model.info.facts.as_ref().and_then(|facts| facts.price).map(|_| "$0.00");
-    cost.map_or_else(|| free.unwrap_or("$?").to_owned(), |cost| about(cost, is_estimated))
+    cost.map_or_else(|| free.unwrap_or("$?").to_owned(), |cost| format_estimate(cost, is_estimated))
 }
 
 /// Handles `/budget`, and the forms that set a limit.
@@ -166,11 +166,11 @@ pub(crate) fn set_budgets(model: &mut Model, budgets: Vec<Budget>) -> Option<Bud
 pub(crate) fn note_budgets(model: &mut Model) {
     let lines: Vec<String> = model.info.tally.budgets.iter().filter(|budget| is_set(budget)).map(budget_line).collect();
     if !lines.is_empty() {
-        show_called_for(model, Kind::Note { text: lines.join("\n"), tone: Tone::Plain });
+        show_requested(model, Kind::Note { text: lines.join("\n"), tone: Tone::Plain });
     }
 }
 
-pub(crate) fn approaching(model: &mut Model, budget: Budget) {
+pub(crate) fn on_approaching(model: &mut Model, budget: Budget) {
     let raise = match budget.scope {
         BudgetScope::Session => "/budget",
         BudgetScope::Task => "/budget task",
@@ -189,7 +189,7 @@ pub(crate) fn budget_line(budget: &Budget) -> String {
     let Budget { scope, unit, limit, used, set_by, most } = budget;
     let scope = scope_name(*scope);
     let percent = if *limit > 0.0 { used / limit * 100.0 } else { 100.0 };
-    let used = used_of(budget);
+    let used = used_text(budget);
     let most = most.map(|most| format!(", at most {}", amount(*unit, most))).unwrap_or_default();
     format!("{scope}: {used} of {} used, {percent:.0} %, set by {}{most}", amount(*unit, *limit), text::clean_line(set_by))
 }
@@ -206,10 +206,10 @@ fn parse(words: &str) -> Result<BudgetLimit, String> {
             "step" | "steps" if unit.is_none() => unit = Some(BudgetUnit::Steps),
             "$" | "usd" | "dollar" | "dollars" if unit.is_none() => unit = Some(BudgetUnit::CostUsd),
             number if limit.is_none() => {
-                let (value, counts) = quantity(number).ok_or_else(|| unknown(word))?;
+                let (value, counts) = quantity(number).ok_or_else(|| unknown_budget(word))?;
                 (limit, implied) = (Some(value), counts);
             }
-            _ => return Err(unknown(word)),
+            _ => return Err(unknown_budget(word)),
         }
     }
     let limit = limit.ok_or("missing amount")?;
@@ -220,7 +220,7 @@ fn parse(words: &str) -> Result<BudgetLimit, String> {
     Ok(BudgetLimit { scope: scope.unwrap_or(BudgetScope::Session), unit, limit })
 }
 
-fn unknown(word: &str) -> String {
+fn unknown_budget(word: &str) -> String {
     format!("`{}` is not an amount", text::truncate(word, 16))
 }
 

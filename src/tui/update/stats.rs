@@ -2,7 +2,7 @@
 
 use crate::protocol::ToolUse;
 use crate::text;
-use crate::tui::format::counted;
+use crate::tui::format::format_count;
 use crate::tui::model::Model;
 use crate::tui::picker::Row;
 
@@ -15,25 +15,25 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
             one.calls.to_string(),
             one.failed.to_string(),
             one.denied.to_string(),
-            took(one.mean_ms()),
-            took(one.longest_ms),
+            duration_text(one.mean_ms()),
+            duration_text(one.longest_ms),
         ],
         mark: "",
         lacks: None,
         detail: format!(
             "{}, {} failed, {} denied\ntotal time {}, longest {}",
-            counted(usize::try_from(one.calls).unwrap_or(usize::MAX), "call"),
+            format_count(usize::try_from(one.calls).unwrap_or(usize::MAX), "call"),
             one.failed,
             one.denied,
-            took(one.total_ms),
-            took(one.longest_ms)
+            duration_text(one.total_ms),
+            duration_text(one.longest_ms)
         ),
     };
     model.info.tool_uses.list().into_iter().map(row).collect()
 }
 
 /// Returns the statistics as text for line mode.
-pub(crate) fn printed(model: &Model) -> String {
+pub(crate) fn to_text(model: &Model) -> String {
     let rows = rows(model).into_iter().map(|row| match &row.cells[..] {
         [name, calls, failed, denied, mean, longest] => {
             format!("{name}: {calls} calls, {failed} failed, {denied} denied, mean {mean}, longest {longest}")
@@ -44,7 +44,7 @@ pub(crate) fn printed(model: &Model) -> String {
 }
 
 /// Formats a duration: `12 ms`, `3.4 s`, `2 min`.
-fn took(ms: u64) -> String {
+fn duration_text(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
         1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),

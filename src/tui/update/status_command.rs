@@ -3,8 +3,8 @@
 use super::draft::take_draft;
 use crate::protocol::{HostRequest, Query};
 use crate::text;
-use crate::tui::approval::mode_words;
-use crate::tui::format::{about, counted, tokens};
+use crate::tui::approval::mode_description;
+use crate::tui::format::{format_count, format_estimate, tokens};
 use crate::tui::model::{Effect, Model};
 use crate::tui::picker::Row;
 
@@ -19,7 +19,7 @@ struct Fact {
 }
 
 /// Asks for the file locations, which the overview shows.
-pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn request_places(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     effects.push(Effect::Ask(Query::LookUp(HostRequest::Places)));
 }
@@ -37,7 +37,7 @@ pub(crate) fn rows(model: &Model, places: &[(String, String)]) -> Vec<Row> {
 }
 
 /// Returns the facts as text for line mode.
-pub(crate) fn printed(model: &Model, places: &[(String, String)]) -> String {
+pub(crate) fn to_text(model: &Model, places: &[(String, String)]) -> String {
     let line = |fact: Fact| format!("{:NAMES$}{}", text::reveal_line(&fact.name), text::reveal_line(&fact.value));
     facts(model, places).into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -59,7 +59,7 @@ fn facts(model: &Model, places: &[(String, String)]) -> Vec<Fact> {
         plain("directory", model.options.cwd.clone()),
         plain("branch", header.branch.clone().unwrap_or_else(|| "none".to_owned())),
         model_fact(model),
-        fact("mode", header.mode.as_str().to_owned(), mode_words(header.mode).to_owned()),
+        fact("mode", header.mode.as_str().to_owned(), mode_description(header.mode).to_owned()),
         policy_fact(model),
         plain("sandbox", sandbox),
         context_fact(model),
@@ -73,7 +73,7 @@ fn facts(model: &Model, places: &[(String, String)]) -> Vec<Fact> {
     }
     if !model.servers.statuses.is_empty() {
         let servers: Vec<String> = model.servers.statuses.iter().map(|status| status.name.clone()).collect();
-        facts.push(fact("servers", counted(servers.len(), "MCP server"), servers.join("\n")));
+        facts.push(fact("servers", format_count(servers.len(), "MCP server"), servers.join("\n")));
     }
     facts.extend(places.iter().map(|(name, place)| plain(name, place.clone())));
     facts
@@ -122,7 +122,7 @@ fn context_fact(model: &Model) -> Fact {
 
 fn used_fact(model: &Model) -> Fact {
     let tally = &model.info.tally;
-    let cost = tally.cost_usd.map_or_else(|| "price unknown".to_owned(), |cost| about(cost, tally.is_estimated));
+    let cost = tally.cost_usd.map_or_else(|| "price unknown".to_owned(), |cost| format_estimate(cost, tally.is_estimated));
     let value = format!("{} in, {} out, {cost}", tokens(tally.usage.input_tokens), tokens(tally.usage.output_tokens));
     let more = format!("{} of the input came from the cache", tokens(tally.usage.cache_read_tokens));
     Fact { name: "used".to_owned(), value, more }

@@ -1,6 +1,6 @@
 //! Streaming of a response and its reasoning.
 
-use super::activity::busy;
+use super::activity::set_activity;
 use crate::text;
 use crate::tui::markdown::Document;
 use crate::tui::model::{Activity, Model};
@@ -8,7 +8,7 @@ use crate::tui::theme::Colours;
 use crate::tui::transcript::{AnswerState, Kind};
 
 pub(crate) fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
-    busy(model, Activity::Answering, now);
+    set_activity(model, Activity::Answering, now);
     end_reasoning(model);
     if let Some(document) = model.transcript.streaming_mut() {
         return document.push(chunk);
@@ -45,7 +45,7 @@ fn end_reasoning(model: &mut Model) {
 }
 
 /// Completes the response.
-pub(crate) fn end(model: &mut Model) {
+pub(crate) fn complete_response(model: &mut Model) {
     end_reasoning(model);
     let Some(entry) = model.transcript.last_answer_mut() else { return };
     if let Kind::Answer { document, state } = &mut entry.kind

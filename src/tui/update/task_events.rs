@@ -1,8 +1,8 @@
 //! Effects of tasks and their steps on the screen.
 
-use super::activity::busy;
+use super::activity::set_activity;
 use super::notes::note;
-use super::quit::repeat_how_to_quit;
+use super::quit::refresh_quit_hint;
 use super::{compaction, failures, planned_steps, queue, save_errors, streaming};
 use crate::protocol::{EventKind, SessionStatus, Usage};
 use crate::text;
@@ -15,32 +15,32 @@ const READ_MS: u64 = 2000;
 /// Applies an event of a task or of one of its steps.
 pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
-        EventKind::TaskStarted { prompt, .. } => task_started(model, &prompt, now),
+        EventKind::TaskStarted { prompt, .. } => on_started(model, &prompt, now),
         EventKind::QueueChanged { waiting } => queue::on_queue_changed(model, waiting, now),
         EventKind::Steered { text } => {
             queue::on_delivered(model, &text, now);
-            streaming::end(model);
+            streaming::complete_response(model);
             show_prompt(model, &text);
         }
         // Other events report what the session does; only the end of all activity may be reported by this one alone.
         EventKind::StateChanged { session_status, .. } => {
             if session_status != SessionStatus::Running {
-                compaction::ends(model, now);
+                compaction::on_end(model, now);
             }
             save_errors::clear(model, session_status);
         }
         EventKind::StepStarted { step_count } => {
             model.task.step = step_count;
             model.task.goes_on = true;
-            compaction::ends(model, now);
-            busy(model, Activity::Thinking, now);
+            compaction::on_end(model, now);
+            set_activity(model, Activity::Thinking, now);
         }
         EventKind::StepLimitApproaching { step_count, max_steps } => {
             note(model, &format!("step {step_count} of at most {max_steps}"), Tone::Warning);
         }
         EventKind::PlannedStepsChanged { steps } => planned_steps::changed(model, steps),
         EventKind::TaskCompleted { cost_usd, text, .. } => {
-            ended(model, now);
+            on_ended(model, now);
             if !text.is_empty() {
                 model.info.last_answer = Some(text);
             }
@@ -51,22 +51,22 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
             }
         }
         EventKind::TaskFailed { failure, .. } => {
-            ended(model, now);
-            failures::failed(model, &failure);
+            on_ended(model, now);
+            failures::on_failed(model, &failure);
         }
         EventKind::TaskCancelled { .. } => {
-            ended(model, now);
+            on_ended(model, now);
             note(model, "interrupted", Tone::Plain);
         }
         EventKind::SessionPaused { failure } => {
-            ended(model, now);
-            failures::paused(model, &failure, now);
+            on_ended(model, now);
+            failures::on_paused(model, &failure, now);
         }
         _ => {}
     }
 }
 
-fn task_started(model: &mut Model, prompt: &str, now: u64) {
+fn on_started(model: &mut Model, prompt: &str, now: u64) {
     model.toast = None;
     queue::on_delivered(model, prompt, now);
     model.task.paused = None;
@@ -77,17 +77,17 @@ fn task_started(model: &mut Model, prompt: &str, now: u64) {
     model.task.step = 0;
     model.task.goes_on = true;
     model.set_activity(Activity::Thinking, now);
-    repeat_how_to_quit(model, now);
+    refresh_quit_hint(model, now);
 }
 
 /// Ends the activity of a task or of a command of the user.
-pub(crate) fn ended(model: &mut Model, now: u64) {
-    streaming::end(model);
+pub(crate) fn on_ended(model: &mut Model, now: u64) {
+    streaming::complete_response(model);
     model.task.goes_on = false;
     model.task.summing_up = None;
     model.set_activity(Activity::Idle, now);
     remove_outdated_notices(model, now);
-    repeat_how_to_quit(model, now);
+    refresh_quit_hint(model, now);
 }
 
 /// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, stays long

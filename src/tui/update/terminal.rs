@@ -6,10 +6,10 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::terminal::{ASK_GROUND, CapabilityEffect};
 use crate::tui::theme::Colours;
 
-pub(crate) fn answered(model: &mut Model, answer: TerminalReply, effects: &mut Vec<Effect>) {
+pub(crate) fn on_reply(model: &mut Model, answer: TerminalReply, effects: &mut Vec<Effect>) {
     // Hints may name other keys now.
-    let told = model.screen.terminal.tells_enter();
-    match model.screen.terminal.hear(answer) {
+    let told = model.screen.terminal.reports_modified_enter();
+    match model.screen.terminal.apply_reply(answer) {
         CapabilityEffect::Nothing => {}
         CapabilityEffect::Push(what) => effects.push(Effect::Push(what)),
         CapabilityEffect::Synchronise(synchronised) => effects.push(Effect::Synchronise(synchronised)),
@@ -24,7 +24,7 @@ pub(crate) fn answered(model: &mut Model, answer: TerminalReply, effects: &mut V
         }
         CapabilityEffect::TrueColour => {}
     }
-    model.keys.kitty = model.screen.terminal.tells_enter();
+    model.keys.kitty = model.screen.terminal.reports_modified_enter();
     model.screen.dirty |= told != model.keys.kitty;
 }
 

@@ -169,7 +169,7 @@ fn long_edit(lines: usize) -> Approval {
 
 fn queued(texts: &[&str]) -> EventKind {
     let waiting =
-        |(at, text): (usize, &&str)| crate::protocol::Waiting { id: at as u64 + 1, text: (*text).to_owned(), steer: false };
+        |(at, text): (usize, &&str)| crate::protocol::QueuedMessage { id: at as u64 + 1, text: (*text).to_owned(), steer: false };
     EventKind::QueueChanged { waiting: texts.iter().enumerate().map(waiting).collect() }
 }
 
@@ -545,7 +545,7 @@ fn the_environment_determines_the_background_until_the_terminal_reports_one() {
         ("15;default", Background::Dark),
         ("", Background::Dark),
     ] {
-        assert_eq!(Background::of_variable(value), ground, "{value}");
+        assert_eq!(Background::from_colorfgbg(value), ground, "{value}");
     }
     let options = crate::tui::interface::Options { ground: Background::Light, ..crate::tui::tests::fixtures::options() };
     let mut model = Model::new(options, None, Size::new(80, 24));

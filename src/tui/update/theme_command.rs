@@ -36,13 +36,13 @@ fn choose(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     model.choose_theme();
     effects.push(Effect::Ask(Query::LookUp(HostRequest::KeepTheme { name: name.to_owned() })));
     model.show_toast(format!("theme {name}"), now);
-    weak(model);
+    warn_of_contrast(model);
 }
 
 /// Opens the list of themes; line mode prints it.
 fn open(model: &mut Model) {
     if model.in_lines {
-        return note(model, printed(model), Tone::Plain);
+        return note(model, to_text(model), Tone::Plain);
     }
     model.overlays.make_room();
     model.overlays.themes = Some(ThemeList::new(model.options.theme.clone(), model.options.themes.as_deref()));
@@ -88,7 +88,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 }
 
 /// Reports whether the theme was saved.
-pub(crate) fn kept(model: &mut Model, name: &str, kept: Result<String, String>, now: u64) {
+pub(crate) fn on_saved(model: &mut Model, name: &str, kept: Result<String, String>, now: u64) {
     match kept {
         Ok(file) => model.show_toast(format!("theme {name}, saved in {}", text::reveal(&file)), now),
         Err(why) => note(model, format!("theme {name} applies to this session only: {}", why.trim_end()), Tone::Warning),
@@ -110,7 +110,7 @@ pub(crate) fn check(model: &mut Model) {
 }
 
 /// Returns the list of themes as text for line mode.
-fn printed(model: &Model) -> String {
+fn to_text(model: &Model) -> String {
     let built_in = Theme::names().collect::<Vec<_>>().join(", ");
     let own = theme::list(model.options.themes.as_deref());
     let now = match &model.options.theme {
@@ -139,9 +139,9 @@ fn printed(model: &Model) -> String {
 }
 
 /// Warns about poor contrast in a custom theme.
-fn weak(model: &mut Model) {
+fn warn_of_contrast(model: &mut Model) {
     let is_own = Theme::by_name(&model.screen.theme.name).is_none();
-    if let Some((token, contrast)) = model.screen.theme.weak().filter(|_| is_own) {
+    if let Some((token, contrast)) = model.screen.theme.lowest_contrast().filter(|_| is_own) {
         let least = if token == "text" { 7.0 } else { 4.5 };
         let words = format!(
             "`{}`: {token} has a contrast of {contrast:.1} against its background; use at least {least} for readability",

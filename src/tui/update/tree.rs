@@ -33,8 +33,8 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         PickerResult::Nothing | PickerResult::Refused(_) => {}
         PickerResult::Closed => model.overlays.tree = None,
         PickerResult::Chosen(chosen) => {
-            let Some(branch) = tree.of_key(&chosen).cloned() else { return true };
-            go(model, branch, now, effects);
+            let Some(branch) = tree.find_branch(&chosen).cloned() else { return true };
+            open_branch(model, branch, now, effects);
         }
         PickerResult::Other => match key.code {
             KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
@@ -47,7 +47,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 }
 
 /// Opens a session; an undone branch is forked instead, because undone content does not come back automatically.
-pub(crate) fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open_branch(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
     let Branch { session_id, records, .. } = branch;
     if records.is_none() && model.info.session.as_ref() == Some(&session_id) {
         model.overlays.tree = None;

@@ -39,7 +39,7 @@ pub(crate) fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effe
         model.show_toast(format!("`{source}` is empty; write a prompt for the model in it"), now);
         return true;
     }
-    if command.wants_arguments() && arguments.trim().is_empty() {
+    if command.needs_arguments() && arguments.trim().is_empty() {
         let hint = command.argument_hint.as_deref().map(text::reveal_line).unwrap_or_default();
         model.show_toast(format!("missing argument: `/{} {hint}`", text::reveal_line(&command.name)), now);
         return true;

@@ -8,11 +8,11 @@ use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::task::UserCommand;
 use crate::tui::transcript::{Kind, Tone};
 
-const TOLD: &str = "you";
-const UNTOLD: &str = "you, hidden from the model";
+const SHARED_LABEL: &str = "you";
+const HIDDEN_LABEL: &str = "you, hidden from the model";
 
 /// Returns the command in a draft, and whether the model sees it.
-pub(crate) fn typed(draft: &str) -> Option<(&str, bool)> {
+pub(crate) fn parse_command(draft: &str) -> Option<(&str, bool)> {
     let rest = draft.trim_start().strip_prefix('!')?;
     let (command, shared) = rest.strip_prefix('!').map_or((rest, true), |rest| (rest, false));
     Some((command.trim(), shared))
@@ -35,12 +35,12 @@ pub(crate) fn run(model: &mut Model, command: String, shared: bool, now: u64, ef
         return model.show_toast("a task is running: your command stays in the draft until it ends or you stop it with esc", now);
     }
     take_draft(model, now, effects);
-    model.transcript.follow();
+    model.transcript.follow_end();
     effects.push(Effect::Send(Command::Shell { line: command, shared }));
 }
 
-pub(crate) fn started(model: &mut Model, id: CallId, command: &str, shared: bool, now: u64) {
-    let whose = if shared { TOLD } else { UNTOLD };
+pub(crate) fn on_started(model: &mut Model, id: CallId, command: &str, shared: bool, now: u64) {
+    let whose = if shared { SHARED_LABEL } else { HIDDEN_LABEL };
     model.info.user_command = Some(UserCommand { id: id.clone(), whose, paused: model.task.paused.take() });
     model.task.goes_on = true;
     model.set_activity(Activity::Running { calls: vec![(id, format!("$ {}", text::clean_line(command)))] }, now);
@@ -52,10 +52,10 @@ pub(crate) fn mark(model: &Model, id: &CallId) -> Option<&'static str> {
 }
 
 /// Handles the end of the command; `told` tells whether the model will see it.
-pub(crate) fn ended(model: &mut Model, told: bool) {
+pub(crate) fn on_ended(model: &mut Model, told: bool) {
     let Some(own) = model.info.user_command.take() else { return };
     model.task.paused = own.paused;
-    if own.whose == TOLD && !told {
+    if own.whose == SHARED_LABEL && !told {
         let text = "the command did not run, so the model does not see it".to_owned();
         model.transcript.push(Kind::Note { text, tone: Tone::Plain });
     }

@@ -31,14 +31,14 @@ const READS: [&str; 19] = [
 
 /// Starts with the session.
 pub(crate) fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some(words) = status_items::unknown(&model.options.status) {
+    if let Some(words) = status_items::unknown_fields_warning(&model.options.status) {
         model.transcript.push(Kind::Note { text: text::clean(&words).into_owned(), tone: Tone::Warning });
     }
-    changed(model, effects);
+    request_if_changed(model, effects);
 }
 
 /// Requests an update because something may have changed.
-pub(crate) fn changed(model: &Model, effects: &mut Vec<Effect>) {
+pub(crate) fn request_if_changed(model: &Model, effects: &mut Vec<Effect>) {
     if !model.startup.is_session_chooser && status_items::shows_worktree(&model.options.status) {
         effects.push(Effect::Ask(Query::LookUp(HostRequest::Worktree)));
     }
@@ -73,7 +73,7 @@ pub(crate) fn note(model: &mut Model, kind: &EventKind) {
 /// Requests one update for all recorded changes.
 pub(crate) fn request_update(model: &mut Model, effects: &mut Vec<Effect>) {
     if std::mem::take(&mut model.info.worktree.is_due) {
-        changed(model, effects);
+        request_if_changed(model, effects);
     }
 }
 

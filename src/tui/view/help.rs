@@ -69,7 +69,7 @@ pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option
 /// Returns the keys of the current part of the screen, and the sheet in columns.
 fn sheet_rows(model: &Model, about: Focus, width: u16) -> Vec<Line<'static>> {
     let here = about.layers().iter().filter(|focus| **focus != Focus::Composer);
-    let mut all = rows(model, &here.map(|focus| help::keys_of(&model.keymap, *focus)).collect::<Vec<_>>(), width);
+    let mut all = rows(model, &here.map(|focus| help::keys_section(&model.keymap, *focus)).collect::<Vec<_>>(), width);
     if !all.is_empty() {
         all.push(Line::default());
     }

@@ -26,7 +26,7 @@ pub(crate) fn rows(model: &Model, limit: u16) -> u16 {
 
 pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
     if area.height == 0 {
-        return model.menu.note_hidden();
+        return model.menu.on_hidden();
     }
     let window = model.menu.window(area.height.into());
     let room = usize::from(area.width.saturating_sub(GUTTER));
@@ -36,14 +36,14 @@ pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64)
     let most = NAME.min(width * 2 / 3);
     let names = items.iter().map(|item| text::width(&item.name)).max().unwrap_or(0).min(most);
     for ((y, item), at) in (area.y..area.bottom()).zip(items).zip(window.clone()) {
-        let is_at = at == model.menu.place();
+        let is_at = at == model.menu.selected_index();
         if is_at {
-            buffer.set_stringn(area.x, y, model.screen.glyphs.user, GUTTER.into(), model.screen.theme.sign(Token::Accent));
+            buffer.set_stringn(area.x, y, model.screen.glyphs.user, GUTTER.into(), model.screen.theme.symbol(Token::Accent));
         }
         let token = if is_at { Token::Heading } else { Token::Accent };
         // The end of a path is the most informative part.
         let name = text::truncate_middle(&item.name, if item.words.is_empty() { width } else { names });
-        buffer.set_stringn(area.x + GUTTER, y, &name, width, model.screen.theme.sign(token));
+        buffer.set_stringn(area.x + GUTTER, y, &name, width, model.screen.theme.symbol(token));
         let column = names + 3;
         if let Some(room) = width.checked_sub(column).filter(|room| *room > 0) {
             let words = text::truncate(&item.words, room);
@@ -54,5 +54,5 @@ pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64)
         let sign = model.screen.glyphs.down;
         buffer.set_stringn(area.right().saturating_sub(2), area.bottom() - 1, sign, 2, model.screen.theme.style(Token::Faint));
     }
-    model.menu.note_drawn((area.y, area.height.min(window.len() as u16)), now);
+    model.menu.on_drawn((area.y, area.height.min(window.len() as u16)), now);
 }

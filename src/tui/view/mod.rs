@@ -183,7 +183,7 @@ fn draw_staying(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
     if area.height == 0 {
         return;
     }
-    let place = (model.dialogs.place(), model.dialogs.len());
+    let place = (model.dialogs.position_number(), model.dialogs.len());
     let frame =
         approval::Frame { theme: &model.screen.theme, glyphs: &model.screen.glyphs, now, place, draft: "", is_focused: false };
     if let Some(panel) = model.dialogs.staying_mut() {
@@ -197,7 +197,7 @@ fn composer_width(width: u16) -> u16 {
 
 fn draw_panel(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> Option<Position> {
     let draft = model.composer.text();
-    let place = (model.dialogs.place(), model.dialogs.len());
+    let place = (model.dialogs.position_number(), model.dialogs.len());
     let draft = first_line(&draft);
     let frame = approval::Frame { theme: &model.screen.theme, glyphs: &model.screen.glyphs, now, place, draft, is_focused: true };
     if let Some((inbox, panels)) = model.dialogs.inbox_mut() {
@@ -211,11 +211,11 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
     let rule = model.screen.glyphs.rule.repeat(area.width.into());
     buffer.set_stringn(area.x, area.y, &rule, area.width.into(), faint);
     buffer.set_stringn(area.x, area.bottom() - 1, &rule, area.width.into(), faint);
-    buffer.set_stringn(area.x, area.y + 1, model.screen.glyphs.user, 2, model.screen.theme.sign(Token::Accent));
+    buffer.set_stringn(area.x, area.y + 1, model.screen.glyphs.user, 2, model.screen.theme.symbol(Token::Accent));
     let inner = Rect { x: area.x + 2, y: area.y + 1, width: composer_width(area.width), height: area.height.saturating_sub(2) };
     let cursor = model.composer.draw(inner, buffer, &model.screen.theme);
     if !model.composer.is_empty() && model.composer.rows_above() > 0 {
-        let words = format!("{} {} above ", model.screen.glyphs.more, format::counted(model.composer.rows_above(), "line"));
+        let words = format!("{} {} above ", model.screen.glyphs.more, format::format_count(model.composer.rows_above(), "line"));
         buffer.set_stringn(inner.x, area.y, format!(" {words}"), inner.width.into(), faint);
     }
     if let Some(words) = model.attached.sizes_in(|| model.composer.text(), usize::from(area.width).saturating_sub(8)) {
@@ -235,7 +235,7 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
             (true, false, _) if area.width >= NARROW => "Type ahead: enter sends it after this task",
             (true, false, _) => "Type ahead: enter sends it next",
         };
-        let words = model.keymap.sentence(Focus::Composer, words);
+        let words = model.keymap.translate_keys(Focus::Composer, words);
         // One cell is left for the cursor.
         buffer.set_stringn(inner.x + 1, inner.y, words, inner.width.saturating_sub(1).into(), faint);
     }

@@ -1,6 +1,6 @@
 //! Session list with a preview of the highlighted session.
 
-use crate::protocol::LookKind;
+use crate::protocol::PreviewLineKind;
 use crate::text;
 use crate::tui::metrics::GUTTER;
 use crate::tui::model::Model;
@@ -39,8 +39,8 @@ fn draw_preview(model: &Model, area: Rect, buffer: &mut Buffer) {
     let Some(sessions) = &model.overlays.sessions else { return };
     let width = usize::from(area.width.saturating_sub(GUTTER + 1));
     let x = area.x + 1;
-    let Some(look) = sessions.shown() else {
-        let words = waits_words(sessions);
+    let Some(look) = sessions.highlighted_preview() else {
+        let words = waiting_text(sessions);
         buffer.set_stringn(x + GUTTER, area.y, words, width, model.screen.theme.style(Token::Muted));
         return;
     };
@@ -49,18 +49,21 @@ fn draw_preview(model: &Model, area: Rect, buffer: &mut Buffer) {
     let mut rows: Vec<(&str, String, Token)> = Vec::new();
     for one in &look.lines {
         let (sign, token) = match one.kind {
-            LookKind::Prompt => (model.screen.glyphs.user, Token::Accent),
-            LookKind::Answer => ("", Token::Text),
-            LookKind::Done => (model.screen.glyphs.done, Token::Muted),
-            LookKind::Failed => (model.screen.glyphs.failed, Token::Danger),
-            LookKind::Denied => (model.screen.glyphs.denied, Token::Warn),
-            LookKind::Waits => (model.screen.glyphs.waits, Token::Warn),
-            LookKind::Note => (model.screen.glyphs.note, Token::Muted),
+            PreviewLineKind::Prompt => (model.screen.glyphs.user, Token::Accent),
+            PreviewLineKind::Answer => ("", Token::Text),
+            PreviewLineKind::Done => (model.screen.glyphs.done, Token::Muted),
+            PreviewLineKind::Failed => (model.screen.glyphs.failed, Token::Danger),
+            PreviewLineKind::Denied => (model.screen.glyphs.denied, Token::Warn),
+            PreviewLineKind::Waits => (model.screen.glyphs.waits, Token::Warn),
+            PreviewLineKind::Note => (model.screen.glyphs.note, Token::Muted),
         };
-        let words =
-            if one.kind == LookKind::Answer { text::reveal_line(&unmarked(&one.text)) } else { text::reveal_line(&one.text) };
+        let words = if one.kind == PreviewLineKind::Answer {
+            text::reveal_line(&strip_markdown(&one.text))
+        } else {
+            text::reveal_line(&one.text)
+        };
         // Messages get up to three rows, actions one.
-        let most = if matches!(one.kind, LookKind::Prompt | LookKind::Answer) { 3 } else { 1 };
+        let most = if matches!(one.kind, PreviewLineKind::Prompt | PreviewLineKind::Answer) { 3 } else { 1 };
         let pieces = text::wrap(&words, width.max(1));
         let cut = pieces.len() > most;
         for (at, piece) in pieces.into_iter().take(most).enumerate() {
@@ -82,12 +85,12 @@ fn draw_preview(model: &Model, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn waits_words(sessions: &Sessions) -> &'static str {
-    if sessions.at().is_some() { "loading" } else { "" }
+fn waiting_text(sessions: &Sessions) -> &'static str {
+    if sessions.highlighted().is_some() { "loading" } else { "" }
 }
 
 /// Removes Markdown marks that are meaningless in a single line.
-fn unmarked(answer: &str) -> String {
+fn strip_markdown(answer: &str) -> String {
     let lines = answer.lines().filter(|line| !line.trim_start().starts_with("```"));
     let lines = lines.map(|line| line.trim_start_matches('#').replace("**", "").replace('`', ""));
     lines.collect::<Vec<_>>().join(" ")

@@ -1,13 +1,13 @@
 //! Rows between transcript and composer: pending dialogs, queued prompts and current activity.
 
-use crate::protocol::Waiting;
+use crate::protocol::QueuedMessage;
 use crate::text;
 use crate::tui::keymap::Focus;
 use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Activity, Model};
 use crate::tui::pointer::Click;
 use crate::tui::status;
-use crate::tui::task::Paused;
+use crate::tui::task::PauseNotice;
 use crate::tui::theme::Token;
 use crate::tui::update::{commands, planned_steps, retry, review, save_errors};
 use crate::tui::{approval, format};
@@ -19,7 +19,7 @@ use std::borrow::Cow;
 /// Minimum width of the text, in cells; the key hints are shortened first.
 const WORDS: usize = 24;
 /// Maximum number of rows of a message about the last key.
-const SAID_ROWS: usize = 3;
+const MAX_TEXT_ROWS: usize = 3;
 
 pub(crate) struct Row {
     sign: &'static str,
@@ -49,12 +49,16 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
     let mut rows = Vec::new();
     let glyphs = model.screen.glyphs;
     let (transcript, look) = model.transcript_look(now);
-    if let Some((new, below)) = transcript.unread(look) {
-        let words = if new > 0 { format::counted(new, "new line") } else { format!("{} below", format::counted(below, "line")) };
+    if let Some((new, below)) = transcript.unread_rows(look) {
+        let words = if new > 0 {
+            format::format_count(new, "new line")
+        } else {
+            format!("{} below", format::format_count(below, "line"))
+        };
         let words = format!("{words} {} end jump to bottom", glyphs.dot);
         rows.push(Row { click: Some(Click::End), ..Row::new(glyphs.down, words, Token::Accent) });
     }
-    if let Some((words, right)) = approval::strip_words(&model.dialogs, width, &glyphs, now) {
+    if let Some((words, right)) = approval::bar_text(&model.dialogs, width, &glyphs, now) {
         rows.push(Row { right, asks: true, click: Some(Click::Review), ..Row::new(glyphs.waits, words, Token::Warn) });
     }
     rows.extend(prompts(model, width));
@@ -64,7 +68,7 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
     // A pending question comes first; queued prompts already say how to continue.
     let asks = !model.dialogs.is_empty() || !model.task.waiting.is_empty();
     if let Some(paused) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running() && model.overlays.picker.is_none()) {
-        let (words, right) = paused_words(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
+        let (words, right) = pause_text(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
         rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
     }
     if let Some(words) = planned_steps::status_row(model) {
@@ -84,11 +88,11 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
     let most = limit.saturating_sub(1 + rows.len()).max(1);
     rows.extend(activity(model, width, most, now));
     if let Some((words, _)) = &model.toast {
-        let most = limit.saturating_sub(rows.len()).clamp(1, SAID_ROWS);
-        let said = folded(words, usize::from(width.saturating_sub(GUTTER)), most);
+        let most = limit.saturating_sub(rows.len()).clamp(1, MAX_TEXT_ROWS);
+        let said = wrap_capped(words, usize::from(width.saturating_sub(GUTTER)), most);
         rows.extend(said.into_iter().map(|words| Row::new("", words, Token::Accent)));
     }
-    if let (Some(browse), Some(query)) = (&model.overlays.browse, browsed_words(model)) {
+    if let (Some(browse), Some(query)) = (&model.overlays.browse, search_text(model)) {
         let count = if query.is_empty() { String::new() } else { format!("  {}", browse.count()) };
         let found = query.is_empty() || browse.found.count() > 0;
         let typed = browse.typing.is_some().then(|| 1 + text::width(&query));
@@ -125,7 +129,7 @@ fn activity(model: &Model, width: u16, most: usize, now: u64) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(words) = retrying.and_then(|retry| retry::details(retry, glyphs.dot)) {
         let sign = |at| if at == 0 { glyphs.note } else { "" };
-        let said = folded(&words, usize::from(width.saturating_sub(GUTTER)), most).into_iter().enumerate();
+        let said = wrap_capped(&words, usize::from(width.saturating_sub(GUTTER)), most).into_iter().enumerate();
         rows.extend(said.map(|(at, words)| Row::new(sign(at), words, Token::Muted)));
     }
     // The countdown shortens its own text.
@@ -134,7 +138,7 @@ fn activity(model: &Model, width: u16, most: usize, now: u64) -> Vec<Row> {
 }
 
 /// Wraps text into at most `most` rows; the rest is cut.
-fn folded(words: &str, room: usize, most: usize) -> Vec<String> {
+fn wrap_capped(words: &str, room: usize, most: usize) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for range in text::wrap(words, room) {
         if rows.len() == most {
@@ -150,7 +154,7 @@ fn folded(words: &str, room: usize, most: usize) -> Vec<String> {
 }
 
 /// Explains why the task is paused, in the longest form that fits. The remedy is never cut.
-fn paused_words(paused: &Paused, room: usize, dot: &str) -> (String, &'static [&'static str]) {
+fn pause_text(paused: &PauseNotice, room: usize, dot: &str) -> (String, &'static [&'static str]) {
     if let [words] = paused.ways.as_slice() {
         let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue to resume") };
         return match whole.split_once(" /") {
@@ -165,7 +169,7 @@ fn paused_words(paused: &Paused, room: usize, dot: &str) -> (String, &'static [&
 }
 
 /// Returns the search text of browse mode.
-fn browsed_words(model: &Model) -> Option<String> {
+fn search_text(model: &Model) -> Option<String> {
     let typed = model.overlays.browse.as_ref()?.typing.clone();
     typed
         .or_else(|| model.transcript.marks.query.as_ref().map(|query| query.words.clone()))
@@ -190,7 +194,7 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
     }
     let of = |steer: bool| -> Vec<&str> {
         let those = model.task.waiting.iter().filter(|waiting| waiting.steer == steer);
-        those.map(|Waiting { text, .. }| text.as_str()).collect()
+        those.map(|QueuedMessage { text, .. }| text.as_str()).collect()
     };
     let (steering, queued) = (of(true), of(false));
     if !steering.is_empty() {
@@ -221,7 +225,7 @@ pub(crate) fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer)
         let style = model.screen.theme.style(row.token);
         let shortest = row.right.last().map_or(0, |right| right.len() + 2);
         let words = if row.gives {
-            given_way(&row.words, model.screen.glyphs.dot, room.saturating_sub(shortest))
+            drop_trailing_parts(&row.words, model.screen.glyphs.dot, room.saturating_sub(shortest))
         } else {
             row.words.clone()
         };
@@ -231,7 +235,7 @@ pub(crate) fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer)
         let least = |right: &&str| room >= right.len() + 2 + WORDS.min(wide);
         let right = row.right.iter().find(fits).copied().or_else(|| row.right.last().copied().filter(least)).unwrap_or("");
         let right = match model.keymap.hint(Focus::Composer, right) {
-            Some(Cow::Borrowed(right)) => model.keymap.sentence(Focus::Composer, right),
+            Some(Cow::Borrowed(right)) => model.keymap.translate_keys(Focus::Composer, right),
             named => named.unwrap_or_default(),
         };
         let room = if right.is_empty() { room } else { room - right.len() - 2 };
@@ -244,7 +248,7 @@ pub(crate) fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer)
 }
 
 /// Drops the parts after the last dots as needed. In the end the activity is cut, not its duration.
-fn given_way(words: &str, dot: &str, room: usize) -> String {
+fn drop_trailing_parts(words: &str, dot: &str, room: usize) -> String {
     let dot = format!(" {dot} ");
     let mut left: Vec<&str> = words.split(&dot).collect();
     while left.len() > 2 && text::width(&left.join(&dot)) > room {
@@ -261,7 +265,7 @@ fn given_way(words: &str, dot: &str, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::given_way;
+    use super::drop_trailing_parts;
 
     #[test]
     fn activity_parts_are_dropped_one_by_one_and_the_elapsed_time_is_kept_longest() {
@@ -269,9 +273,9 @@ mod tests {
         for (room, expected) in
             [(80, words), (60, "Running cargo test --workspace · 1 more · 12 s"), (40, "Running cargo test --workspace · 1 more")]
         {
-            assert_eq!(given_way(words, "·", room), expected);
+            assert_eq!(drop_trailing_parts(words, "·", room), expected);
         }
-        assert_eq!(given_way("Running cargo test --workspace · 12 s", "·", 27), "Running cargo test … · 12 s");
-        assert_eq!(given_way("Responding", "·", 4), "Responding");
+        assert_eq!(drop_trailing_parts("Running cargo test --workspace · 12 s", "·", 27), "Running cargo test … · 12 s");
+        assert_eq!(drop_trailing_parts("Responding", "·", 4), "Responding");
     }
 }

@@ -125,7 +125,7 @@ fn streaming_with_cards() {
         tell(
             model,
             EventKind::QueueChanged {
-                waiting: vec![crate::protocol::Waiting { id: 1, text: "and then the README".to_owned(), steer: false }],
+                waiting: vec![crate::protocol::QueuedMessage { id: 1, text: "and then the README".to_owned(), steer: false }],
             },
             9000,
         );
@@ -236,7 +236,7 @@ fn key(model: &mut Model, code: KeyCode) -> usize {
 fn queued_messages_and_a_retried_request() {
     check("retrying", |model| {
         cards(model);
-        let waiting = |id, text: &str, steer| Waiting { id, text: text.to_owned(), steer };
+        let waiting = |id, text: &str, steer| QueuedMessage { id, text: text.to_owned(), steer };
         let waiting = vec![waiting(1, "use tabs, not blanks", true), waiting(2, "and then the README", false)];
         tell(model, EventKind::QueueChanged { waiting }, 9000);
         let words = "This request would exceed your organization's rate limit of 40,000 input tokens per minute";
@@ -253,7 +253,7 @@ fn context_use_overview() {
 #[test]
 fn a_summary_and_a_nearly_full_context_window() {
     check("compacted", |model| {
-        let facts = ModelFacts::of_test("sonnet-5", 24_000, None);
+        let facts = ModelFacts::for_test("sonnet-5", 24_000, None);
         tell(model, EventKind::ModelChanged { facts, effort: Some(Effort::High), message: String::new() }, 8000);
         tell(model, EventKind::ContextCompacted(compaction()), 9000);
         model.transcript.fold_all();
@@ -307,7 +307,8 @@ fn mcp_servers_and_their_elicitations() {
     check("price", |model| {
         let price = Price { input: 3.0, output: 15.0, cache_read: 0.0, cache_write: 0.0 };
         let elsewhere = PriceElsewhere { model: "anthropic/claude-sonnet-5".to_owned(), price };
-        let facts = ModelFacts { price_elsewhere: Some(elsewhere), ..ModelFacts::of_test("mine/claude-sonnet-5", 200_000, None) };
+        let facts =
+            ModelFacts { price_elsewhere: Some(elsewhere), ..ModelFacts::for_test("mine/claude-sonnet-5", 200_000, None) };
         tell(model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 8000);
         let failure = Failure::new(FailureKind::BudgetExceeded, "the price of `mine/claude-sonnet-5` is unknown", "");
         tell(model, EventKind::SessionPaused { failure: failure.with_remedy(Remedy::AssumePrice) }, 9000);
@@ -344,9 +345,9 @@ fn status_command_overview() {
 }
 
 /// Shows the first-run setup without a choice, then after these inputs.
-fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::Input<'static>]) {
+fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::SetupInput<'static>]) {
     model.startup.wants_setup = true;
-    tell(model, EventKind::LookedUp(HostResponse::Setup(SetupTold::Found(setup_found()))), 9000);
+    tell(model, EventKind::LookedUp(HostResponse::Setup(SetupEvent::Found(setup_found()))), 9000);
     for input in inputs {
         let Some(panel) = model.dialogs.setup() else { panic!() };
         let crate::tui::approval::Question::Setup(setup) = &mut panel.question else { panic!() };
@@ -358,8 +359,8 @@ fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::Input<'static>]) {
 
 #[test]
 fn setup_dialogs_at_first_start() {
-    use crate::tui::onboarding::{Input, Pick};
-    let key = Input::Pasted("sk-ant-api03-abcdefghijklmnopqrstuvwxyz");
+    use crate::tui::onboarding::{SetupChoice, SetupInput};
+    let key = SetupInput::Pasted("sk-ant-api03-abcdefghijklmnopqrstuvwxyz");
     check("setup-model-list", |model| {
         setup(model, &[]);
         let Some(panel) = model.dialogs.setup() else { panic!() };
@@ -372,20 +373,20 @@ fn setup_dialogs_at_first_start() {
     check("setup-model", |model| setup(model, &[]));
     check("setup-key", |model| setup(model, std::slice::from_ref(&key)));
     check("setup-address", |model| {
-        setup(model, &[Input::Pick(Pick::Address), Input::Pasted("http://localhost:8000/v1 my-model")]);
+        setup(model, &[SetupInput::Pick(SetupChoice::Address), SetupInput::Pasted("http://localhost:8000/v1 my-model")]);
     });
-    check("setup-chosen", |model| setup(model, &[key.clone(), Input::Enter]));
+    check("setup-chosen", |model| setup(model, &[key.clone(), SetupInput::Enter]));
     let failed =
         TestOutcome::Failed { message: "the key was refused (401): invalid x-api-key\nlook at ANTHROPIC_API_KEY".to_owned() };
     check("setup-tested", |model| {
-        let told = Input::Told(SetupTold::Tested { number: 3, outcome: failed.clone() });
-        setup(model, &[key.clone(), Input::Enter, Input::Pick(Pick::Test), told]);
+        let told = SetupInput::Told(SetupEvent::Tested { number: 3, outcome: failed.clone() });
+        setup(model, &[key.clone(), SetupInput::Enter, SetupInput::Pick(SetupChoice::Test), told]);
     });
-    check("setup-policy", |model| setup(model, &[Input::Escape]));
+    check("setup-policy", |model| setup(model, &[SetupInput::Escape]));
     let mut model = model(60, 20);
     model.options.ascii = true;
     model.screen.glyphs = crate::tui::glyphs::ASCII;
-    setup(&mut model, &[Input::Escape]);
+    setup(&mut model, &[SetupInput::Escape]);
     let drawn = picture(&mut model, 20_000);
     assert!(drawn.is_ascii(), "{drawn}");
 }

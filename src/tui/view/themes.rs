@@ -46,7 +46,7 @@ fn draw_sample(area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) 
 /// Returns text and a diff in all colours of the theme.
 fn sample(width: u16, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
     let said = |sign: &'static str, words: &'static str, token: Token| {
-        Line::from(vec![Span::styled(format!("{sign} "), theme.sign(token)), Span::styled(words, theme.style(token))])
+        Line::from(vec![Span::styled(format!("{sign} "), theme.symbol(token)), Span::styled(words, theme.style(token))])
     };
     let words = |parts: &[(&'static str, Token)]| {
         Line::from(parts.iter().map(|(words, token)| Span::styled(format!("{words}  "), theme.style(*token))).collect::<Vec<_>>())

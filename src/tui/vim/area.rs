@@ -3,7 +3,7 @@
 use super::motion::{Lines, Place};
 use tui_textarea::{CursorMove, TextArea};
 
-pub(super) fn here(area: &TextArea<'_>) -> Place {
+pub(super) fn cursor_place(area: &TextArea<'_>) -> Place {
     let at = area.cursor();
     Place { row: at.0, column: at.1 }
 }
@@ -21,7 +21,7 @@ pub(crate) fn is_too_large(area: &TextArea<'_>) -> bool {
     area.lines().len() > FARTHEST || area.lines().iter().any(is_long)
 }
 
-pub(crate) fn go(area: &mut TextArea<'_>, to: Place) {
+pub(crate) fn move_cursor(area: &mut TextArea<'_>, to: Place) {
     let bounded = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
     area.move_cursor(CursorMove::Jump(bounded(to.row), bounded(to.column)));
 }
@@ -32,9 +32,9 @@ pub(super) fn cut(area: &mut TextArea<'_>, from: Place, to: Place) {
     }
     let yanked = area.yank_text();
     area.cancel_selection();
-    go(area, from);
+    move_cursor(area, from);
     area.start_selection();
-    go(area, to);
+    move_cursor(area, to);
     area.cut();
     area.set_yank_text(yanked);
 }

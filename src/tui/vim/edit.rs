@@ -1,7 +1,7 @@
 //! Commands without a motion, and text objects.
 
 use super::motion::{Lines, Motion, Place};
-use super::{Extent, KeyOutcome, MAX_AGAIN, Mode, RecordedKey, Register, Vim, cut, go, here, line_end};
+use super::{Extent, KeyOutcome, MAX_AGAIN, Mode, RecordedKey, Register, Vim, cursor_place, cut, line_end, move_cursor};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::TextArea;
 
@@ -9,12 +9,12 @@ use tui_textarea::TextArea;
 const MAX_PUT: usize = 1 << 20;
 
 impl Vim {
-    pub(super) fn put(&mut self, area: &mut TextArea<'_>, behind: bool) -> KeyOutcome {
+    pub(super) fn paste(&mut self, area: &mut TextArea<'_>, behind: bool) -> KeyOutcome {
         let Register { text, by_lines } = &self.register;
         if text.is_empty() && !by_lines {
-            return self.done(KeyOutcome::Moved);
+            return self.finish_command(KeyOutcome::Moved);
         }
-        let (times, at) = (self.times().min(MAX_PUT / text.len().max(1)).max(1), here(area));
+        let (times, at) = (self.times().min(MAX_PUT / text.len().max(1)).max(1), cursor_place(area));
         let lines = Lines::new(area.lines());
         if *by_lines {
             let rows = vec![text.as_str(); times].join("\n");
@@ -23,39 +23,39 @@ impl Vim {
             } else {
                 (Place { column: 0, ..at }, format!("{rows}\n"))
             };
-            go(area, place);
+            move_cursor(area, place);
             area.insert_str(words);
-            go(area, Place { row: at.row + usize::from(behind), column: 0 });
+            move_cursor(area, Place { row: at.row + usize::from(behind), column: 0 });
         } else {
             let words = text.repeat(times);
-            go(area, if behind { Place { column: lines.behind(at), ..at } } else { at });
+            move_cursor(area, if behind { Place { column: lines.next_column(at), ..at } } else { at });
             area.insert_str(words);
-            let end = here(area);
-            go(area, Place { column: Lines::new(area.lines()).before(end), ..end });
+            let end = cursor_place(area);
+            move_cursor(area, Place { column: Lines::new(area.lines()).previous_column(end), ..end });
         }
-        self.done(KeyOutcome::Changed)
+        self.finish_command(KeyOutcome::Changed)
     }
 
     pub(super) fn replace(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
-        let at = here(area);
+        let at = cursor_place(area);
         let lines = Lines::new(area.lines());
         let times = self.times();
         let mut end = at;
         for _ in 0..times {
             if end.column >= lines.length(at.row) {
-                return self.done(KeyOutcome::Moved);
+                return self.finish_command(KeyOutcome::Moved);
             }
-            end.column = lines.behind(end);
+            end.column = lines.next_column(end);
         }
         cut(area, at, end);
         area.insert_str(letter.to_string().repeat(times));
-        go(area, Place { column: at.column + times - 1, ..at });
-        self.done(KeyOutcome::Changed)
+        move_cursor(area, Place { column: at.column + times - 1, ..at });
+        self.finish_command(KeyOutcome::Changed)
     }
 
     /// Applies the pending operator to a text object.
     pub(super) fn object(&mut self, area: &mut TextArea<'_>, letter: char, around: bool) -> KeyOutcome {
-        let at = here(area);
+        let at = cursor_place(area);
         let lines = Lines::new(area.lines());
         let in_row = |found: std::ops::Range<usize>| {
             Extent::Letters(Place { column: found.start, ..at }, Place { column: found.end, ..at })
@@ -63,41 +63,41 @@ impl Vim {
         let found = match letter {
             'w' | 'W' => Some(in_row(lines.word(at, letter == 'W', around))),
             '"' | '\'' | '`' => lines.quoted(at, letter, around).map(in_row),
-            '(' | ')' | 'b' => lines.enclosed(at, ('(', ')'), around).map(|(from, to)| Extent::Letters(from, to)),
-            '{' | '}' | 'B' => lines.enclosed(at, ('{', '}'), around).map(|(from, to)| Extent::Letters(from, to)),
-            '[' | ']' => lines.enclosed(at, ('[', ']'), around).map(|(from, to)| Extent::Letters(from, to)),
-            '<' | '>' => lines.enclosed(at, ('<', '>'), around).map(|(from, to)| Extent::Letters(from, to)),
+            '(' | ')' | 'b' => lines.bracket_range(at, ('(', ')'), around).map(|(from, to)| Extent::Letters(from, to)),
+            '{' | '}' | 'B' => lines.bracket_range(at, ('{', '}'), around).map(|(from, to)| Extent::Letters(from, to)),
+            '[' | ']' => lines.bracket_range(at, ('[', ']'), around).map(|(from, to)| Extent::Letters(from, to)),
+            '<' | '>' => lines.bracket_range(at, ('<', '>'), around).map(|(from, to)| Extent::Letters(from, to)),
             _ => None,
         };
         match (found, self.operator) {
             (Some(found), Some((operator, _))) => self.apply(area, operator, &found),
-            (_, _) => self.done(KeyOutcome::Moved),
+            (_, _) => self.finish_command(KeyOutcome::Moved),
         }
     }
 
     pub(super) fn begin_insert(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
-        let (at, lines) = (here(area), Lines::new(area.lines()));
+        let (at, lines) = (cursor_place(area), Lines::new(area.lines()));
         let times = self.times();
         let mut did = KeyOutcome::Moved;
         match letter {
-            'I' => go(area, lines.to(at, Motion::FirstLetter, 1).unwrap_or(at)),
-            'a' => go(area, Place { column: lines.behind(at), ..at }),
-            'A' => go(area, line_end(&lines, at)),
+            'I' => move_cursor(area, lines.motion_target(at, Motion::FirstLetter, 1).unwrap_or(at)),
+            'a' => move_cursor(area, Place { column: lines.next_column(at), ..at }),
+            'A' => move_cursor(area, line_end(&lines, at)),
             'o' => {
-                go(area, line_end(&lines, at));
+                move_cursor(area, line_end(&lines, at));
                 area.insert_newline();
                 did = KeyOutcome::Changed;
             }
             'O' => {
-                go(area, Place { column: 0, ..at });
+                move_cursor(area, Place { column: 0, ..at });
                 area.insert_newline();
-                go(area, Place { column: 0, ..at });
+                move_cursor(area, Place { column: 0, ..at });
                 did = KeyOutcome::Changed;
             }
             _ => {}
         }
         self.inserts(times, matches!(letter, 'o' | 'O'));
-        self.done(did)
+        self.finish_command(did)
     }
 
     /// Handles a key in insert mode; the caller types everything except Escape.
@@ -113,7 +113,7 @@ impl Vim {
         let again = (self.insert_times - 1).min(MAX_AGAIN / self.inserted.len().max(1));
         for _ in 0..again {
             if self.inserts_rows {
-                go(area, line_end(&Lines::new(area.lines()), here(area)));
+                move_cursor(area, line_end(&Lines::new(area.lines()), cursor_place(area)));
                 area.insert_newline();
             }
             for key in &self.inserted {
@@ -121,15 +121,15 @@ impl Vim {
             }
         }
         let lines = Lines::new(area.lines());
-        let at = here(area);
-        go(area, Place { column: if at.column > 0 { lines.before(at) } else { 0 }, ..at });
+        let at = cursor_place(area);
+        move_cursor(area, Place { column: if at.column > 0 { lines.previous_column(at) } else { 0 }, ..at });
         if again > 0 { KeyOutcome::Changed } else { KeyOutcome::Moved }
     }
 
     /// Repeats the last change, with a new count if one is given.
     pub(super) fn repeat(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
         let count = self.count;
-        self.done(KeyOutcome::Moved);
+        self.finish_command(KeyOutcome::Moved);
         // A draft typed from the start begins with an insertion.
         if self.last_change.first().is_some_and(|(_, mode)| *mode == Mode::Insert) {
             self.last_change.insert(0, command('i'));
@@ -164,12 +164,12 @@ impl Vim {
         self.repeats = false;
         self.mode = Mode::Normal;
         self.typed.clear();
-        rest(area);
-        self.done(KeyOutcome::Changed)
+        settle_cursor(area);
+        self.finish_command(KeyOutcome::Changed)
     }
 
     /// Records a key that insert mode passed to the draft, for `.` and counts.
-    pub(crate) fn was_typed(&mut self, key: KeyEvent) {
+    pub(crate) fn record_typed(&mut self, key: KeyEvent) {
         self.typed.push((key, Mode::Insert));
         self.inserted.push(key);
     }
@@ -180,7 +180,7 @@ fn command(letter: char) -> RecordedKey {
 }
 
 /// Moves the cursor back onto a character, if the line has one.
-pub(super) fn rest(area: &mut TextArea<'_>) {
-    let at = here(area);
-    go(area, Place { column: at.column.min(Lines::new(area.lines()).last(at.row)), ..at });
+pub(super) fn settle_cursor(area: &mut TextArea<'_>) {
+    let at = cursor_place(area);
+    move_cursor(area, Place { column: at.column.min(Lines::new(area.lines()).last(at.row)), ..at });
 }

@@ -10,10 +10,10 @@ mod operator;
 mod tests;
 mod undo;
 
-use area::{cut, here, line_end};
-pub(crate) use area::{go, is_too_large};
+use area::{cursor_place, cut, line_end};
+pub(crate) use area::{is_too_large, move_cursor};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use edit::rest;
+use edit::settle_cursor;
 pub(crate) use motion::Place;
 use motion::{Find, Lines, Motion};
 use operator::Operator;
@@ -135,7 +135,7 @@ impl Vim {
     }
 
     /// Resets for a new draft.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn reset(&mut self) {
         (self.mode, self.count, self.operator, self.waits) = (Mode::Insert, None, None, PendingKeys::Nothing);
         (self.typed, self.is_change) = (Vec::new(), false);
         self.inserts(1, false);
@@ -143,12 +143,12 @@ impl Vim {
     }
 
     /// Resets pending keys and the selection after the text was replaced.
-    pub(crate) fn begins_elsewhere(&mut self) {
+    pub(crate) fn reset_pending(&mut self) {
         if self.mode != Mode::Insert {
             self.mode = Mode::Normal;
         }
         (self.typed, self.is_change) = (Vec::new(), false);
-        self.done(KeyOutcome::Moved);
+        self.finish_command(KeyOutcome::Moved);
     }
 
     /// Enters insert mode.
@@ -161,7 +161,7 @@ impl Vim {
     pub(crate) fn key(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
         if !self.repeats {
             self.typed.push((key, self.mode));
-            self.undo.begins(area);
+            self.undo.begin_change(area);
         }
         let did = match self.mode {
             Mode::Insert => self.insert(area, key),
@@ -174,7 +174,7 @@ impl Vim {
             self.mode == Mode::Normal && self.operator.is_none() && self.count.is_none() && self.waits == PendingKeys::Nothing;
         self.is_change |= did == KeyOutcome::Changed || self.mode == Mode::Insert;
         if is_idle && !self.repeats {
-            self.undo.ends(area);
+            self.undo.end_change(area);
             let typed = std::mem::take(&mut self.typed);
             // Repeats and undos do not count as changes.
             if std::mem::take(&mut self.is_change) && !typed.is_empty() {
@@ -192,22 +192,22 @@ impl Vim {
         if self.waits == PendingKeys::Line {
             let is_typed = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
             return match key.code {
-                KeyCode::Enter => self.done(KeyOutcome::Moved),
+                KeyCode::Enter => self.finish_command(KeyOutcome::Moved),
                 KeyCode::Char(_) | KeyCode::Backspace if is_typed => KeyOutcome::Moved,
                 // Keys that stop a task or answer a question work everywhere.
-                _ => self.done(KeyOutcome::Nothing),
+                _ => self.finish_command(KeyOutcome::Nothing),
             };
         }
         if key.code == KeyCode::Enter && (self.waits != PendingKeys::Nothing || self.operator.is_some()) {
             // Enter cancels a pending command, since it is unlikely to be meant as sending the draft.
-            return self.done(KeyOutcome::Moved);
+            return self.finish_command(KeyOutcome::Moved);
         }
         let KeyCode::Char(letter) = key.code else { return KeyOutcome::Nothing };
         if control {
-            return if letter == 'r' && self.waits == PendingKeys::Nothing && self.undo.again(area) {
-                rest(area);
+            return if letter == 'r' && self.waits == PendingKeys::Nothing && self.undo.redo(area) {
+                settle_cursor(area);
                 self.typed.clear();
-                self.done(KeyOutcome::Changed)
+                self.finish_command(KeyOutcome::Changed)
             } else {
                 KeyOutcome::Nothing
             };
@@ -216,16 +216,16 @@ impl Vim {
             return KeyOutcome::Nothing;
         }
         match std::mem::replace(&mut self.waits, PendingKeys::Nothing) {
-            PendingKeys::Nothing => self.letter(area, letter),
+            PendingKeys::Nothing => self.on_char(area, letter),
             PendingKeys::Go if letter == 'g' => {
                 let number = self.count;
-                self.moved(area, Motion::Line(number))
+                self.apply_motion(area, Motion::Line(number))
             }
-            PendingKeys::Go | PendingKeys::Name | PendingKeys::Line => self.done(KeyOutcome::Moved),
+            PendingKeys::Go | PendingKeys::Name | PendingKeys::Line => self.finish_command(KeyOutcome::Moved),
             PendingKeys::Find { forward, till } => {
                 let find = Find { letter, forward, till, again: false };
                 self.last_find = Some(find);
-                self.moved(area, Motion::Find(find))
+                self.apply_motion(area, Motion::Find(find))
             }
             PendingKeys::Replace => self.replace(area, letter),
             PendingKeys::Object { around } => self.object(area, letter, around),
@@ -235,10 +235,10 @@ impl Vim {
     /// Cancels a pending command; if there is none, the key is not for the draft.
     fn escape(&mut self) -> KeyOutcome {
         let is_open = self.operator.is_some() || self.count.is_some() || self.waits != PendingKeys::Nothing;
-        self.done(if is_open { KeyOutcome::Moved } else { KeyOutcome::Nothing })
+        self.finish_command(if is_open { KeyOutcome::Moved } else { KeyOutcome::Nothing })
     }
 
-    fn done(&mut self, did: KeyOutcome) -> KeyOutcome {
+    fn finish_command(&mut self, did: KeyOutcome) -> KeyOutcome {
         (self.count, self.operator, self.waits) = (None, None, PendingKeys::Nothing);
         did
     }
@@ -247,17 +247,17 @@ impl Vim {
         (self.count.unwrap_or(1) * self.operator.map_or(1, |(_, count)| count)).clamp(1, MAX)
     }
 
-    fn letter(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
+    fn on_char(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
         if let Some(digit) = letter.to_digit(10).filter(|digit| *digit > 0 || self.count.is_some()) {
             self.count = Some((self.count.unwrap_or(0) * 10 + digit as usize).min(MAX));
             return KeyOutcome::Moved;
         }
         // In an empty draft the key may start text, or be a key of the UI.
         if area.is_empty() && self.operator.is_none() && FOR_TEXT.contains(letter) {
-            return self.done(KeyOutcome::Nothing);
+            return self.finish_command(KeyOutcome::Nothing);
         }
         if let Some(motion) = self.motion(letter) {
-            return self.moved(area, motion);
+            return self.apply_motion(area, motion);
         }
         match letter {
             'g' => self.waits = PendingKeys::Go,
@@ -267,21 +267,21 @@ impl Vim {
             'i' | 'a' if self.operator.is_some() => self.waits = PendingKeys::Object { around: letter == 'a' },
             '"' | '\'' | '`' | 'm' | 'q' | '@' | 'z' | 'Z' | '[' | ']' => self.waits = PendingKeys::Name,
             _ if Operator::from_key(letter).is_some() => return self.begin_operator(area, Operator::from_key(letter)),
-            _ if self.operator.is_some() => return self.done(KeyOutcome::Moved),
+            _ if self.operator.is_some() => return self.finish_command(KeyOutcome::Moved),
             ':' | '/' | '?' => self.waits = PendingKeys::Line,
-            'x' => return self.with(area, Operator::Delete, Motion::Right),
-            'X' => return self.with(area, Operator::Delete, Motion::Left),
-            's' => return self.with(area, Operator::Change, Motion::Right),
-            'D' => return self.with(area, Operator::Delete, Motion::LineEnd),
-            'C' => return self.with(area, Operator::Change, Motion::LineEnd),
+            'x' => return self.apply_operator(area, Operator::Delete, Motion::Right),
+            'X' => return self.apply_operator(area, Operator::Delete, Motion::Left),
+            's' => return self.apply_operator(area, Operator::Change, Motion::Right),
+            'D' => return self.apply_operator(area, Operator::Delete, Motion::LineEnd),
+            'C' => return self.apply_operator(area, Operator::Change, Motion::LineEnd),
             'S' => return self.rows(area, Operator::Change),
             'Y' => return self.rows(area, Operator::Yank),
-            'p' | 'P' => return self.put(area, letter == 'p'),
+            'p' | 'P' => return self.paste(area, letter == 'p'),
             'u' => {
-                let changed = (0..self.times()).filter(|_| self.undo.back(area)).count() > 0;
-                rest(area);
+                let changed = (0..self.times()).filter(|_| self.undo.undo(area)).count() > 0;
+                settle_cursor(area);
                 self.typed.clear();
-                return self.done(if changed { KeyOutcome::Changed } else { KeyOutcome::Moved });
+                return self.finish_command(if changed { KeyOutcome::Changed } else { KeyOutcome::Moved });
             }
             'r' => self.waits = PendingKeys::Replace,
             '.' => return self.repeat(area),
@@ -289,7 +289,7 @@ impl Vim {
             // The key is not a Vim command.
             _ => {
                 let did = if area.is_empty() { KeyOutcome::Nothing } else { KeyOutcome::Moved };
-                return self.done(did);
+                return self.finish_command(did);
             }
         }
         KeyOutcome::Moved
@@ -318,26 +318,26 @@ impl Vim {
     }
 
     /// Moves the cursor, or applies the pending operator to the range.
-    fn moved(&mut self, area: &mut TextArea<'_>, motion: Motion) -> KeyOutcome {
+    fn apply_motion(&mut self, area: &mut TextArea<'_>, motion: Motion) -> KeyOutcome {
         if let Some((operator, _)) = self.operator {
-            return self.with(area, operator, motion);
+            return self.apply_operator(area, operator, motion);
         }
         let lines = Lines::new(area.lines());
-        let at = here(area);
-        let Some(to) = lines.to(at, motion, self.times()) else {
+        let at = cursor_place(area);
+        let Some(to) = lines.motion_target(at, motion, self.times()) else {
             // On its first or last line a draft may be replaced by another one.
             let leaves = matches!(motion, Motion::Up | Motion::Down);
-            return self.done(if leaves { KeyOutcome::Nothing } else { KeyOutcome::Moved });
+            return self.finish_command(if leaves { KeyOutcome::Nothing } else { KeyOutcome::Moved });
         };
-        go(area, Place { column: to.column.min(lines.last(to.row)), ..to });
-        self.done(KeyOutcome::Moved)
+        move_cursor(area, Place { column: to.column.min(lines.last(to.row)), ..to });
+        self.finish_command(KeyOutcome::Moved)
     }
 
-    fn with(&mut self, area: &mut TextArea<'_>, operator: Operator, motion: Motion) -> KeyOutcome {
+    fn apply_operator(&mut self, area: &mut TextArea<'_>, operator: Operator, motion: Motion) -> KeyOutcome {
         let lines = Lines::new(area.lines());
-        let from = here(area);
+        let from = cursor_place(area);
         // On the last character of a word only that character remains to be changed.
-        let behind = Place { column: lines.behind(from), ..from };
+        let behind = Place { column: lines.next_column(from), ..from };
         if let (Operator::Change, Motion::WordForward { big }, 1) = (operator, motion, self.times())
             && lines.word(from, big, false).end == behind.column
         {
@@ -346,15 +346,16 @@ impl Vim {
         // Changing a word keeps the spaces after it.
         let motion = match (operator, motion) {
             (Operator::Change, Motion::WordForward { big })
-                if !lines.between(from, line_end(&lines, from)).starts_with([' ', '\t']) =>
+                if !lines.text_between(from, line_end(&lines, from)).starts_with([' ', '\t']) =>
             {
                 Motion::WordEnd { big }
             }
             (_, motion) => motion,
         };
         let times = self.times();
-        let Some(mut to) = lines.to(from, motion, times).or_else(|| (motion == Motion::LineEnd).then_some(from)) else {
-            return self.done(KeyOutcome::Moved);
+        let Some(mut to) = lines.motion_target(from, motion, times).or_else(|| (motion == Motion::LineEnd).then_some(from))
+        else {
+            return self.finish_command(KeyOutcome::Moved);
         };
         if motion.is_by_lines() {
             return self.apply(area, operator, &Extent::Rows(from.row.min(to.row), from.row.max(to.row)));
@@ -365,7 +366,7 @@ impl Vim {
         }
         let (from, mut to) = (from.min(to), from.max(to));
         if motion.is_inclusive() {
-            to.column = lines.behind(to);
+            to.column = lines.next_column(to);
         }
         self.apply(area, operator, &Extent::Letters(from, to))
     }
@@ -378,13 +379,13 @@ impl Vim {
                 self.operator = Some((operator, self.count.take().unwrap_or(1)));
                 KeyOutcome::Moved
             }
-            _ => self.done(KeyOutcome::Moved),
+            _ => self.finish_command(KeyOutcome::Moved),
         }
     }
 
     /// Applies an operator to this row and the rows below, according to the count.
     fn rows(&mut self, area: &mut TextArea<'_>, operator: Operator) -> KeyOutcome {
-        let row = here(area).row;
+        let row = cursor_place(area).row;
         let last = (row + self.times() - 1).min(area.lines().len() - 1);
         self.apply(area, operator, &Extent::Rows(row, last))
     }
@@ -397,11 +398,11 @@ impl Vim {
                 (Place { row: first, column: 0 }, line_end(&lines, Place { row: last, column: 0 }), true)
             }
         };
-        self.register = Register { text: lines.between(from, to), by_lines };
+        self.register = Register { text: lines.text_between(from, to), by_lines };
         area.set_yank_text(self.register.text.clone());
         if operator == Operator::Yank {
-            go(area, if by_lines { here(area) } else { from });
-            return self.done(KeyOutcome::Moved);
+            move_cursor(area, if by_lines { cursor_place(area) } else { from });
+            return self.finish_command(KeyOutcome::Moved);
         }
         // Deleting a row removes one line end.
         let (start, end) = match (by_lines && operator == Operator::Delete, from.row > 0, to.row + 1 < lines.count()) {
@@ -416,8 +417,8 @@ impl Vim {
             let lines = Lines::new(area.lines());
             let row = from.row.min(lines.count() - 1);
             let column = if by_lines { lines.first_letter(row) } else { from.column.min(lines.last(row)) };
-            go(area, Place { row, column });
+            move_cursor(area, Place { row, column });
         }
-        self.done(KeyOutcome::Changed)
+        self.finish_command(KeyOutcome::Changed)
     }
 }

@@ -91,11 +91,11 @@ impl Lines {
 
     /// Returns the column of a row's last grapheme, or 0 if it is empty.
     pub(crate) fn last(&self, row: usize) -> usize {
-        self.before(Place { row, column: self.length(row) })
+        self.previous_column(Place { row, column: self.length(row) })
     }
 
     /// Returns the text between two positions.
-    pub(crate) fn between(&self, from: Place, to: Place) -> String {
+    pub(crate) fn text_between(&self, from: Place, to: Place) -> String {
         let mut out = String::new();
         for row in from.row..=to.row.min(self.count().saturating_sub(1)) {
             let start = if row == from.row { from.column } else { 0 };
@@ -109,7 +109,7 @@ impl Lines {
     }
 
     /// Returns the columns where graphemes start.
-    fn starts(&self, row: usize) -> Vec<usize> {
+    fn grapheme_starts(&self, row: usize) -> Vec<usize> {
         let line: String = self.0.get(row).into_iter().flatten().collect();
         let mut column = 0;
         let start = |letter: &str| {
@@ -121,13 +121,13 @@ impl Lines {
     }
 
     /// Returns the column of the previous grapheme.
-    pub(crate) fn before(&self, at: Place) -> usize {
-        self.starts(at.row).into_iter().take_while(|start| *start < at.column).last().unwrap_or(0)
+    pub(crate) fn previous_column(&self, at: Place) -> usize {
+        self.grapheme_starts(at.row).into_iter().take_while(|start| *start < at.column).last().unwrap_or(0)
     }
 
     /// Returns the column after the grapheme at a position.
-    pub(crate) fn behind(&self, at: Place) -> usize {
-        self.starts(at.row).into_iter().find(|start| *start > at.column).unwrap_or(self.length(at.row))
+    pub(crate) fn next_column(&self, at: Place) -> usize {
+        self.grapheme_starts(at.row).into_iter().find(|start| *start > at.column).unwrap_or(self.length(at.row))
     }
 
     fn class(&self, at: Place, big: bool) -> Class {
@@ -155,7 +155,7 @@ impl Lines {
     }
 
     /// Returns the target of a motion; `None` if it is impossible.
-    pub(crate) fn to(&self, from: Place, motion: Motion, count: usize) -> Option<Place> {
+    pub(crate) fn motion_target(&self, from: Place, motion: Motion, count: usize) -> Option<Place> {
         let Place { row, column } = from;
         let repeat = |step: &dyn Fn(Place) -> Option<Place>| {
             let mut at = from;
@@ -166,8 +166,8 @@ impl Lines {
             (at != from).then_some(at)
         };
         match motion {
-            Motion::Left => repeat(&|at| (at.column > 0).then(|| Place { column: self.before(at), ..at })),
-            Motion::Right => repeat(&|at| (at.column < self.length(row)).then(|| Place { column: self.behind(at), ..at })),
+            Motion::Left => repeat(&|at| (at.column > 0).then(|| Place { column: self.previous_column(at), ..at })),
+            Motion::Right => repeat(&|at| (at.column < self.length(row)).then(|| Place { column: self.next_column(at), ..at })),
             Motion::Up => row.checked_sub(count).map(|row| Place { row, column }),
             Motion::Down => (row + count < self.count()).then_some(Place { row: row + count, column }),
             Motion::WordForward { big } => repeat(&|at| self.word_forward(at, big)),

@@ -44,16 +44,16 @@ impl Lines {
     }
 
     /// Returns the text in brackets around a position, end exclusive; `around` includes the brackets.
-    pub(crate) fn enclosed(&self, at: Place, (open, close): (char, char), around: bool) -> Option<(Place, Place)> {
+    pub(crate) fn bracket_range(&self, at: Place, (open, close): (char, char), around: bool) -> Option<(Place, Place)> {
         let here = self.0[at.row].get(at.column).copied();
-        let start = if here == Some(open) { at } else { self.opened(at, (open, close))? };
+        let start = if here == Some(open) { at } else { self.enclosing_bracket(at, (open, close))? };
         let end = self.partner(start, (open, close))?;
         let after = |place: Place| Place { column: place.column + 1, ..place };
         Some(if around { (start, after(end)) } else { (after(start), end) })
     }
 
     /// Returns the bracket that encloses a position.
-    fn opened(&self, at: Place, (open, close): (char, char)) -> Option<Place> {
+    fn enclosing_bracket(&self, at: Place, (open, close): (char, char)) -> Option<Place> {
         let (mut place, mut depth) = (at, 0_usize);
         loop {
             place = self.previous(place)?;

@@ -8,14 +8,14 @@ fn text_area(text: &str) -> TextArea<'static> {
     let mut area = TextArea::new(lines);
     for (row, line) in text.split('\n').enumerate() {
         if let Some(at) = line.find('|') {
-            go(&mut area, Place { row, column: line[..at].chars().count() });
+            move_cursor(&mut area, Place { row, column: line[..at].chars().count() });
         }
     }
     area
 }
 
 fn shown(area: &TextArea<'_>) -> String {
-    let at = here(area);
+    let at = cursor_place(area);
     let lines = area.lines().iter().enumerate().map(|(row, line)| {
         let cut = line.char_indices().nth(at.column).map_or(line.len(), |(byte, _)| byte);
         if row == at.row { format!("{}|{}", &line[..cut], &line[cut..]) } else { line.clone() }
@@ -31,7 +31,7 @@ fn press(vim: &mut Vim, area: &mut TextArea<'static>, keys: &str) {
             letter => KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE),
         };
         if vim.key(area, key) == KeyOutcome::Nothing && vim.mode() == Mode::Insert {
-            vim.was_typed(key);
+            vim.record_typed(key);
             area.input(key);
         }
     }
@@ -213,7 +213,7 @@ proptest! {
     fn no_key_sequence_moves_the_cursor_outside_the_text(text in "[a-c .\"\n]{0,30}", keys in "[hjklwWbBeE0^$gGfFtT;,dcyxXsSDCYpPurvVJiaIAoO~.RU%{}|()><=:mb1-3\"⎋ab↻]{0,40}") {
         let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area(&text));
         press(&mut vim, &mut area, &keys);
-        let at = here(&area);
+        let at = cursor_place(&area);
         prop_assert!(at.row < area.lines().len() && at.column <= area.lines()[at.row].chars().count());
     }
 
@@ -282,7 +282,7 @@ fn pending_commands_are_cancelled_when_the_draft_changes_or_enter_is_pressed() {
     let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("|short"));
     press(&mut vim, &mut area, "2d");
     // Another draft took its place.
-    vim.begins_elsewhere();
+    vim.reset_pending();
     press(&mut vim, &mut area, "l");
     assert_eq!((shown(&area).as_str(), vim.mode()), ("s|hort", Mode::Normal));
     for keys in ["r", "f", "d", "\"", "dt"] {

@@ -1,6 +1,6 @@
 //! Undo history in Vim's units: everything typed in one insertion is one change.
 
-use super::{Place, go};
+use super::{Place, move_cursor};
 use tui_textarea::TextArea;
 
 /// Maximum number of changes and their total size in bytes; the oldest are dropped first.
@@ -23,16 +23,16 @@ pub(super) struct Undo {
 
 impl Undo {
     /// Notes that a change may begin with the next key.
-    pub(crate) fn begins(&mut self, area: &TextArea<'_>) {
+    pub(crate) fn begin_change(&mut self, area: &TextArea<'_>) {
         if self.before.is_none() {
-            self.before = Some(text_of(area));
+            self.before = Some(area_text(area));
         }
     }
 
     /// Ends a change, if there was one.
-    pub(crate) fn ends(&mut self, area: &TextArea<'_>) {
+    pub(crate) fn end_change(&mut self, area: &TextArea<'_>) {
         let Some(before) = self.before.take() else { return };
-        let after = text_of(area);
+        let after = area_text(area);
         if before != after {
             self.undone.clear();
             self.done.push(Change { before, after });
@@ -44,32 +44,32 @@ impl Undo {
     }
 
     /// Undoes the last change; returns false if there is none, or if the draft was changed otherwise.
-    pub(crate) fn back(&mut self, area: &mut TextArea<'_>) -> bool {
+    pub(crate) fn undo(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;
-        let text = text_of(area);
+        let text = area_text(area);
         let Some(change) = self.done.pop_if(|change| change.after == text) else { return false };
-        put(area, &change.after, &change.before);
+        replace_text(area, &change.after, &change.before);
         self.undone.push(change);
         true
     }
 
     /// Redoes the last undone change; returns false if there is none, or if the draft was changed since.
-    pub(crate) fn again(&mut self, area: &mut TextArea<'_>) -> bool {
+    pub(crate) fn redo(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;
-        let text = text_of(area);
+        let text = area_text(area);
         let Some(change) = self.undone.pop_if(|change| change.before == text) else { return false };
-        put(area, &change.before, &change.after);
+        replace_text(area, &change.before, &change.after);
         self.done.push(change);
         true
     }
 }
 
-fn text_of(area: &TextArea<'_>) -> String {
+fn area_text(area: &TextArea<'_>) -> String {
     area.lines().join("\n")
 }
 
 /// Replaces the text and puts the cursor at the first difference.
-fn put(area: &mut TextArea<'_>, from: &str, to: &str) {
+fn replace_text(area: &mut TextArea<'_>, from: &str, to: &str) {
     let same = from.chars().zip(to.chars()).take_while(|(one, other)| one == other).map(|(one, _)| one.len_utf8()).sum();
     let yanked = area.yank_text();
     area.select_all();
@@ -77,5 +77,5 @@ fn put(area: &mut TextArea<'_>, from: &str, to: &str) {
     area.insert_str(to);
     area.set_yank_text(yanked);
     let start = to[..same].rfind('\n').map_or(0, |end| end + 1);
-    go(area, Place { row: to[..same].matches('\n').count(), column: to[start..same].chars().count() });
+    move_cursor(area, Place { row: to[..same].matches('\n').count(), column: to[start..same].chars().count() });
 }

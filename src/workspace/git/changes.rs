@@ -2,7 +2,7 @@
 //! project's configuration, which is not evaluated here.
 
 use super::Repository;
-use super::index_diff::{Committed, Hash, Trees};
+use super::index_diff::{CommittedTree, Hash, Trees};
 use crate::sys::git_index::read_index;
 use crate::sys::ignore_files::{Lists, guard};
 use ignore::WalkBuilder;
@@ -63,24 +63,25 @@ impl Repository {
     /// Counts the changed files below the workspace; `None` if there is no index, or only git can read it.
     pub(crate) fn changes(&self, workspace: &Path) -> Option<Changes> {
         let began = Instant::now();
-        let config = small(&self.common.join("config"), CONFIG_BYTES).unwrap_or_default();
+        let config = read_small(&self.common.join("config"), CONFIG_BYTES).unwrap_or_default();
         let config = String::from_utf8_lossy(&config).to_ascii_lowercase().replace([' ', '\t'], "");
         if config.contains("objectformat=sha256") {
             return None;
         }
         let index = self.git.join("index");
         let written = index.symlink_metadata().ok()?;
-        let (entries, trees) = entries(&small(&index, INDEX_BYTES)?)?;
+        let (entries, trees) = entries(&read_small(&index, INDEX_BYTES)?)?;
         let look = IndexComparison {
             // Only git knows how it converts a file.
             converts: config.contains("autocrlf=") || self.level.join(".gitattributes").exists(),
             modes: !config.contains("filemode=false"),
             written: seconds(written.mtime()),
         };
-        let committed = Committed::for_commit(self, &trees);
+        let committed = CommittedTree::for_commit(self, &trees);
         let (mut known, mut changed, mut more) = (HashSet::new(), HashSet::new(), committed.unknown);
         let index: HashSet<&Path> = entries.iter().map(|entry| entry.path.as_path()).collect();
-        changed.extend(committed.gone(&index).map(|path| self.level.join(path)).filter(|path| path.starts_with(workspace)));
+        changed
+            .extend(committed.deleted_files(&index).map(|path| self.level.join(path)).filter(|path| path.starts_with(workspace)));
         for entry in &entries {
             let path = self.level.join(&entry.path);
             if path.starts_with(workspace) {
@@ -147,7 +148,7 @@ fn seconds(time: i64) -> u32 {
 /// Returns the git hash of a file; `None` if the file is too large for a hint.
 fn hash(path: &Path, now: &Metadata) -> Option<Hash> {
     let content =
-        if now.is_symlink() { path.read_link().ok()?.as_os_str().as_bytes().to_vec() } else { small(path, FILE_BYTES)? };
+        if now.is_symlink() { path.read_link().ok()?.as_os_str().as_bytes().to_vec() } else { read_small(path, FILE_BYTES)? };
     let mut hash = Sha1::new();
     hash.update(format!("blob {}\0", content.len()));
     hash.update(&content);
@@ -155,7 +156,7 @@ fn hash(path: &Path, now: &Metadata) -> Option<Hash> {
 }
 
 /// Returns a regular file, unless it is larger than `most` bytes.
-fn small(path: &Path, most: u64) -> Option<Vec<u8>> {
+fn read_small(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     crate::sys::path::open_file(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= most).then_some(bytes)

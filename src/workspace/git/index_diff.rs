@@ -39,9 +39,9 @@ impl Trees {
     }
 
     fn read(&mut self, bytes: &mut &[u8], above: &Path, depth: usize) -> Option<()> {
-        let name = until(bytes, 0)?;
-        let entries: i64 = std::str::from_utf8(until(bytes, b' ')?).ok()?.parse().ok()?;
-        let below: usize = std::str::from_utf8(until(bytes, b'\n')?).ok()?.parse().ok()?;
+        let name = split_until(bytes, 0)?;
+        let entries: i64 = std::str::from_utf8(split_until(bytes, b' ')?).ok()?.parse().ok()?;
+        let below: usize = std::str::from_utf8(split_until(bytes, b'\n')?).ok()?.parse().ok()?;
         let path = above.join(OsStr::from_bytes(name));
         if entries >= 0 {
             let (hash, rest) = bytes.split_first_chunk::<HASH>()?;
@@ -58,7 +58,7 @@ impl Trees {
 
 /// The directories of the last commit that differ from the index.
 #[derive(Default)]
-pub(super) struct Committed {
+pub(super) struct CommittedTree {
     files: HashMap<PathBuf, Hash>,
     /// Directories to ignore: they are unchanged, or packed.
     left_out: HashSet<PathBuf>,
@@ -67,12 +67,12 @@ pub(super) struct Committed {
     pub(super) unknown: bool,
 }
 
-impl Committed {
+impl CommittedTree {
     pub(super) fn for_commit(repository: &Repository, trees: &Trees) -> Self {
         let mut committed = Self::default();
         let root = repository.head().and_then(|commit| {
-            let commit = object(repository, &commit, "commit")?;
-            hash_of(std::str::from_utf8(commit.strip_prefix(b"tree ")?.get(..HASH * 2)?).ok()?)
+            let commit = read_object(repository, &commit, "commit")?;
+            parse_hash(std::str::from_utf8(commit.strip_prefix(b"tree ")?.get(..HASH * 2)?).ok()?)
         });
         match root {
             // There is no commit yet.
@@ -80,12 +80,12 @@ impl Committed {
             Some(root) => committed.compare(repository, trees, (PathBuf::new(), root), 0),
             // Staging a change removes the tree of the root from the cache until the commit.
             None if trees.0.contains_key(Path::new("")) => drop(committed.left_out.insert(PathBuf::new())),
-            None => committed.leaves_out(PathBuf::new()),
+            None => committed.exclude(PathBuf::new()),
         }
         committed
     }
 
-    fn leaves_out(&mut self, directory: PathBuf) {
+    fn exclude(&mut self, directory: PathBuf) {
         self.unknown = true;
         self.left_out.insert(directory);
     }
@@ -97,12 +97,12 @@ impl Committed {
         }
         self.read += 1;
         let few = self.read <= TREES && depth < DEPTH;
-        let Some(tree) = few.then(|| object(repository, &crate::text::hex(&hash), "tree")).flatten() else {
-            return self.leaves_out(directory);
+        let Some(tree) = few.then(|| read_object(repository, &crate::text::hex(&hash), "tree")).flatten() else {
+            return self.exclude(directory);
         };
         let mut rest = tree.as_slice();
-        while let Some(mode) = until(&mut rest, b' ')
-            && let Some(name) = until(&mut rest, 0)
+        while let Some(mode) = split_until(&mut rest, b' ')
+            && let Some(name) = split_until(&mut rest, 0)
             && let Some((hash, after)) = rest.split_first_chunk::<HASH>()
         {
             rest = after;
@@ -122,7 +122,7 @@ impl Committed {
     }
 
     /// Returns the committed files that are no longer in the index.
-    pub(super) fn gone<'a>(&'a self, index: &'a HashSet<&Path>) -> impl Iterator<Item = &'a Path> {
+    pub(super) fn deleted_files<'a>(&'a self, index: &'a HashSet<&Path>) -> impl Iterator<Item = &'a Path> {
         self.files.keys().map(PathBuf::as_path).filter(|path| !index.contains(path))
     }
 }
@@ -131,7 +131,7 @@ impl Repository {
     /// Returns true if the current branch has no commit yet.
     fn is_unborn(&self) -> bool {
         let Some(head) = one_line(&self.git.join("HEAD")) else { return false };
-        let Some(name) = head.strip_prefix("ref: ").filter(|_| super::branch_of(&head).is_some()) else { return false };
+        let Some(name) = head.strip_prefix("ref: ").filter(|_| super::branch_from_head(&head).is_some()) else { return false };
         // The reftable format is not supported.
         !self.common.join("reftable").exists() && !self.common.join(name).exists() && self.packed_line(name).is_none()
     }
@@ -141,36 +141,36 @@ impl Repository {
         let head = one_line(&self.git.join("HEAD"))?;
         let whole = match head.strip_prefix("ref: ") {
             Some(name) => {
-                super::branch_of(&head)?;
+                super::branch_from_head(&head)?;
                 one_line(&self.common.join(name)).or_else(|| self.packed_line(name))?
             }
             None => head,
         };
-        hash_of(&whole).map(|hash| crate::text::hex(&hash))
+        parse_hash(&whole).map(|hash| crate::text::hex(&hash))
     }
 }
 
 /// Returns the content of a loose object.
-fn object(repository: &Repository, name: &str, kind: &str) -> Option<Vec<u8>> {
+fn read_object(repository: &Repository, name: &str, kind: &str) -> Option<Vec<u8>> {
     let (first, rest) = name.split_at_checked(2)?;
     let file = crate::sys::path::open_file(&repository.common.join("objects").join(first).join(rest)).ok()?;
     let mut bytes = Vec::new();
     ZlibDecoder::new(file).take(OBJECT_BYTES + 1).read_to_end(&mut bytes).ok()?;
     let mut rest = bytes.as_slice();
-    let head = until(&mut rest, 0)?;
+    let head = split_until(&mut rest, 0)?;
     let is_whole = bytes.len() as u64 <= OBJECT_BYTES && head.starts_with(kind.as_bytes());
     is_whole.then(|| rest.to_vec())
 }
 
 /// Splits off the bytes before `end`, and skips that byte.
-fn until<'a>(bytes: &mut &'a [u8], end: u8) -> Option<&'a [u8]> {
+fn split_until<'a>(bytes: &mut &'a [u8], end: u8) -> Option<&'a [u8]> {
     let at = bytes.iter().position(|byte| *byte == end)?;
     let (before, after) = bytes.split_at(at);
     *bytes = &after[1..];
     Some(before)
 }
 
-fn hash_of(text: &str) -> Option<Hash> {
+fn parse_hash(text: &str) -> Option<Hash> {
     let mut hash = [0; HASH];
     if text.len() != HASH * 2 || !text.is_ascii() {
         return None;

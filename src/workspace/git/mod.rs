@@ -55,7 +55,7 @@ impl Repository {
 
     /// Returns the current branch, or the abbreviated commit of a detached `HEAD`.
     pub(crate) fn branch(&self) -> Option<String> {
-        branch_of(&one_line(&self.git.join("HEAD"))?)
+        branch_from_head(&one_line(&self.git.join("HEAD"))?)
     }
 
     /// Returns the branch that was checked out at a time, or the oldest or current one if the reflog does not go back that far.
@@ -76,7 +76,7 @@ impl Repository {
             }
         }
         match then.or(next) {
-            Some(name) => branch_of(&format!("ref: refs/heads/{name}")).map(|name| commit_of(&name).unwrap_or(name)),
+            Some(name) => branch_from_head(&format!("ref: refs/heads/{name}")).map(|name| parse_commit(&name).unwrap_or(name)),
             None => self.branch(),
         }
     }
@@ -84,14 +84,14 @@ impl Repository {
     /// Returns the abbreviated current commit.
     pub(crate) fn commit(&self) -> Option<String> {
         let head = one_line(&self.git.join("HEAD"))?;
-        let Some(name) = head.strip_prefix("ref: ") else { return commit_of(&head) };
-        branch_of(&head)?;
-        let own = one_line(&self.common.join(name)).and_then(|line| commit_of(&line));
-        own.or_else(|| self.packed(name))
+        let Some(name) = head.strip_prefix("ref: ") else { return parse_commit(&head) };
+        branch_from_head(&head)?;
+        let own = one_line(&self.common.join(name)).and_then(|line| parse_commit(&line));
+        own.or_else(|| self.packed_commit(name))
     }
 
-    fn packed(&self, name: &str) -> Option<String> {
-        commit_of(&self.packed_line(name)?)
+    fn packed_commit(&self, name: &str) -> Option<String> {
+        parse_commit(&self.packed_line(name)?)
     }
 
     fn packed_line(&self, name: &str) -> Option<String> {
@@ -103,7 +103,7 @@ impl Repository {
     }
 
     /// Returns the operation in progress, such as `a rebase`.
-    pub(crate) fn under_way(&self) -> Option<&'static str> {
+    pub(crate) fn operation_in_progress(&self) -> Option<&'static str> {
         UNDER_WAY.iter().find(|(name, _)| self.git.join(name).symlink_metadata().is_ok()).map(|(_, what)| *what)
     }
 
@@ -111,7 +111,7 @@ impl Repository {
     pub(crate) fn describe(&self) -> Option<String> {
         let branch = self.branch()?;
         let commit = self.commit().filter(|commit| *commit != branch).map_or_else(String::new, |commit| format!(" at {commit}"));
-        let under_way = self.under_way().map_or_else(String::new, |what| format!(", {what} is in progress"));
+        let under_way = self.operation_in_progress().map_or_else(String::new, |what| format!(", {what} is in progress"));
         Some(format!("{branch}{commit}{under_way}"))
     }
 }
@@ -135,15 +135,15 @@ fn tail(log: &Path) -> Option<String> {
 }
 
 /// Returns the branch or the abbreviated commit in `HEAD`.
-fn branch_of(head: &str) -> Option<String> {
+fn branch_from_head(head: &str) -> Option<String> {
     if let Some(name) = head.strip_prefix("ref: refs/heads/") {
         let odd = |letter: char| letter.is_whitespace() || "~^:?*[\\".contains(letter);
         return (1..=BRANCH_BYTES).contains(&name.len()).then(|| name.to_owned()).filter(|name| !name.contains(odd));
     }
-    commit_of(head)
+    parse_commit(head)
 }
 
-fn commit_of(text: &str) -> Option<String> {
+fn parse_commit(text: &str) -> Option<String> {
     let whole = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     whole.then(|| text.chars().take(COMMIT_LETTERS).collect())
 }

@@ -2,7 +2,7 @@
 
 use crate::agent::context::estimate;
 use crate::agent::limits::{
-    IMAGE_MOST_TOKENS, SAMPLE_BYTES, SAMPLE_IMAGE_BYTES, SAMPLE_IMAGES, SAMPLE_MESSAGES, SAMPLE_SHOWN_BYTES,
+    MAX_IMAGE_TOKENS, SAMPLE_BYTES, SAMPLE_IMAGE_BYTES, SAMPLE_IMAGES, SAMPLE_MESSAGES, SAMPLE_SHOWN_BYTES,
 };
 use crate::ports::Images;
 use crate::protocol::{Image, Message, MessageId, Part, Role, TaskId};
@@ -120,11 +120,11 @@ impl Conversation {
     pub(crate) fn tokens(&self) -> u64 {
         let words: u64 = self.messages.iter().map(|message| message.token_count).sum();
         let system = estimate(&[Part::Text { text: self.system.to_string() }]);
-        words + system + IMAGE_MOST_TOKENS * self.images.len() as u64
+        words + system + MAX_IMAGE_TOKENS * self.images.len() as u64
     }
 
     /// Returns the whole request for the user; an error if it is too long to review.
-    pub(crate) fn shown(&self, server: &str, model: &str) -> Result<String, String> {
+    pub(crate) fn to_review_text(&self, server: &str, model: &str) -> Result<String, String> {
         let mut words = format!(
             "The server sends a request for up to {} tokens to {model}, the model of this session. The tokens count toward your \
              budget, and the response goes to {server}. The complete request:\n",

@@ -74,7 +74,7 @@ impl ToolRouter for Views {
                     () = self.go_on.cancelled() => "made",
                 }
             };
-            ToolResult::succeeded(id, "RunCommand", words)
+            ToolResult::success(id, "RunCommand", words)
         })
     }
     fn stop_command(&self, id: &str) {

@@ -13,10 +13,10 @@ impl Model for Named {
         &self.0
     }
     fn facts(&self) -> ModelFacts {
-        ModelFacts::of_test(&self.0, 100_000, None)
+        ModelFacts::for_test(&self.0, 100_000, None)
     }
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
-        let facts = ModelFacts::of_test(&self.0, 32_000, None);
+        let facts = ModelFacts::for_test(&self.0, 32_000, None);
         Box::pin(std::future::ready(Some(facts)))
     }
     fn stream(&self, _: ModelRequest) -> ModelStream {
@@ -32,7 +32,7 @@ impl Models for All {
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
         Ok(Arc::new(Named(name.to_owned())))
     }
-    fn keep_key(&self, name: &str, _: &KeyText) -> Result<String, Failure> {
+    fn keep_key(&self, name: &str, _: &SecretString) -> Result<String, Failure> {
         Ok(format!("the key of {name} is kept"))
     }
     fn list(&self, _: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {
@@ -108,7 +108,7 @@ impl Models for Reporting {
         let _ = self.0.send(name.to_owned());
         All.open(name)
     }
-    fn keep_key(&self, name: &str, key: &KeyText) -> Result<String, Failure> {
+    fn keep_key(&self, name: &str, key: &SecretString) -> Result<String, Failure> {
         All.keep_key(name, key)
     }
     fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {

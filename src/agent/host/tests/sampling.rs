@@ -2,7 +2,7 @@
 
 use super::servers::Beside;
 use super::*;
-use crate::agent::Allowance;
+use crate::agent::BudgetSetting;
 use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Command, ElicitationAnswer, ElicitationKind, HostCommand};
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ impl Model for Asked {
         "test/model"
     }
     fn facts(&self) -> ModelFacts {
-        ModelFacts::of_test(self.name(), 100_000, None)
+        ModelFacts::for_test(self.name(), 100_000, None)
     }
     fn stream(&self, request: ModelRequest) -> ModelStream {
         self.requests.lock().unwrap().push(request);
@@ -41,7 +41,7 @@ fn request() -> Value {
     })
 }
 
-fn beside(policy: &str, person: bool, limits: Vec<Allowance>) -> (Beside, Arc<Asked>) {
+fn beside(policy: &str, person: bool, limits: Vec<BudgetSetting>) -> (Beside, Arc<Asked>) {
     let model = Arc::new(Asked::default());
     let asked: Arc<dyn Model> = model.clone();
     let beside =
@@ -105,7 +105,7 @@ async fn sampling_approval_shows_the_user_everything_sent_to_the_model() {
 #[tokio::test]
 async fn a_sampling_request_that_exceeds_a_budget_is_not_sent() {
     let limit = BudgetLimit { scope: BudgetScope::Session, unit: BudgetUnit::Tokens, limit: 90.0 };
-    let limits = vec![Allowance { limit, set_by: "config.toml:1".to_owned(), for_this_run: false }];
+    let limits = vec![BudgetSetting { limit, set_by: "config.toml:1".to_owned(), for_this_run: false }];
     let (beside, model) = beside(FREELY, false, limits);
     assert!(beside.asks.sample("docs", request()).await.is_ok(), "about 70 of 90");
     let refused = beside.asks.sample("docs", request()).await.unwrap_err();

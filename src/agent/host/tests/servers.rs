@@ -1,7 +1,7 @@
 //! MCP servers of a session: their status, requests, answers and end.
 
 use super::*;
-use crate::agent::{PolicyUpdate, PolicyUpdates, ReloadRequest, Remote, asks};
+use crate::agent::{PolicyUpdate, PolicyUpdates, ReloadRequest, ServerConnections, request_handler};
 use crate::ports::{RemoteAsks, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
 use crate::protocol::{
     Command, Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, HostCommand,
@@ -142,13 +142,13 @@ impl Beside {
     pub(crate) fn under(policy: &str, person: bool, made: impl FnOnce(Setup) -> Setup) -> Self {
         let disk = Arc::new(Disk::default());
         let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(false), ran: Mutex::default() });
-        let (asks, asked) = asks(person, vec![("file:///w".to_owned(), "w".to_owned())], Arc::new(|_| true));
+        let (asks, asked) = request_handler(person, vec![("file:///w".to_owned(), "w".to_owned())], Arc::new(|_| true));
         let fake = Fake::new();
-        let remote = Remote { servers: fake.clone(), asked };
+        let remote = ServerConnections { servers: fake.clone(), asked };
         let setup = Setup { remote: Some(remote), ..setup(policy, tools, disk.clone(), Arc::new(Script(Mutex::default()))) };
         let (commands, receive) = mpsc::channel(8);
         let (send, events) = mpsc::unbounded_channel();
-        let Running { ended, queries, .. } = spawn(made(setup), receive, send);
+        let SessionHandle { ended, queries, .. } = spawn(made(setup), receive, send);
         Self { commands, events, asks, fake, disk, ended, queries }
     }
 
@@ -285,12 +285,12 @@ async fn too_many_elicitations_and_oversized_forms_are_cancelled_without_being_s
 
 #[tokio::test]
 async fn elicitation_is_declined_without_a_user_and_cancelled_without_a_session() {
-    let (alone, asked) = asks(false, vec![("file:///w".to_owned(), "w".to_owned())], Arc::new(|_| false));
+    let (alone, asked) = request_handler(false, vec![("file:///w".to_owned(), "w".to_owned())], Arc::new(|_| false));
     assert_eq!(alone.elicit(form(1)).await, ElicitationAnswer::Decline);
     assert_eq!(alone.roots(), [("file:///w".to_owned(), "w".to_owned())]);
     drop(asked);
     assert!(alone.sample("github", Value::Null).await.is_err());
-    let (gone, asked) = asks(true, Vec::new(), Arc::new(|_| true));
+    let (gone, asked) = request_handler(true, Vec::new(), Arc::new(|_| true));
     drop(asked);
     assert_eq!(gone.elicit(form(1)).await, ElicitationAnswer::Cancel);
 }

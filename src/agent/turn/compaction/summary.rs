@@ -1,16 +1,16 @@
 //! Text of a summary: the instructions for the model, and the message that replaces the summarized ones.
 
-use super::super::super::limits::{BYTES_PER_TOKEN, FILES_NAMED, SAID_MOST_BYTES, SAID_PERCENT};
+use super::super::super::limits::{BYTES_PER_TOKEN, FILES_NAMED, MAX_QUOTED_BYTES, QUOTED_PERCENT};
 use super::super::super::thread::is_prompt;
-use crate::protocol::{Arguments, Message, MessageId, Part, PlannedStep, ToolCall, truncated};
+use crate::protocol::{Arguments, Message, MessageId, Part, PlannedStep, ToolCall, truncate};
 use serde_json::Value;
 use std::sync::Arc;
 
 const QUESTION: &str = include_str!("../../../../assets/compact.md");
 pub(super) const OPENING: &str = "[Summary of the conversation so far";
-const SAID: &str = "\n\n[The user's messages so far, verbatim, oldest first]\n\n";
+const USER_MESSAGES: &str = "\n\n[The user's messages so far, verbatim, oldest first]\n\n";
 /// Heading of the user's messages in summaries of earlier versions.
-const SAID_EARLIER: &str = "\n\n[What the person said until here, in their own words, the oldest first]\n\n";
+const EARLIER_USER_MESSAGES: &str = "\n\n[What the person said until here, in their own words, the oldest first]\n\n";
 const BETWEEN: &str = "\n\n---\n\n";
 const FILES: &str = "\n\n[Files mentioned so far]\n\n";
 /// Heading of the planned steps, whose current state is known whatever the summary says.
@@ -57,10 +57,10 @@ pub(super) fn content(
     );
     let mut content = vec![Part::Text { text }];
     let first = usize::from(earlier.is_some());
-    let (mut said, mut files) = earlier.map(kept).unwrap_or_default();
+    let (mut said, mut files) = earlier.map(preserved_items).unwrap_or_default();
     let prompts = older.iter().skip(first).filter(|message| is_prompt(message) && !verbatim.contains(&message.message_id));
-    said.extend(prompts.map(|message| truncated(message.typed(), SAID_MOST_BYTES).into_owned()));
-    let most = usize::try_from(budget * SAID_PERCENT / 100).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
+    said.extend(prompts.map(|message| truncate(message.typed_text(), MAX_QUOTED_BYTES).into_owned()));
+    let most = usize::try_from(budget * QUOTED_PERCENT / 100).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
     let mut bytes = 0;
     let newest = said.iter().rev().take_while(|words| {
         bytes += words.len() + BETWEEN.len();
@@ -69,7 +69,7 @@ pub(super) fn content(
     let newest = newest.count();
     let said = said.split_off(said.len() - newest);
     if !said.is_empty() {
-        content.push(Part::Text { text: format!("{SAID}{}", said.join(BETWEEN)) });
+        content.push(Part::Text { text: format!("{USER_MESSAGES}{}", said.join(BETWEEN)) });
     }
     for message in older.iter().skip(first) {
         for path in message.tool_calls().flat_map(paths) {
@@ -89,11 +89,11 @@ pub(super) fn content(
 }
 
 /// Returns what an earlier summary message preserves: the user's messages, and the files.
-fn kept(summary: &Message) -> (Vec<String>, Vec<String>) {
+fn preserved_items(summary: &Message) -> (Vec<String>, Vec<String>) {
     let (mut said, mut files) = (Vec::new(), Vec::new());
     for part in summary.content.iter().skip(1) {
         let Part::Text { text } = part else { continue };
-        if let Some(text) = text.strip_prefix(SAID).or_else(|| text.strip_prefix(SAID_EARLIER)) {
+        if let Some(text) = text.strip_prefix(USER_MESSAGES).or_else(|| text.strip_prefix(EARLIER_USER_MESSAGES)) {
             said = text.split(BETWEEN).map(ToOwned::to_owned).collect();
         } else if let Some(text) = text.strip_prefix(FILES).or_else(|| text.strip_prefix(FILES_EARLIER)) {
             files = text.lines().map(ToOwned::to_owned).collect();
@@ -170,13 +170,16 @@ mod tests {
         let steps = [PlannedStep { text: "Mend it".to_owned(), status: StepStatus::Done }];
         let first = content("It is mended.", &older, None, (&[MessageId::new("3")], &steps), 10_000);
         assert!(texts(&first)[0].ends_with("\n\nIt is mended."));
-        assert_eq!(texts(&first)[1..], [format!("{SAID}mend it"), format!("{FILES}a.rs"), format!("{STEPS}[x] Mend it")]);
+        assert_eq!(
+            texts(&first)[1..],
+            [format!("{USER_MESSAGES}mend it"), format!("{FILES}a.rs"), format!("{STEPS}[x] Mend it")]
+        );
         let patch = "*** Begin Patch\n*** Update File: b.rs\n-a\n+b\n*** Delete File: a.rs\n*** End Patch";
         let summary = message("9", Role::User, first);
         let older =
             [summary.clone(), text_message("3", "and that"), called("4", serde_json::json!({"patch": patch, "paths": ["c"]}))];
         let second = content("All is mended.", &older, Some(&summary), (&[], &[]), 10_000);
-        assert_eq!(texts(&second)[1..], [format!("{SAID}mend it{BETWEEN}and that"), format!("{FILES}b.rs\na.rs\nc")]);
+        assert_eq!(texts(&second)[1..], [format!("{USER_MESSAGES}mend it{BETWEEN}and that"), format!("{FILES}b.rs\na.rs\nc")]);
     }
 
     #[test]

@@ -195,7 +195,7 @@ fn after_a_crash_at_any_record_all_views_count_the_same_steps() {
                 assert_eq!(after.listed, after.counted, "{place}: list and export after it");
                 assert_eq!(completed.or(before.cursor), after.cursor, "{place}: the last step");
                 let tasks = &sim.machine.tasks;
-                let task = tasks.current().filter(|task| task.user_command().is_none()).or(tasks.ended());
+                let task = tasks.current().filter(|task| task.user_command().is_none()).or(tasks.last_ended());
                 let known = task.map(|task| (task.id().clone(), task.step_count()));
                 if known.as_ref().map(|(id, _)| id) == after.last_task.as_ref().map(|(id, _)| id) {
                     assert_eq!(known, after.last_task, "{place}: the running session");

@@ -1,8 +1,8 @@
 //! Random inputs in random order, with crashes anywhere: the guarantees of the machine, checked against a simple model of the world.
 
 use super::*;
-use crate::ports::{FileRewind, FilesRewound, Saved};
-use crate::protocol::{CountedEffects, GrantRule, PreviewOffer, RewindScope, RewindTarget, Waiting};
+use crate::ports::{FileRewind, FileRewindResult, SavedRules};
+use crate::protocol::{CountedEffects, GrantRule, PreviewOffer, QueuedMessage, RewindScope, RewindTarget};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -38,7 +38,7 @@ const POLICIES: [&str; 4] = [
 ];
 
 /// Call to be planned, with the access to grant.
-type ToPlan = (usize, ToolCall, Vec<Outside>);
+type ToPlan = (usize, ToolCall, Vec<SandboxAccess>);
 
 /// World outside the machine: running work, and the disk.
 struct World {
@@ -131,12 +131,12 @@ fn world(person: bool) -> World {
 
 /// Returns a machine at the start of a process.
 fn begun(person: bool) -> TurnMachine {
-    let approver = if person { Approver::Person } else { Approver::Nobody };
+    let approver = if person { Approver::User } else { Approver::Nobody };
     let mut machine = machine_with(approver, 6, Vec::new(), Some(Duration::from_secs(300)));
     machine.cx.options.model.context_window = 8_000;
     // With a user, another model writes the summaries, as long as the messages fit it.
     if person {
-        machine.summaries.learn(ModelFacts::of_test("small/model", 6_000, Some(SMALL_PRICE)));
+        machine.summaries.learn(ModelFacts::for_test("small/model", 6_000, Some(SMALL_PRICE)));
     }
     machine.begin_session();
     machine
@@ -149,7 +149,7 @@ impl World {
     }
 
     /// Sends an input and performs at most `survived` of the effects; then the process dies.
-    fn give(&mut self, input: Input, survived: Option<usize>, unfinished: Unfinished) {
+    fn give(&mut self, input: Input, survived: Option<usize>, unfinished: ResumePolicy) {
         let at = self.at();
         let effects = self.machine.handle(input, at);
         let count = survived.unwrap_or(effects.len());
@@ -168,7 +168,7 @@ impl World {
         }
     }
 
-    fn crash(&mut self, unfinished: Unfinished) {
+    fn crash(&mut self, unfinished: ResumePolicy) {
         self.machine = begun(self.person);
         self.machine.cx.policy.replace(enforcer(POLICIES[self.policy]));
         if self.answers.is_multiple_of(2) {
@@ -177,13 +177,13 @@ impl World {
             }
         }
         self.keeping.clear();
-        self.machine.cx.policy.put(self.layer(), GrantScope::Project);
+        self.machine.cx.policy.replace_user_layer(self.layer(), GrantScope::Project);
         (self.streaming, self.ended, self.rewinding) = (false, false, None);
         self.plans.clear();
         self.previews.clear();
         // Recovery finishes the changes that were being applied, and knows their outcome.
         let kept = self.runs.drain(..).filter(|(_, plan)| plan.effects.is_some());
-        let found = |(_, plan): (usize, Plan)| ToolResult::succeeded(plan.call.tool_call_id, plan.tool_name, "kept");
+        let found = |(_, plan): (usize, Plan)| ToolResult::success(plan.call.tool_call_id, plan.tool_name, "kept");
         let settled: Vec<ToolResult> = kept.map(found).filter(|_| self.answers.is_multiple_of(3)).collect();
         self.wakes.clear();
         (self.mentioned, self.planned_mentions, self.opening) = (None, None, None);
@@ -217,7 +217,7 @@ impl World {
     /// Changes the user's policy file, or fails to.
     fn keep(&mut self, effect: Effect, works: bool) -> RuleFileResult {
         let full = || Err("the disk is full".to_owned());
-        let saved = |world: &Self| Ok(Saved { names: vec!["mine-here:3".to_owned()], layer: world.layer() });
+        let saved = |world: &Self| Ok(SavedRules { names: vec!["mine-here:3".to_owned()], layer: world.layer() });
         match effect {
             Effect::Remember { grant, .. } if works => {
                 self.rules.extend(grant.rules.clone());
@@ -236,7 +236,7 @@ impl World {
     fn change(&mut self, which: usize) -> Input {
         self.policy = which % POLICIES.len();
         let mut enforcer = enforcer(POLICIES[self.policy]);
-        enforcer.put(self.layer(), GrantScope::Project);
+        enforcer.replace_user_layer(self.layer(), GrantScope::Project);
         Input::PolicyChanged(Box::new(PolicyChange {
             enforcer,
             tools: Vec::new().into(),
@@ -319,7 +319,7 @@ impl World {
                 }
                 Effect::TellRewindPoints { .. } | Effect::PlanRewind { .. } => {}
                 Effect::Rewind(rewind) => {
-                    let id = FileRewind::id_of(rewind.number).to_string();
+                    let id = FileRewind::task_id(rewind.number).to_string();
                     let begun = |record: &Record| matches!(record, Record::RewindStarted { rewind_id, .. } if *rewind_id == id);
                     assert!(self.journal.iter().any(begun), "{id} is begun without its record");
                     let done = |record: &Record| matches!(record, Record::Rewound { rewind_id, .. } if *rewind_id == id);
@@ -346,7 +346,7 @@ impl World {
             return;
         }
         let wanted = self.journal.iter().rev().find_map(|record| match record {
-            Record::TaskStarted { prompt, .. } => Some(prompt.typed()),
+            Record::TaskStarted { prompt, .. } => Some(prompt.typed_text()),
             _ => None,
         });
         let Some(wanted) = wanted else { return };
@@ -431,7 +431,7 @@ impl World {
         let key = (self.step(), id.clone());
         let at = InputTime { now: self.now, jitter: 0.5 };
         self.earlier_calls_are_done(index);
-        assert!(self.machine.denied_by_now(&plan, at).is_none(), "{key:?} runs and is denied by now");
+        assert!(self.machine.current_denial(&plan, at).is_none(), "{key:?} runs and is denied by now");
         let finished = |record: &Record| matches!(record, Record::Finished { result, .. } if result.tool_call_id == id);
         assert!(!self.of_this_step().iter().any(finished), "{key:?} has an outcome and runs again");
         if plan.changes {
@@ -478,7 +478,7 @@ impl World {
     /// one message.
     fn prompts_are_kept(&self) {
         let mut there: HashMap<String, u32> = HashMap::new();
-        let mut queue: &[Waiting] = &[];
+        let mut queue: &[QueuedMessage] = &[];
         for record in &self.journal {
             match record {
                 Record::TaskStarted { prompt: message, .. } | Record::Steered { message } => {
@@ -500,7 +500,7 @@ impl World {
 
     /// Performs one random action, chosen by three numbers.
     fn happen(&mut self, [what, which, how]: [u8; 3]) {
-        let unfinished = [Unfinished::Wait, Unfinished::GoOn, Unfinished::Replace][usize::from(how) % 3];
+        let unfinished = [ResumePolicy::Pause, ResumePolicy::Continue, ResumePolicy::Discard][usize::from(how) % 3];
         // Every fourth time the process dies during the effects.
         let survived = which.is_multiple_of(4).then_some(usize::from(how) % 8);
         let input = match what % 37 {
@@ -538,7 +538,7 @@ impl World {
                 let approval_id = self.questions[usize::from(which) % self.questions.len()].clone();
                 let no = Decision::Denied { reason: None };
                 let scope = [GrantScope::Session, GrantScope::Project, GrantScope::Everywhere][usize::from(which) % 3];
-                let remember = Remember { scope, offer: usize::from(how / 128) * 7, until: None };
+                let remember = GrantChoice { scope, offer: usize::from(how / 128) * 7, until: None };
                 let decisions =
                     [Decision::Approved, no, Decision::ApprovedAlways { remember }, Decision::Previewed, Decision::Renewed];
                 let decision = decisions[usize::from(how) % decisions.len()].clone();
@@ -616,7 +616,7 @@ impl World {
         let number = self.rewinding.take().map_or(0, |rewind| rewind.number);
         let outcome = match how % 4 {
             0 => Err("the disk is full".to_owned()),
-            _ => Ok(FilesRewound { restored: u64::from(how % 3), kept: Vec::new() }),
+            _ => Ok(FileRewindResult { restored: u64::from(how % 3), kept: Vec::new() }),
         };
         Input::FilesRewound { number, outcome }
     }
@@ -624,7 +624,7 @@ impl World {
     /// Plans or reads mentioned files.
     fn mention(&mut self, how: u8) -> Input {
         if let Some((ticket, count)) = self.planned_mentions.take() {
-            let read = |number: usize| ToolResult::succeeded(CallId::new(format!("mention_{number}")), "ReadFile", "it holds");
+            let read = |number: usize| ToolResult::success(CallId::new(format!("mention_{number}")), "ReadFile", "it holds");
             return Input::MentionsRead { ticket, results: (0..count).map(read).collect() };
         }
         let (ticket, calls) = self.mentioned.take().unwrap_or_default();
@@ -638,8 +638,8 @@ impl World {
         let name = self.opening.take().unwrap_or_default();
         Input::ModelOpened(match how % 4 {
             0 => Err(Failure::new(FailureKind::Authentication, "no key", "hint")),
-            1 => Ok(ModelFacts::of_test(&name, 20_000, None)),
-            _ => Ok(ModelFacts::of_test(&name, 6_000, None)),
+            1 => Ok(ModelFacts::for_test(&name, 20_000, None)),
+            _ => Ok(ModelFacts::for_test(&name, 6_000, None)),
         })
     }
 
@@ -680,7 +680,7 @@ impl World {
 
     fn finish(&mut self, nth: usize, how: u8) -> Input {
         let (index, plan) = self.runs.remove(nth);
-        let result = ToolResult::succeeded(plan.call.tool_call_id, plan.tool_name, format!("done {how}"));
+        let result = ToolResult::success(plan.call.tool_call_id, plan.tool_name, format!("done {how}"));
         let kept = plan.changes && how.is_multiple_of(3);
         let result = ToolResult { denied: Some(outside("example.com")).filter(|_| kept).into_iter().collect(), ..result };
         Input::ToolFinished { index, result, latency_ms: 1 }
@@ -694,7 +694,7 @@ impl World {
             tool_name: "read a".to_owned(),
             arguments: Arguments::Object(serde_json::Map::new()),
         };
-        let result = ToolResult::succeeded(call.tool_call_id.clone(), "read a", "out of nowhere");
+        let result = ToolResult::success(call.tool_call_id.clone(), "read a", "out of nowhere");
         match which % 7 {
             // Only an unknown call may end here, because a running one ends exactly once.
             0 if self.runs.iter().all(|(running, _)| *running != index) => Input::ToolFinished { index, result, latency_ms: 1 },
@@ -749,12 +749,12 @@ impl World {
     fn comes_to_an_end(&mut self) {
         // An ending machine accepts no more input.
         if self.machine.quitting {
-            self.give(Input::Command(Command::Quit), None, Unfinished::Wait);
+            self.give(Input::Command(Command::Quit), None, ResumePolicy::Pause);
         }
         let usual = self.change(0);
-        self.give(usual, None, Unfinished::Wait);
+        self.give(usual, None, ResumePolicy::Pause);
         for command in plenty() {
-            self.give(Input::Command(command), None, Unfinished::Wait);
+            self.give(Input::Command(command), None, ResumePolicy::Pause);
         }
         for _ in 0..2_000 {
             let input = if !self.keeping.is_empty() {
@@ -786,7 +786,7 @@ impl World {
             } else {
                 return self.prompts_are_kept();
             };
-            self.give(input, None, Unfinished::Wait);
+            self.give(input, None, ResumePolicy::Pause);
         }
         panic!("it never ends: {:?}", self.machine.tasks.current());
     }
@@ -824,7 +824,7 @@ fn target(path: &str) -> Target {
     Target { given: path.to_owned(), real: PathBuf::from("/w").join(path), place: Place::File { bytes: 10 } }
 }
 
-fn plan_of(call: ToolCall, opens: Vec<Outside>, early: bool) -> Result<Plan, ToolError> {
+fn plan_of(call: ToolCall, opens: Vec<SandboxAccess>, early: bool) -> Result<Plan, ToolError> {
     let name = call.tool_name.clone();
     let (verb, rest) = match name.split_once(' ').unwrap() {
         ("missing" | "same", path) if !early => ("write", path),
@@ -855,7 +855,7 @@ fn plan_of(call: ToolCall, opens: Vec<Outside>, early: bool) -> Result<Plan, Too
         task_plan: None,
         proposed_plan: None,
         doubts: crate::ports::Doubts::default(),
-        amends: Amends::default(),
+        amends: PlanAmendments::default(),
         payload: Box::new(()),
     })
 }
@@ -900,9 +900,9 @@ proptest! {
         let mut restored = small(Approver::Nobody);
         let at = world.at();
         let summed_up = world.machine.window.thread().has_summary();
-        restored.restore(std::mem::take(&mut world.journal), Vec::new(), Unfinished::Wait, at);
+        restored.restore(std::mem::take(&mut world.journal), Vec::new(), ResumePolicy::Pause, at);
         prop_assert_eq!(restored.window.thread().has_summary(), summed_up);
-        prop_assert_eq!(restored.window.thread_mut().everything(), world.machine.window.thread_mut().everything());
+        prop_assert_eq!(restored.window.thread_mut().all_ids(), world.machine.window.thread_mut().all_ids());
     }
 
     #[test]
@@ -931,7 +931,7 @@ proptest! {
             }
         }
         let mut machine = small(Approver::Nobody);
-        let mut effects = machine.restore(records, Vec::new(), Unfinished::Replace, at);
+        let mut effects = machine.restore(records, Vec::new(), ResumePolicy::Discard, at);
         prop_assert_eq!(machine.tasks.states().refused, 0);
         // Files of an unfinished rewind are restored.
         let begun = effects.iter().find_map(|effect| match effect {
@@ -939,7 +939,7 @@ proptest! {
             _ => None,
         });
         if let Some(number) = begun {
-            effects.extend(machine.handle(Input::FilesRewound { number, outcome: Ok(FilesRewound::default()) }, at));
+            effects.extend(machine.handle(Input::FilesRewound { number, outcome: Ok(FileRewindResult::default()) }, at));
         }
         for command in plenty() {
             effects.extend(machine.handle(Input::Command(command), at));

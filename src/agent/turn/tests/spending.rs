@@ -28,7 +28,7 @@ fn played(sim: &mut Sim, lines: &[&str]) -> Vec<Effect> {
 }
 
 fn cost_after(lines: &[&str]) -> (Option<f64>, Option<f64>) {
-    let mut sim = Sim::new(Approver::Person, 50);
+    let mut sim = Sim::new(Approver::User, 50);
     played(&mut sim, lines);
     let before = sim.machine.totals();
     sim.crash("");
@@ -75,7 +75,7 @@ fn failed_requests_are_counted_and_an_unknown_price_makes_the_total_unknown() {
 #[test]
 fn partial_output_of_a_stopped_response_is_counted() {
     let words = "words ".repeat(20);
-    let mut sim = Sim::new(Approver::Person, 50);
+    let mut sim = Sim::new(Approver::User, 50);
     let last = played(&mut sim, &["prompt one", &format!("text {words}"), "cancel"]);
     let told = last.iter().position(|effect| {
         matches!(effect, Effect::Emit { kind: EventKind::LlmRequestCompleted { stop_reason: StopReason::Cancelled, cost_usd, .. }, .. }
@@ -85,20 +85,20 @@ fn partial_output_of_a_stopped_response_is_counted() {
     assert!(told.is_some() && told < ends, "what it cost is said at once");
     let counts = |record: &Record| matches!(record, Record::Answer { usage, estimated: true, .. } if usage.output_tokens > 20);
     assert!(sim.records.iter().any(counts));
-    let mut sim = Sim::new(Approver::Person, 50);
+    let mut sim = Sim::new(Approver::User, 50);
     let last = played(&mut sim, &["prompt one", &format!("text {words}"), "fail invalid_request no"]);
     let told = |effect: &Effect| {
         matches!(effect, Effect::Emit { kind: EventKind::LlmRequestCompleted { stop_reason: StopReason::Error, .. }, .. })
     };
     assert_eq!(last.iter().filter(|effect| told(effect)).count(), 1);
-    let mut sim = Sim::new(Approver::Person, 50);
+    let mut sim = Sim::new(Approver::User, 50);
     played(&mut sim, &["prompt one", "cancel"]);
     assert_eq!(sim.machine.totals().1, 0, "nothing came, so nothing is known to be used");
 }
 
 #[test]
 fn the_estimate_of_the_next_request_follows_the_token_count_of_the_last_one() {
-    let mut sim = Sim::new(Approver::Person, 50);
+    let mut sim = Sim::new(Approver::User, 50);
     played(&mut sim, &["prompt one"]);
     let at = sim.at();
     let before = sim.machine.next_request(at);
@@ -110,7 +110,7 @@ fn the_estimate_of_the_next_request_follows_the_token_count_of_the_last_one() {
 
 #[test]
 fn cached_input_is_estimated_as_cheap_only_until_the_cache_expires() {
-    let mut sim = Sim::new(Approver::Person, 50);
+    let mut sim = Sim::new(Approver::User, 50);
     played(&mut sim, &["prompt one"]);
     let usage = Usage { input_tokens: 100, cache_read_tokens: 40, cache_write_tokens: 20, output_tokens: 1, ..Usage::default() };
     let content = vec![Part::Text { text: "words".repeat(400) }];
@@ -128,14 +128,17 @@ fn the_model_gets_the_guardrail_note_once_even_after_a_restart() {
     let blocked = "LLM_GUARDRAIL_BLOCKED: the last attempt was blocked";
     for restart in [false, true] {
         // The next prompt contains the note after its text.
-        let mut sim = Sim::new(Approver::Person, 50);
+        let mut sim = Sim::new(Approver::User, 50);
         played(&mut sim, &["prompt one", "fail guardrail_blocked your request was flagged as unsafe"]);
         if restart {
             sim.crash("");
         }
         let effects = played(&mut sim, &["prompt two"]);
         let last = requests(&effects)[0].messages.last().unwrap().clone();
-        assert!(last.typed() == "two" && last.text().contains(blocked) && last.text().contains("flagged as unsafe"), "{last:?}");
+        assert!(
+            last.typed_text() == "two" && last.text().contains(blocked) && last.text().contains("flagged as unsafe"),
+            "{last:?}"
+        );
         played(&mut sim, &["answer end_turn | Two"]);
         if restart {
             sim.crash("");
@@ -151,7 +154,7 @@ fn the_model_gets_the_guardrail_note_once_even_after_a_restart() {
 #[test]
 fn a_task_continued_after_a_guardrail_gets_the_note_with_its_last_results() {
     for restart in [false, true] {
-        let mut sim = Sim::new(Approver::Person, 50);
+        let mut sim = Sim::new(Approver::User, 50);
         played(
             &mut sim,
             &[
@@ -174,22 +177,22 @@ fn a_task_continued_after_a_guardrail_gets_the_note_with_its_last_results() {
 
 #[test]
 fn command_line_options_override_the_recorded_effort_and_a_model_change_is_recorded() {
-    let mut sim = Sim::new(Approver::Person, 50);
+    let mut sim = Sim::new(Approver::User, 50);
     played(&mut sim, &["prompt one", "answer end_turn | One", "effort high"]);
     let begun = |model_before: &str, this_run: bool, effort: Option<Effort>| {
-        let mut machine = machine(Approver::Person, 50);
+        let mut machine = machine(Approver::User, 50);
         machine.cx.options.model_before = Some(model_before.to_owned());
         (machine.cx.options.effort, machine.cx.options.effort_for_this_run) = (effort, this_run);
-        let effects = machine.restore(sim.records.clone(), Vec::new(), Unfinished::Wait, sim.at());
+        let effects = machine.restore(sim.records.clone(), Vec::new(), ResumePolicy::Pause, sim.at());
         let told = effects.iter().any(|effect| matches!(effect, Effect::Emit { kind: EventKind::ModelChanged { .. }, .. }));
         (machine.cx.options.effort, told)
     };
     assert_eq!(begun("test/model", false, Some(Effort::Low)), (Some(Effort::High), false), "said in the session, not only set");
     assert_eq!(begun("test/model", true, Some(Effort::Low)), (Some(Effort::Low), true));
     let without: Vec<Record> = sim.records.drain(..).filter(|record| !matches!(record, Record::ModelChosen { .. })).collect();
-    let mut machine = machine(Approver::Person, 50);
+    let mut machine = machine(Approver::User, 50);
     machine.cx.options.model_before = Some("old/model".to_owned());
-    machine.restore(without, Vec::new(), Unfinished::Wait, sim.at());
+    machine.restore(without, Vec::new(), ResumePolicy::Pause, sim.at());
     assert!(
         machine
             .cx
@@ -203,7 +206,7 @@ fn command_line_options_override_the_recorded_effort_and_a_model_change_is_recor
 #[test]
 fn a_response_lost_in_a_crash_is_counted_and_reported_once() {
     let words = "words ".repeat(200);
-    let mut sim = Sim::new(Approver::Person, 50);
+    let mut sim = Sim::new(Approver::User, 50);
     played(&mut sim, &["prompt one", &format!("text {words}"), "wait 1500", &format!("text {words}")]);
     assert_eq!(sim.machine.totals().1, 0);
     let effects = sim.crash("");
@@ -224,7 +227,7 @@ fn a_response_lost_in_a_crash_is_counted_and_reported_once() {
 #[test]
 fn a_response_counted_at_exit_is_not_counted_again() {
     let words = "words ".repeat(200);
-    let mut sim = Sim::new(Approver::Person, 50);
+    let mut sim = Sim::new(Approver::User, 50);
     played(&mut sim, &["prompt one", &format!("text {words}"), "wait 1500", &format!("text {words}"), "quit"]);
     let total = sim.machine.totals().1;
     assert!(total > 500, "{total}");

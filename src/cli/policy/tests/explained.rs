@@ -2,7 +2,7 @@ use super::*;
 use crate::cli::policy::explain::{ExplainedCall, steps};
 use crate::cli::policy::origin::Origin;
 use crate::cli::policy::paint::Paint;
-use crate::policy::entry_at;
+use crate::policy::quote_entry;
 use crate::protocol::{Action, Place, Target};
 
 const POLICY: &str = r#"schema_version = 1
@@ -27,7 +27,7 @@ fn account(command: &str) -> ExplainedCall {
     let steps = steps(&told, &actions, |_| told.clone());
     let origin = |rule: &str| {
         let line: usize = rule.split(':').nth(1)?.parse().ok()?;
-        Some(Origin { file: PathBuf::from("/c/policy.toml"), line, source: entry_at(POLICY, line) })
+        Some(Origin { file: PathBuf::from("/c/policy.toml"), line, source: quote_entry(POLICY, line) })
     };
     let mut rules: Vec<String> = vec![told.rule.clone()];
     rules.extend(steps.iter().map(|step| step.rule.clone()).filter(|rule| *rule != told.rule));

@@ -1,5 +1,5 @@
 use crate::cli::policy::schema::SCHEMA;
-use crate::host::policy_templates::{TEMPLATES, text_of};
+use crate::host::policy_templates::{TEMPLATES, template_text};
 use crate::policy::Bundle;
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn as_json(value: &toml::Value) -> Value {
 fn the_schema_accepts_every_template() {
     let validator = Validator::new();
     for (template, _) in TEMPLATES {
-        validator.check(&text_of(template)).unwrap_or_else(|error| panic!("{template:?}: {error}"));
+        validator.check(&template_text(template)).unwrap_or_else(|error| panic!("{template:?}: {error}"));
     }
 }
 

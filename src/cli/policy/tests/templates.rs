@@ -1,5 +1,5 @@
 use super::*;
-use crate::host::policy_templates::{TEMPLATES, Template, text_of};
+use crate::host::policy_templates::{TEMPLATES, Template, template_text};
 use crate::policy::{Bundle, warnings};
 use crate::protocol::{Action, Place, Target};
 
@@ -18,7 +18,7 @@ fn actions(tool: &str, arguments: &serde_json::Map<String, serde_json::Value>) -
 #[test]
 fn every_template_passes_its_own_tests_without_warnings() {
     for (template, _) in TEMPLATES {
-        let text = text_of(template);
+        let text = template_text(template);
         let parsed = bundle(&text);
         let of_project = template == Template::Project;
         assert_eq!(warnings(&parsed, of_project, jiff::Timestamp::UNIX_EPOCH), [], "{template:?}");
@@ -47,6 +47,6 @@ fn over_the_default(text: &str) -> Enforcer {
 #[test]
 fn templates_do_not_refer_to_built_in_rules() {
     for (template, _) in TEMPLATES {
-        assert!(!text_of(template).contains("\"built-in."), "{template:?}");
+        assert!(!template_text(template).contains("\"built-in."), "{template:?}");
     }
 }

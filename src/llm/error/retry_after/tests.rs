@@ -6,7 +6,7 @@ fn now() -> SystemTime {
 }
 
 fn hints(headers: &[(&str, &'static str)]) -> RetryHints {
-    asked(|name| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value), now())
+    parse_headers(|name| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value), now())
 }
 
 const S: u64 = 1000;
@@ -131,6 +131,6 @@ proptest::proptest! {
     fn arbitrary_text_does_not_panic(text in "\\PC*", header in "[-0-9a-zA-Z:., +]*") {
         let _ = requested_wait(None, &format!("try again in {text}"));
         let header: &'static str = Box::leak(header.into_boxed_str());
-        let _ = asked(|_| Some(header), now());
+        let _ = parse_headers(|_| Some(header), now());
     }
 }

@@ -346,7 +346,7 @@ fn errors_of_all_known_servers_are_classified() {
     let wrong: Vec<_> = CASES
         .iter()
         .filter_map(|(kind, status, body)| {
-            let failure = speaker().refused(*status, "status", body.as_bytes(), RetryHints::default()).failure;
+            let failure = speaker().status_error(*status, "status", body.as_bytes(), RetryHints::default()).failure;
             (failure.kind != *kind).then(|| format!("{status} {body}\n    is {:?}, not {kind:?}", failure.kind))
         })
         .collect();
@@ -356,14 +356,14 @@ fn errors_of_all_known_servers_are_classified() {
 #[test]
 fn upstream_errors_are_included_in_the_hint() {
     let body = r#"{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"x is rate-limited upstream"}}}"#;
-    let failure = speaker().refused(429, "status", body.as_bytes(), RetryHints::default()).failure;
+    let failure = speaker().status_error(429, "status", body.as_bytes(), RetryHints::default()).failure;
     assert_eq!(failure.message, "Provider returned error");
     assert!(failure.hint.ends_with("upstream error: x is rate-limited upstream"), "{}", failure.hint);
 }
 
 #[test]
 fn only_transient_errors_are_retried() {
-    let of = |status, body: &str, asked| speaker().refused(status, "status", body.as_bytes(), asked);
+    let of = |status, body: &str, asked| speaker().status_error(status, "status", body.as_bytes(), asked);
     let wait = Some(std::time::Duration::from_secs(5));
     let asked = RetryHints { wait, limits: None, again: None, request_id: None };
     assert_eq!(of(429, "", asked.clone()).retry_after, wait);
@@ -384,8 +384,8 @@ fn only_transient_errors_are_retried() {
 fn request_ids_are_kept_if_they_are_a_single_word() {
     let named = |headers: &[(&str, &'static str)], body: &str| {
         let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-        let asked = crate::llm::error::asked(header, std::time::SystemTime::UNIX_EPOCH);
-        speaker().refused(529, "status", body.as_bytes(), asked).failure.request_id
+        let asked = crate::llm::error::parse_headers(header, std::time::SystemTime::UNIX_EPOCH);
+        speaker().status_error(529, "status", body.as_bytes(), asked).failure.request_id
     };
     let body = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_body"}"#;
     assert_eq!(named(&[("request-id", " req_011 ")], body).as_deref(), Some("req_011"));

@@ -1,10 +1,10 @@
-use super::super::schema::of_parameters;
+use super::super::schema::convert_parameters;
 use serde_json::{Value, json};
 
 #[track_caller]
 fn check(given: Value, expected: Value) {
     let property = json!({"type": "object", "$defs": given.get("$defs"), "properties": {"p": given}});
-    assert_eq!(of_parameters(&property)["properties"]["p"], expected, "{property}");
+    assert_eq!(convert_parameters(&property)["properties"]["p"], expected, "{property}");
 }
 
 /// Collects the keywords of a schema and all its subschemas.
@@ -36,7 +36,7 @@ fn supported_schema_keywords_are_unchanged() {
         "required": ["path"],
         "additionalProperties": false,
     });
-    assert_eq!(of_parameters(&schema), schema);
+    assert_eq!(convert_parameters(&schema), schema);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn references_are_inlined_and_recursive_ones_are_cut_off() {
             "all": {"$ref": "#"},
         },
     });
-    let written = of_parameters(&schema);
+    let written = convert_parameters(&schema);
     assert_eq!(written["properties"]["id"], json!({"type": "string", "minLength": 3, "description": "whose"}));
     assert_eq!((&written["properties"]["gone"], &written["properties"]["far"]), (&json!({}), &json!({})));
     assert_eq!(written["properties"]["tree"]["properties"]["next"]["type"], "object");
@@ -106,6 +106,6 @@ fn references_are_inlined_and_recursive_ones_are_cut_off() {
 fn parameters_are_always_an_object_schema() {
     let nothing = json!({"type": "object", "properties": {}});
     for given in [json!({}), json!(null), json!(true), json!({"type": "object"}), json!({"oneOf": [{"type": "string"}]})] {
-        assert_eq!(of_parameters(&given), nothing, "{given}");
+        assert_eq!(convert_parameters(&given), nothing, "{given}");
     }
 }

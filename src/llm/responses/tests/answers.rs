@@ -298,7 +298,7 @@ async fn non_function_calls_get_results_of_their_own_type() {
     let failed = || ToolError::new(ErrorCode::InvalidRequest, "no such tool");
     let results = calls(&completion)
         .iter()
-        .map(|call| Part::ToolResult(ToolResult::refused(call.tool_call_id.clone(), call.tool_name.clone(), failed())))
+        .map(|call| Part::ToolResult(ToolResult::from_error(call.tool_call_id.clone(), call.tool_name.clone(), failed())))
         .collect();
     let input = input(vec![message("1", Role::Assistant, completion.content), message("2", Role::Tool, results)]);
     let input = input.as_array().unwrap();

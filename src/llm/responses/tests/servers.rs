@@ -2,14 +2,14 @@
 
 use super::*;
 
-fn learned(lacks: &Lacks, status: u16, message: &str) -> Failure {
+fn learned(lacks: &MissingFeatures, status: u16, message: &str) -> Failure {
     let body = json!({"error": {"message": message, "type": "invalid_request_error"}}).to_string();
-    let mut error = speaker().refused(status, "status", body.as_bytes(), crate::llm::error::RetryHints::default());
+    let mut error = speaker().status_error(status, "status", body.as_bytes(), crate::llm::error::RetryHints::default());
     lacks.learn(status, &speaker(), &mut error);
     error.failure
 }
 
-fn sent(lacks: &Lacks) -> Map<String, Value> {
+fn sent(lacks: &MissingFeatures) -> Map<String, Value> {
     let answer = message("2", Role::Assistant, vec![item(sealed("rs_1")), text("so")]);
     let request = ModelRequest { effort: Some(Effort::Low), ..request(vec![answer]) };
     serde_json::from_slice(&written("m", lacks, &request, &mut Thread::default())).unwrap()
@@ -37,7 +37,7 @@ fn parameters_that_a_server_rejects_are_omitted_from_the_next_request() {
         }),
     ];
     for (message, extra, is_there) in cases {
-        let lacks = Lacks::default();
+        let lacks = MissingFeatures::default();
         assert!(is_there(&sent(&lacks)), "{message}");
         let first = learned(&lacks, 400, message);
         assert!(first.retryable && lacks.has(extra), "{message}");
@@ -54,7 +54,7 @@ fn other_rejections_are_not_retryable() {
         "Invalid type for 'input[1].content'.",
         "The model 'x' is not supported.",
     ] {
-        let lacks = Lacks::default();
+        let lacks = MissingFeatures::default();
         let failure = learned(&lacks, 400, message);
         assert!(!failure.retryable, "{message}");
     }
@@ -64,9 +64,9 @@ fn other_rejections_are_not_retryable() {
 fn the_error_of_a_server_without_this_api_names_the_api_to_configure() {
     let hint = "set `providers.anthropic.api = \"openai-chat\"`";
     for (status, message) in [(404, "404 page not found"), (404, ""), (405, "Method Not Allowed"), (501, "not implemented")] {
-        let failure = learned(&Lacks::default(), status, message);
+        let failure = learned(&MissingFeatures::default(), status, message);
         assert!(failure.hint.contains(hint) && !failure.retryable, "{status} {message}: {failure:?}");
     }
-    let failure = learned(&Lacks::default(), 404, "The model `m` does not exist");
+    let failure = learned(&MissingFeatures::default(), 404, "The model `m` does not exist");
     assert!(!failure.hint.contains("openai-chat"), "{failure:?}");
 }

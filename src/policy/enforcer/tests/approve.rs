@@ -125,7 +125,7 @@ fn commands_run_before_approval_only_in_a_sandbox_with_no_access_beyond_a_layer(
     for terms in ["sandbox = \"off\"", "sandbox = \"read-only\"", "network = \"allow\""] {
         assert_eq!(when(&shell(&format!("{EFFECTS}{terms}\n")), "make"), Some(ApproveWhen::Before), "{terms}");
     }
-    assert_eq!(when(&shell(EFFECTS).in_shell("fish"), "make"), Some(ApproveWhen::Before), "another shell parses the line");
+    assert_eq!(when(&shell(EFFECTS).with_shell("fish"), "make"), Some(ApproveWhen::Before), "another shell parses the line");
     let mut plan = shell(EFFECTS);
     plan.set_mode(Mode::Plan);
     assert_ne!(when(&plan, "make"), Some(ApproveWhen::Effects));

@@ -22,7 +22,7 @@ fn saved(rule: &str) -> Enforcer {
     let mut enforcer = asks_about_every_command();
     let text = format!("schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\n{rule}\n");
     let bundle = Bundle::parse_rules(&text, "policy.toml").unwrap_or_else(|error| panic!("{error}"));
-    enforcer.put(Some(Layer::new(Scope::Mine, bundle)), crate::protocol::GrantScope::Project);
+    enforcer.replace_user_layer(Some(Layer::new(Scope::Mine, bundle)), crate::protocol::GrantScope::Project);
     enforcer
 }
 
@@ -151,7 +151,7 @@ fn sandboxed_rules_bypass_neither_the_sandbox_nor_a_stricter_layer() {
     for terms in ["sandbox = \"off\"\n", "sandbox = \"read-only\"\n", "network = \"allow\"\n"] {
         assert_eq!(outcome(&own(terms, Sandbox::Present), "make"), "ask before", "{terms}");
     }
-    assert_eq!(outcome(&own("", Sandbox::Present).in_shell("fish"), "make"), "ask before");
+    assert_eq!(outcome(&own("", Sandbox::Present).with_shell("fish"), "make"), "ask before");
     for (scope, text) in [
         (Scope::Managed, "requires_approval = true\n"),
         (Scope::Managed, "requires_approval = false\napprove = \"command\"\n"),
@@ -287,7 +287,7 @@ fn commands_after_cd_into_a_workspace_directory_are_evaluated_in_that_directory(
     // Until aye quits, the rule holds in that directory.
     let mut session = enforcer.clone();
     let [Action::Exec { command, cwd }] = &exec("cd sub && cargo test")[..] else { panic!("a command") };
-    let directory = session.directory_of(command, cwd);
+    let directory = session.command_directory(command, cwd);
     assert_eq!(directory, Path::new(ROOT).join("sub"));
     session.keep(&always.offers[0].rules, Some(directory)).expect("valid");
     assert_eq!(outcome(&session, "cd sub && cargo test"), "allow");
@@ -467,7 +467,7 @@ fn a_saved_rule_never_allows_a_command_that_runs_another_program() {
                     assert!(by_rule || outcome(&enforcer, &alone) == "allow", "{rules:?} lets `{other}` run `{alone}`");
                     assert!(
                         crate::policy::interpreters::kind(words[0]).is_none()
-                            || crate::policy::interpreters::words_of_program(&invocation.argv).is_ok(),
+                            || crate::policy::interpreters::program_word_count(&invocation.argv).is_ok(),
                         "{rules:?}: {other}"
                     );
                 }
@@ -503,7 +503,7 @@ fn quoted_directory_names_resolve_to_the_directory_that_the_shell_enters() {
             assert_eq!(found.rest, "ls");
             if outcome(&enforcer, &line) == "allow" {
                 let cwd = Target { given: ".".into(), real: PathBuf::from(ROOT), place: Place::Directory };
-                assert!(enforcer.directory_of(&line, &cwd).starts_with(ROOT), "{line}");
+                assert!(enforcer.command_directory(&line, &cwd).starts_with(ROOT), "{line}");
             }
         }
         // Unquoted, a name with special characters is either read as it is or not at all.

@@ -66,7 +66,7 @@ proptest! {
             let path = PathBuf::from(path);
             let parent = path.parent().unwrap_or(Path::new("/"));
             if may(parent) {
-                prop_assert_eq!(enforcer.entry_may_be_read(&path, now()), may(&path), "{}", path.display());
+                prop_assert_eq!(enforcer.is_entry_readable(&path, now()), may(&path), "{}", path.display());
             }
         }
     }
@@ -120,6 +120,6 @@ fn entries_with_credentials_are_not_readable() {
         ("/proc/1", false),
         ("/proc/cpuinfo", true),
     ] {
-        assert_eq!(all.entry_may_be_read(Path::new(path), now()), may, "{path}");
+        assert_eq!(all.is_entry_readable(Path::new(path), now()), may, "{path}");
     }
 }

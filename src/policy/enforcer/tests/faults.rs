@@ -21,7 +21,7 @@ fn a_panic_is_a_denial_and_later_commands_are_evaluated_normally() {
 fn panics_during_evaluation_are_contained() {
     let mut enforcer = built_in();
     enforcer.grants.clear();
-    let judged = crate::policy::guard::contained(|| -> VerdictKind { std::panic::panic_any("broken") });
+    let judged = crate::policy::guard::catch_panic(|| -> VerdictKind { std::panic::panic_any("broken") });
     assert_eq!(judged, None);
     assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Allow);
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::policy::bundle::Approve;
-use crate::protocol::{Always, ApproveWhen, CommandRule, GrantRule, GrantScope};
+use crate::protocol::{ApproveWhen, CommandRule, GrantOptions, GrantRule, GrantScope};
 use std::fmt::Write as _;
 
 const HERE: &str = "/home/user/project";
@@ -14,7 +14,7 @@ fn write(path: &str) -> Vec<Action> {
     vec![Action::Write { target: target(path) }]
 }
 
-pub(super) fn said(always: &Always) -> Vec<String> {
+pub(super) fn said(always: &GrantOptions) -> Vec<String> {
     let rules = |rules: &[GrantRule]| rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     always.offers.iter().map(|offer| rules(&offer.rules)).collect()
 }
@@ -30,7 +30,7 @@ pub(super) fn kept(enforcer: &Enforcer, actions: &[Action], offer: usize) -> Enf
     }
     let mut enforcer = enforcer.clone();
     let bundle = Bundle::parse_rules(&text, "policy.toml").unwrap_or_else(|error| panic!("{error}"));
-    enforcer.put(Some(Layer::new(Scope::Mine, bundle)), GrantScope::Project);
+    enforcer.replace_user_layer(Some(Layer::new(Scope::Mine, bundle)), GrantScope::Project);
     enforcer
 }
 
@@ -385,13 +385,14 @@ fn a_rule_lists_the_past_commands_that_needed_approval_without_the_rule() {
     let cwd = Target { given: ".".into(), real: PathBuf::from(ROOT), place: Place::Directory };
     let lines = ["cargo clippy -q", "cargo test", "cargo clippy; rm x", "ls", "cargo clippy --fix", "sudo cargo clippy"]
         .map(str::to_owned);
-    let rule =
-        |words: &[&str]| vec![GrantRule::Command(CommandRule::beginning(words.iter().map(|word| (*word).to_owned()).collect()))];
+    let rule = |words: &[&str]| {
+        vec![GrantRule::Command(CommandRule::with_prefix(words.iter().map(|word| (*word).to_owned()).collect()))]
+    };
     assert_eq!(
-        enforcer.lets_through(&rule(&["cargo", "clippy"]), &lines, &cwd, now()),
+        enforcer.newly_allowed_lines(&rule(&["cargo", "clippy"]), &lines, &cwd, now()),
         ["cargo clippy -q", "cargo clippy --fix"]
     );
-    assert_eq!(enforcer.lets_through(&rule(&["make"]), &lines, &cwd, now()), Vec::<String>::new());
+    assert_eq!(enforcer.newly_allowed_lines(&rule(&["make"]), &lines, &cwd, now()), Vec::<String>::new());
 }
 
 #[test]
@@ -444,11 +445,11 @@ fn readable_directories_are_saved_only_for_the_project() {
     assert_eq!(scopes.map(|scope| offer.refuses(scope).is_none()), [false, true, false]);
     let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nreadable_paths = [\"/srv/x\"]\n";
     let bundle = Bundle::parse_rules(text, "policy.toml").unwrap_or_else(|error| panic!("{error}"));
-    enforcer.put(Some(Layer::new(Scope::Mine, bundle)), GrantScope::Project);
+    enforcer.replace_user_layer(Some(Layer::new(Scope::Mine, bundle)), GrantScope::Project);
     let readable = |enforcer: &Enforcer| enforcer.sandbox_requirements(&[], now()).readable;
     assert_eq!(readable(&enforcer), [PathBuf::from("/srv/x")]);
-    assert!(enforcer.may_be_followed(Path::new("/srv/x/a")) && !enforcer.may_be_followed(Path::new("/srv/y")));
-    enforcer.put(None, GrantScope::Project);
+    assert!(enforcer.can_follow_link(Path::new("/srv/x/a")) && !enforcer.can_follow_link(Path::new("/srv/y")));
+    enforcer.replace_user_layer(None, GrantScope::Project);
     assert!(readable(&enforcer).is_empty());
     // A grant until aye quits cannot make a directory readable.
     enforcer.keep(&offer.rules, None).expect("the text is a valid rule");
@@ -460,7 +461,7 @@ fn links_are_followed_only_to_paths_that_are_readable_without_approval() {
     let read = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\", \"/srv/read\"]\n\
         blocked_paths = [\"**/.env\"]\n[capabilities.\"Shell.Exec\"]\nreadable_paths = [\"/srv/seen\"]\n";
     let enforcer = enforcer(parsed(read));
-    let followed = |path: &str| enforcer.may_be_followed(Path::new(path));
+    let followed = |path: &str| enforcer.can_follow_link(Path::new(path));
     for path in ["/home/user/project/a", "/srv/read/a", "/srv/seen/a"] {
         assert!(followed(path), "{path}");
     }

@@ -292,12 +292,12 @@ fn models_are_allowed_unless_a_layer_forbids_them() {
         (Scope::User, "[llm]\nallowed_models = [\"anthropic/*\", \"openai/gpt-*\"]"),
         (Scope::Project, "[llm]\nmax_output_tokens = 5\nallowed_models = [\"*/gpt-5\"]"),
     ]);
-    let rule = |model: &str| enforcer.may_call(model).err().map(|denial| denial.rule);
+    let rule = |model: &str| enforcer.check_model(model).err().map(|denial| denial.rule);
     assert_eq!(rule("openai/gpt-5"), None);
     assert_eq!(rule("anthropic/x").as_deref(), Some("project:4"));
     assert_eq!(rule("other/x").as_deref(), Some("user:3"));
-    assert!(layered(&[(Scope::User, "[llm]\nallowed_models = []")]).may_call("anthropic/x").is_err());
-    assert!(layered(&[(Scope::User, "[llm]\nmax_output_tokens = 5")]).may_call("anthropic/x").is_ok());
+    assert!(layered(&[(Scope::User, "[llm]\nallowed_models = []")]).check_model("anthropic/x").is_err());
+    assert!(layered(&[(Scope::User, "[llm]\nmax_output_tokens = 5")]).check_model("anthropic/x").is_ok());
 }
 
 const GREEDY: &str = r#"session_id = "x"
@@ -602,8 +602,8 @@ proptest! {
         for capability in ["File.Read", "File.Write", "File.Delete", "Shell.Exec", "Mcp.Invoke"] {
             prop_assert!(!with.grants(capability) || without.grants(capability));
         }
-        prop_assert!(with.may_call("a/b").is_err() || without.may_call("a/b").is_ok());
-        prop_assert!(with.expired(now()).is_some() || without.expired(now()).is_none());
+        prop_assert!(with.check_model("a/b").is_err() || without.check_model("a/b").is_ok());
+        prop_assert!(with.expiry_reason(now()).is_some() || without.expiry_reason(now()).is_none());
         prop_assert!(with.max_file_size_bytes() <= without.max_file_size_bytes());
         let least = |enforcer: &Enforcer| enforcer.llm().filter_map(|llm| llm.max_output_tokens).min().unwrap_or(u64::MAX);
         prop_assert!(least(&with) <= least(&without));

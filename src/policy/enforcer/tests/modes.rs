@@ -129,7 +129,7 @@ fn laxer_modes_never_change_denials_and_never_give_stricter_verdicts() {
 fn auto_mode_runs_no_commands_in_an_untrusted_project_and_keeps_other_verdicts() {
     let layer = Layer::new(Scope::User, Bundle::built_in().expect("parses"));
     let auto = Enforcer::new(vec![layer], Context { mode: Mode::Auto, ..context() }).approving(Some(Approve::Command));
-    let untrusted = auto.clone().in_untrusted_project();
+    let untrusted = auto.clone().for_untrusted_project();
     for line in ["make", "./x.sh", "touch a", "cargo test && ls", "ls; make"] {
         assert_eq!((verdict(&auto, line), verdict(&untrusted, line)), (VerdictKind::Allow, VerdictKind::Ask), "{line}");
     }
@@ -140,5 +140,5 @@ fn auto_mode_runs_no_commands_in_an_untrusted_project_and_keeps_other_verdicts()
     assert_eq!(untrusted.explain(&write, now()).verdict, VerdictKind::Allow);
     let allowing =
         shell("requires_approval = true\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"make\"]\ndecision = \"allow\"");
-    assert_eq!(verdict(&allowing.in_untrusted_project(), "make"), VerdictKind::Allow, "a rule of the user");
+    assert_eq!(verdict(&allowing.for_untrusted_project(), "make"), VerdictKind::Allow, "a rule of the user");
 }

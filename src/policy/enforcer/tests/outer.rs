@@ -62,7 +62,7 @@ proptest! {
         let [own_rank, outer_rank, rank] = [0, 1, 2].map(|index| rank(&verdicts[index]));
         prop_assert_eq!(rank, own_rank.max(outer_rank), "{:?}", actions);
         if let [Verdict::Allow(one), Verdict::Allow(other), Verdict::Allow(both)] = &verdicts {
-            prop_assert_eq!(both.reads_only(), one.reads_only() || other.reads_only() || both.relies_on().is_some_and(|relies| relies.as_reading));
+            prop_assert_eq!(both.reads_only(), one.reads_only() || other.reads_only() || both.unasked_conditions().is_some_and(|relies| relies.as_reading));
             prop_assert!(both.layer().is_some() || (one.layer().is_none() && other.layer().is_none()));
         }
         for action in &actions {
@@ -80,8 +80,8 @@ fn a_tool_or_a_capability_that_either_lacks_is_not_offered() {
         rule: "test".to_owned(),
         names: ToolNames::Allowed(names.iter().map(|name| (*name).to_owned()).collect()),
     };
-    let own = under(4, 3).limited(vec![limit(&["ReadFile", "Grep"])]);
-    let outer = under(1, 3).limited(vec![limit(&["ReadFile", "RunCommand"])]);
+    let own = under(4, 3).with_limits(vec![limit(&["ReadFile", "Grep"])]);
+    let outer = under(1, 3).with_limits(vec![limit(&["ReadFile", "RunCommand"])]);
     let within = own.within(outer);
     let offered = ["ReadFile", "Grep", "RunCommand"].map(|name| within.offers(name).is_ok());
     assert_eq!(offered, [true, false, false]);

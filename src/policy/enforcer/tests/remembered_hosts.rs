@@ -3,7 +3,7 @@
 use super::grants::said;
 use super::*;
 use crate::policy::bundle::Approve;
-use crate::protocol::{GrantRule, GrantScope, Outside};
+use crate::protocol::{GrantRule, GrantScope, SandboxAccess};
 use proptest::prelude::*;
 
 const INDEX: &str = "index.example.com:443";
@@ -27,9 +27,9 @@ fn reached(enforcer: &Enforcer, line: &str) -> Vec<String> {
     enforcer.explain(&exec(line), now()).hosts.iter().map(ToString::to_string).collect()
 }
 
-fn host(text: &str) -> Outside {
+fn host(text: &str) -> SandboxAccess {
     let (host, port) = text.rsplit_once(':').unwrap();
-    Outside::Host { host: host.to_owned(), port: port.parse().unwrap() }
+    SandboxAccess::Host { host: host.to_owned(), port: port.parse().unwrap() }
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn host_rules_are_rejected_for_programs_that_run_other_code_or_send_data() {
 fn host_offers_cover_a_download_subcommand_or_exactly_the_command() {
     let enforcer = by_effects();
     let offered = |line: &str, hosts: &[&str]| {
-        let hosts: Vec<Outside> = hosts.iter().map(|text| host(text)).collect();
+        let hosts: Vec<SandboxAccess> = hosts.iter().map(|text| host(text)).collect();
         enforcer.always_hosts(&exec(line), &hosts, now())
     };
     for (line, rule) in [
@@ -136,7 +136,7 @@ fn host_offers_cover_a_download_subcommand_or_exactly_the_command() {
                 Some(scope) => {
                     let text = super::super::grants::text(&always.offers[0].rules);
                     let bundle = Bundle::parse_rules(&text, "policy.toml").unwrap();
-                    after.put(Some(Layer::new(Scope::Mine, bundle)), scope);
+                    after.replace_user_layer(Some(Layer::new(Scope::Mine, bundle)), scope);
                 }
                 None => after.keep(&always.offers[0].rules, Some(PathBuf::from(ROOT))).unwrap(),
             }
@@ -167,8 +167,8 @@ fn host_offers_cover_a_download_subcommand_or_exactly_the_command() {
 #[test]
 fn host_rules_round_trip_through_one_line_of_toml() {
     let rule =
-        GrantRule::of_line("command = [\"cargo\", \"fetch\"], sandboxed = true, hosts = [\"index.example.com:443\"]").unwrap();
-    assert_eq!(GrantRule::of_line(&rule[0].to_string()).unwrap(), rule);
+        GrantRule::parse_line("command = [\"cargo\", \"fetch\"], sandboxed = true, hosts = [\"index.example.com:443\"]").unwrap();
+    assert_eq!(GrantRule::parse_line(&rule[0].to_string()).unwrap(), rule);
 }
 
 const WORDS: &[&str] = &[

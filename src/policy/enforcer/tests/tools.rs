@@ -237,7 +237,7 @@ fn settings_can_remove_tools_but_not_grant_them() {
     let listed = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let disabled = ToolNames::Disabled(listed(&["Cli*", "runcommand", "docs/*"]));
     let enabled = ToolNames::Enabled(listed(&["ReadFile", "CliRead", "RunCommand"]));
-    let enforcer = built_in().limited(vec![limit(disabled), limit(enabled)]);
+    let enforcer = built_in().with_limits(vec![limit(disabled), limit(enabled)]);
     let told = |name: &str| enforcer.offers(name).map_err(|denial| denial.rule);
     assert_eq!(told("ReadFile"), Ok(()));
     for name in ["CliRead", "RunCommand", "Grep", "Mcp.docs/x"] {

@@ -25,7 +25,7 @@ fn runs_outside_the_sandbox_are_high_risk_and_need_approval_each_time() {
         assert!(question.reason.contains("aye's own directories are not protected"), "{}", question.reason);
         assert!(question.layer().is_none(), "it never runs first");
         let permit = question.approve();
-        assert!(permit.is_unsandboxed() && permit.relies_on().is_none());
+        assert!(permit.is_unsandboxed() && permit.unasked_conditions().is_none());
         assert_eq!(permit.rule(), APPROVED_UNSANDBOXED);
     }
     let Verdict::Ask(question) = shell(ASKS).judge(&exec("make"), now()) else { panic!("it asks") };

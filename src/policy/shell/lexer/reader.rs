@@ -46,7 +46,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Creates a reader for text from brace expansion.
-    pub(crate) fn of_expanded(text: &'t str) -> Self {
+    pub(crate) fn from_expanded(text: &'t str) -> Self {
         Self { expanded: true, ..Self::new(text) }
     }
 
@@ -70,7 +70,7 @@ impl<'t> Reader<'t> {
         self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    pub(crate) fn ended(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.at >= self.text.len()
     }
 
@@ -82,7 +82,7 @@ impl<'t> Reader<'t> {
     pub(crate) fn word(&mut self) -> Word {
         let start = self.at;
         let mut word = Word::default();
-        while !self.ended() {
+        while !self.is_at_end() {
             match self.byte(0) {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => break,
                 b'(' => break,
@@ -143,7 +143,7 @@ impl<'t> Reader<'t> {
     pub(crate) fn double_quotes(&mut self, word: &mut Word, close: u8) {
         word.push_text("", true);
         loop {
-            if self.ended() {
+            if self.is_at_end() {
                 self.unterminated |= close != 0;
                 return;
             }
@@ -298,7 +298,7 @@ impl<'t> Reader<'t> {
                 return parameter;
             }
             let mut operand = Word { raw: rest[length..].to_owned(), pieces: Vec::new() };
-            while !reader.ended() {
+            while !reader.is_at_end() {
                 reader.piece(&mut operand);
             }
             self.absorb(reader);
@@ -361,7 +361,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Returns whether the search for brackets was given up.
-    pub(crate) fn gave_up(&self) -> bool {
+    pub(crate) fn has_given_up(&self) -> bool {
         self.exhausted || self.work.get() > WORK
     }
 

@@ -1,6 +1,6 @@
 //! Redirects of a simple command, and here-documents after its line.
 
-use super::super::names::names_descriptor;
+use super::super::names::is_descriptor_name;
 use super::super::word::Word;
 use super::{DESCRIPTOR, DOCUMENT, Reader, Redirect, Scanner, UNPARSABLE};
 
@@ -31,7 +31,7 @@ impl Scanner<'_> {
     fn descriptor(&mut self) {
         let glued = self.reader.at > 0 && !self.reader.text.as_bytes()[self.reader.at - 1].is_ascii_whitespace();
         let number = |word: &Word| !word.raw.is_empty() && word.raw.bytes().all(|byte| byte.is_ascii_digit());
-        if glued && self.current.words.last().is_some_and(|word| names_descriptor(&word.raw)) && self.reader.byte(0) != b'&' {
+        if glued && self.current.words.last().is_some_and(|word| is_descriptor_name(&word.raw)) && self.reader.byte(0) != b'&' {
             self.current.words.pop();
             self.scan.raws.pop();
             self.current.oddities.push(DESCRIPTOR);
@@ -47,7 +47,7 @@ impl Scanner<'_> {
         for (delimiter, quoted, tabs) in std::mem::take(&mut self.pending) {
             let mut body = String::new();
             let mut closed = false;
-            while !self.reader.ended() {
+            while !self.reader.is_at_end() {
                 let rest = &self.reader.text[self.reader.at..];
                 let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
                 self.reader.at = (self.reader.at + line.len() + 1).min(self.reader.text.len());
@@ -60,12 +60,12 @@ impl Scanner<'_> {
                 body.push('\n');
             }
             if !closed {
-                self.odd(UNPARSABLE);
+                self.report_oddity(UNPARSABLE);
             }
             if !quoted {
                 let mut inner = Reader::new(&body);
                 inner.double_quotes(&mut Word::default(), 0);
-                self.scan.exhausted |= inner.gave_up();
+                self.scan.exhausted |= inner.has_given_up();
                 self.scan.substitutions.append(&mut inner.substitutions);
             }
             self.scan.documents.push(body);

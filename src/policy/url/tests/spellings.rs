@@ -94,7 +94,7 @@ fn private_v6() -> impl Strategy<Value = Ipv6Addr> {
 proptest! {
     #[test]
     fn private_addresses_are_denied_in_every_spelling(address in private_v4(), port in prop::sample::select(vec!["", ":80", ":8080"])) {
-        prop_assert!(special(address.into()).is_some());
+        prop_assert!(special_purpose(address.into()).is_some());
         let enforcer = user("allowed_domains = [\"*\"]");
         for form in forms(address) {
             for url in [format!("http://{form}{port}/"), format!("HTTPS://{form}{port}?x"), format!("http://example.com@{form}{port}/")] {
@@ -178,7 +178,7 @@ fn the_bounds_of_special_address_ranges_are_exact() {
         ("::ffff:10.0.0.1", "::ffff:8.8.8.8"),
         ("4000::1", "3ffe::1"),
     ] {
-        let of = |text: &str| special(text.parse().unwrap());
+        let of = |text: &str| special_purpose(text.parse().unwrap());
         assert!(of(inside).is_some(), "{inside}");
         assert_eq!(of(outside), None, "{outside}");
     }

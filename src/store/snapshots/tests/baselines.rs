@@ -12,7 +12,7 @@ impl Bench {
         let place = vec![self.root().join(path)];
         block_on(self.snapshots.keep(owner(), place.clone())).unwrap();
         self.write(path, text);
-        block_on(self.snapshots.settle(owner(), place)).unwrap();
+        block_on(self.snapshots.record_tool_change(owner(), place)).unwrap();
     }
 
     fn differences(&self) -> Differences {

@@ -86,7 +86,7 @@ fn a_failure_at_any_step_restores_everything() {
     for fails_at in 0..8 {
         let (_directory, root, steps) = work();
         let before = tree(&root);
-        let failure = at_pace(&steps, &mut |step| {
+        let failure = commit_with_hook(&steps, &mut |step| {
             if step == fails_at { Err(WriteError::Io(std::io::Error::other("no more"))) } else { Ok(()) }
         });
         let failure = failure.unwrap_err();
@@ -127,7 +127,7 @@ fn a_change_at_the_last_moment_is_restored_as_well() {
     for (late, name) in [(0, "a"), (4, "b"), (5, "gone")] {
         let (_directory, root, steps) = work();
         let before = tree(&root);
-        let failure = at_pace(&steps, &mut |step| {
+        let failure = commit_with_hook(&steps, &mut |step| {
             if step == late {
                 fs::write(root.join(name), "theirs and longer").unwrap();
             }
@@ -161,7 +161,7 @@ fn a_rollback_keeps_files_changed_by_others_and_names_the_saved_originals() {
     for (name, aside) in [("a", Some("old a")), ("new/deep/er", None)] {
         let (_directory, root) = work_place();
         let steps = steps_of(&root);
-        let failure = at_pace(&steps, &mut |step| {
+        let failure = commit_with_hook(&steps, &mut |step| {
             if step < 4 {
                 return Ok(());
             }
@@ -182,7 +182,7 @@ fn data_written_to_a_file_being_replaced_is_kept_beside_the_file() {
     let (_directory, root) = work_place();
     let steps = steps_of(&root);
     let mut opened = fs::File::options().append(true).open(root.join("a")).unwrap();
-    at_pace(&steps, &mut |step| {
+    commit_with_hook(&steps, &mut |step| {
         if step == 7 {
             opened.write_all(b" and theirs").unwrap();
         }
@@ -197,7 +197,7 @@ fn data_written_to_a_file_being_replaced_is_kept_beside_the_file() {
 fn killed_before(steps: Vec<Step>, at: usize) {
     let (reached, wait) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let _ = at_pace(&steps, &mut |step| {
+        let _ = commit_with_hook(&steps, &mut |step| {
             if step == at {
                 let _ = reached.send(());
                 loop {

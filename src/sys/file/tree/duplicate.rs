@@ -2,7 +2,7 @@
 
 use super::remove::take_apart;
 use super::survey::{stat_entry, survey_at};
-use super::{Form, Stop, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new};
+use super::{Form, StopCheck, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new};
 use crate::sys::file::replace::{create_parents, sync_directory};
 use crate::sys::file::temporary_name::temporary_name;
 use nix::fcntl::{OFlag, openat, readlinkat};
@@ -19,7 +19,7 @@ const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Copies the entry at `from` to `to`, which must not exist, if it still matches `planned` at the end. Missing directories
 /// above `to` are created. Symlinks are copied as symlinks, modes are kept. If stopped, nothing is left behind.
-pub(crate) fn duplicate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
+pub(crate) fn duplicate(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<(), TreeError> {
     publish(copy_aside(from, to, planned, stop)?)
 }
 
@@ -60,7 +60,7 @@ fn unseal(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     Ok(())
 }
 
-pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<Copy, TreeError> {
+pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<Copy, TreeError> {
     if let Some(special) = &planned.special {
         return Err(TreeError::Special(special.clone()));
     }
@@ -76,7 +76,7 @@ pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_
     }
     let copy = Copy { parent, aside: temporary_name(), name: name.to_owned(), standing: CopyState::Aside };
     copy_entry((&source, old), (&copy.parent, &copy.aside), planned.form, stop)?;
-    settle(&copy)?;
+    sync_copy(&copy)?;
     // Parts that were read earlier may have changed since.
     if same()? { Ok(copy) } else { Err(TreeError::Changed) }
 }
@@ -88,7 +88,7 @@ pub(super) fn publish(mut copy: Copy) -> Result<(), TreeError> {
     Ok(())
 }
 
-fn copy_entry(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), expected: Form, stop: Stop<'_>) -> Result<(), TreeError> {
+fn copy_entry(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), expected: Form, stop: StopCheck<'_>) -> Result<(), TreeError> {
     if stop() {
         return Err(TreeError::Stopped);
     }
@@ -105,7 +105,7 @@ fn copy_entry(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), expected: Form, 
     }
 }
 
-fn copy_file(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileStat, stop: Stop<'_>) -> Result<(), TreeError> {
+fn copy_file(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileStat, stop: StopCheck<'_>) -> Result<(), TreeError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let source = File::from(openat(from.0, from.1, flags, Mode::empty())?);
     if !source.metadata()?.is_file() {
@@ -125,7 +125,12 @@ fn copy_file(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileStat, 
     Ok(())
 }
 
-fn copy_directory(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileStat, stop: Stop<'_>) -> Result<(), TreeError> {
+fn copy_directory(
+    from: (&OwnedFd, &OsStr),
+    to: (&OwnedFd, &OsStr),
+    stat: &FileStat,
+    stop: StopCheck<'_>,
+) -> Result<(), TreeError> {
     let source = open_directory_at(from.0, from.1)?;
     mkdirat(to.0, to.1, Mode::from_bits_truncate(0o700))?;
     let copy = open_directory_at(to.0, to.1)?;
@@ -143,7 +148,7 @@ fn dress(copy: impl AsFd, stat: &FileStat) -> nix::Result<()> {
 
 /// Writes the whole copy to disk before it gets its name.
 #[cfg(target_os = "linux")]
-fn settle(copy: &Copy) -> Result<(), TreeError> {
+fn sync_copy(copy: &Copy) -> Result<(), TreeError> {
     use nix::errno::Errno;
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     match openat(&copy.parent, copy.aside.as_os_str(), flags, Mode::empty()) {
@@ -157,6 +162,6 @@ fn settle(copy: &Copy) -> Result<(), TreeError> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn settle(_: &Copy) -> Result<(), TreeError> {
+fn sync_copy(_: &Copy) -> Result<(), TreeError> {
     Ok(())
 }

@@ -30,7 +30,7 @@ const MAX_DEPTH: usize = 256;
 const MAX_ENTRIES: u64 = 500_000;
 
 /// Called from time to time during a copy; returns whether the user wants to stop.
-pub(crate) type Stop<'a> = &'a dyn Fn() -> bool;
+pub(crate) type StopCheck<'a> = &'a dyn Fn() -> bool;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TreeError {

@@ -2,14 +2,14 @@
 
 use super::duplicate::{copy_aside, publish};
 use super::survey::{identity, stat_entry, survey_at};
-use super::{Stop, Survey, TreeError, parent_of, rename_to_new};
+use super::{StopCheck, Survey, TreeError, parent_of, rename_to_new};
 use crate::sys::file::replace::{create_parents, sync_directory};
 use nix::errno::Errno;
 use std::path::Path;
 
 /// Moves the entry at `from` to `to`, which must not exist, if it still matches `planned`. Missing directories above `to` are
 /// created. If stopped, everything stays in place.
-pub(crate) fn relocate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
+pub(crate) fn relocate(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<(), TreeError> {
     let (source, old) = parent_of(from)?;
     if !survey_at(&source, old, from, &mut |_, _| {})?.is_same(planned) {
         return Err(TreeError::Changed);
@@ -32,7 +32,7 @@ pub(crate) fn relocate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>)
 }
 
 /// Moves between file systems: everything is on disk at the target before anything is removed.
-fn across(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
+fn across(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<(), TreeError> {
     if let Some(sealed) = &planned.sealed {
         return Err(TreeError::Sealed(sealed.clone()));
     }

@@ -39,19 +39,19 @@ fn hop(method: Method) -> Hop {
 #[test]
 fn ghsa_rjxq_qqhf_8hwh_redirects_to_other_origins_drop_custom_headers() {
     for to in ["https://b.example/", "http://a.example/", "https://a.example:8443/", "https://a.example.evil.test/"] {
-        let next = onward(hop(Method::GET), Url::parse(to).unwrap(), Method::GET);
+        let next = next_request(hop(Method::GET), Url::parse(to).unwrap(), Method::GET);
         let mut names: Vec<_> = next.headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["accept", "content-type"], "{to}");
     }
-    let next = onward(hop(Method::GET), Url::parse("https://a.example/next").unwrap(), Method::GET);
+    let next = next_request(hop(Method::GET), Url::parse("https://a.example/next").unwrap(), Method::GET);
     assert_eq!(next.headers.len(), 7);
 }
 
 #[test]
 fn a_redirect_keeps_the_body_only_if_the_method_stays() {
-    let same = onward(hop(Method::POST), Url::parse("https://a.example/2").unwrap(), Method::POST);
+    let same = next_request(hop(Method::POST), Url::parse("https://a.example/2").unwrap(), Method::POST);
     assert_eq!(same.body.as_deref(), Some("text"));
-    let other = onward(hop(Method::POST), Url::parse("https://a.example/2").unwrap(), Method::GET);
+    let other = next_request(hop(Method::POST), Url::parse("https://a.example/2").unwrap(), Method::GET);
     assert_eq!((other.body, other.headers.get("content-type")), (None, None));
 }

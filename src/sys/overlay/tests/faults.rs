@@ -405,7 +405,7 @@ fn commits_to_a_full_disk() {
     fs::write(preview.join("upper/large"), vec![7; 4 << 20]).unwrap();
     fs::create_dir(preview.join("upper/n")).unwrap();
     let before = tree(&ws);
-    let layered = Layered { directory: ws.clone(), upper: preview.join("upper"), work: preview.join("work") };
+    let layered = LayeredDirectory { directory: ws.clone(), upper: preview.join("upper"), work: preview.join("work") };
     let changes = || [changes(&layered, began).unwrap()];
     match commit(&preview, &changes()) {
         Err(CommitError::Io { path, error }) => {
@@ -454,7 +454,7 @@ fn commits_to_a_small_disk() {
     fill(&lower);
     fs::write(lower.join("filler"), vec![1; 1 << 20]).unwrap();
     let began = mark(&preview).unwrap();
-    let layered = Layered { directory: lower.clone(), upper: preview.join("upper"), work: preview.join("work") };
+    let layered = LayeredDirectory { directory: lower.clone(), upper: preview.join("upper"), work: preview.join("work") };
     for (name, bytes) in [("a", 600 << 10), ("d/f", 600 << 10), ("n", 600 << 10)] {
         fs::create_dir_all(layered.upper.join(name).parent().unwrap()).unwrap();
         fs::write(layered.upper.join(name), vec![2; bytes]).unwrap();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::sys::overlay::recovery::recover_at_pace;
+use crate::sys::overlay::recovery::recover_with_hook;
 use std::io::Read;
 use std::process::{Child, Stdio};
 
@@ -19,7 +19,7 @@ const WAITING: &str = "waiting to be killed";
 fn a_process_killed_during_a_commit() {
     let Some(root) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
     let preview = root.join("preview");
-    let layered = Layered { directory: root.join("ws"), upper: preview.join("upper"), work: preview.join("work") };
+    let layered = LayeredDirectory { directory: root.join("ws"), upper: preview.join("upper"), work: preview.join("work") };
     let began = serde_json::from_str(&std::env::var(BEGAN).unwrap()).unwrap();
     let mut left: usize = std::env::var(STOP_AT).unwrap().parse().unwrap();
     let mut pace = || {
@@ -33,7 +33,7 @@ fn a_process_killed_during_a_commit() {
         Ok(())
     };
     let outcome = if has_begun(&preview) {
-        recover_at_pace(&preview, &mut pace).unwrap().unwrap()
+        recover_with_hook(&preview, &mut pace).unwrap().unwrap()
     } else {
         commit_at_pace(&preview, &[changes(&layered, began).unwrap()], &mut pace).unwrap()
     };

@@ -1,6 +1,6 @@
 //! Capabilities of a command that runs as root: over files and its own processes, not over the machine.
 
-use super::Strength;
+use super::Backend;
 use nix::errno::Errno;
 use nix::unistd::geteuid;
 use std::io;
@@ -34,12 +34,12 @@ struct Half {
 const VERSION_3: u32 = 0x2008_0522;
 
 /// Removes all capabilities from the bounding set and from this process, except those that root needs for files.
-pub(super) fn drop_all_but_file_powers(strength: Strength) -> io::Result<()> {
+pub(super) fn keep_only_file_capabilities(strength: Backend) -> io::Result<()> {
     let kept: &[u32] = if geteuid().is_root() { &KEPT_BY_ROOT } else { &[] };
     clear_ambient();
     match cut_bounding_set(kept) {
         // Without namespaces an ordinary user may not do this, but it gains no capabilities anyway.
-        Err(Errno::EPERM) if strength == Strength::Landlock && kept.is_empty() => {}
+        Err(Errno::EPERM) if strength == Backend::Landlock && kept.is_empty() => {}
         other => other?,
     }
     let permitted = permitted_now()? & kept.iter().fold(0, |set, capability| set | 1 << capability);

@@ -1,9 +1,9 @@
 //! Landlock rules on paths: a second barrier to writes under the mounts, and the only one if namespaces are not available.
 
 use super::places::grants;
-use super::{Confinement, Strength};
+use super::{Backend, Confinement};
 use crate::sys::sandbox::NetworkAccess;
-use crate::sys::sandbox::places::{Access as PlaceAccess, named};
+use crate::sys::sandbox::places::{Access as PlaceAccess, named_paths};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetError, RulesetStatus, Scope, path_beneath_rules,
@@ -26,14 +26,14 @@ pub(super) struct Rules {
 }
 
 pub(super) fn prepare(confinement: &Confinement) -> io::Result<Rules> {
-    if confinement.strength == Strength::Landlock && version() == 0 {
+    if confinement.strength == Backend::Landlock && version() == 0 {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel has none"));
     }
     let ruleset = match confinement.strength {
-        Strength::Namespaces => beneath_mounts(confinement).map_err(io::Error::other)?,
-        Strength::Landlock => alone(confinement, &grants(confinement)?).map_err(io::Error::other)?,
+        Backend::Namespaces => rules_under_mounts(confinement).map_err(io::Error::other)?,
+        Backend::Landlock => rules_without_mounts(confinement, &grants(confinement)?).map_err(io::Error::other)?,
     };
-    Ok(Rules { ruleset, optional: confinement.strength == Strength::Namespaces })
+    Ok(Rules { ruleset, optional: confinement.strength == Backend::Namespaces })
 }
 
 impl Rules {
@@ -48,11 +48,11 @@ impl Rules {
 
 /// Returns the rules under the mounts. The mounts decide what is readable; the rules only limit writes, in case a mount is
 /// wrong.
-fn beneath_mounts(confinement: &Confinement) -> Result<RulesetCreated, RulesetError> {
+fn rules_under_mounts(confinement: &Confinement) -> Result<RulesetCreated, RulesetError> {
     let writing = AccessFs::from_write(NEWEST);
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(writing)?;
     let ruleset = ruleset.scope(Scope::from_all(NEWEST))?.create()?;
-    let named = named(confinement).into_iter().filter(|(_, access)| *access == PlaceAccess::Write).map(|(path, _)| path);
+    let named = named_paths(confinement).into_iter().filter(|(_, access)| *access == PlaceAccess::Write).map(|(path, _)| path);
     // Writable substitutes are mounted over these paths.
     let substitutes = confinement.substitutes.iter().map(|substitute| &substitute.directory);
     let caches = confinement.caches.iter().map(|cache| &cache.directory).chain(substitutes).cloned();
@@ -61,7 +61,7 @@ fn beneath_mounts(confinement: &Confinement) -> Result<RulesetCreated, RulesetEr
 }
 
 /// Returns the rules without mounts: nothing covers hidden paths, and the network is shared.
-fn alone(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Result<RulesetCreated, RulesetError> {
+fn rules_without_mounts(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Result<RulesetCreated, RulesetError> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(AccessFs::from_all(NEWEST))?;
     let ruleset = match confinement.network {
         NetworkAccess::Proxied => ruleset.handle_access(AccessNet::from_all(NEWEST))?,

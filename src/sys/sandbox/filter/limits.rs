@@ -1,6 +1,6 @@
 //! Resource limits of a command: for each process, and the number of processes.
 
-use super::{Confinement, Strength};
+use super::{Backend, Confinement};
 use crate::sys::sandbox::ResourceLimits;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
@@ -69,11 +69,11 @@ pub(super) fn prepare(confinement: &Confinement) -> io::Result<Limits> {
 
 /// Returns the limit in terms of the kernel: with namespaces, the command's own processes and the first one; otherwise all
 /// processes of the user.
-fn countable(processes: u64, strength: Strength) -> Option<u64> {
+fn countable(processes: u64, strength: Backend) -> Option<u64> {
     match strength {
-        Strength::Namespaces if kernel_version() < PROCESSES_PER_NAMESPACE => None,
-        Strength::Namespaces => Some(processes.saturating_add(1)),
-        Strength::Landlock => Some(processes.saturating_add(threads_of_user())),
+        Backend::Namespaces if kernel_version() < PROCESSES_PER_NAMESPACE => None,
+        Backend::Namespaces => Some(processes.saturating_add(1)),
+        Backend::Landlock => Some(processes.saturating_add(threads_of_user())),
     }
 }
 
@@ -83,7 +83,7 @@ impl Limits {
             let (_, most) = getrlimit(resource)?;
             setrlimit(resource, soft.min(most), hard.min(most))?;
         }
-        be_nice();
+        lower_priority();
         end_before_others();
         Ok(())
     }
@@ -96,7 +96,7 @@ pub(crate) fn end_before_others() {
 }
 
 #[expect(unsafe_code, reason = "no safe call changes it")]
-fn be_nice() {
+fn lower_priority() {
     // SAFETY: no pointers. If a filter refuses it, the command competes at normal priority.
     unsafe { libc::nice(NICER) };
 }
@@ -115,10 +115,10 @@ fn threads_of_user() -> u64 {
 /// Returns `6.18` of `6.18.44-…`; 0.0 if it cannot be read, so that no feature is assumed.
 fn kernel_version() -> (u32, u32) {
     let Ok(names) = nix::sys::utsname::uname() else { return (0, 0) };
-    version_of(&names.release().to_string_lossy())
+    parse_version(&names.release().to_string_lossy())
 }
 
-pub(super) fn version_of(release: &str) -> (u32, u32) {
+pub(super) fn parse_version(release: &str) -> (u32, u32) {
     let mut numbers = release.split(|character: char| !character.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }

@@ -1,7 +1,7 @@
 //! Paths to grant, for rules that can only add: a hidden path is excluded by naming its siblings.
 
 use super::Confinement;
-use crate::sys::sandbox::places::{Access, named};
+use crate::sys::sandbox::places::{Access, named_paths};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) fn grants(confinement: &Confinement) -> io::Result<Vec<(PathBuf, Acce
     let mut places: BTreeMap<PathBuf, Access> = OF_OTHERS.iter().map(|path| (PathBuf::from(path), Access::Nothing)).collect();
     places.extend(DEVICES.iter().map(|path| (PathBuf::from(path), Access::Write)));
     // A missing path cannot be protected without blocking its parent, which costs more than it is worth.
-    let known = named(confinement);
+    let known = named_paths(confinement);
     places.extend(known.into_iter().filter(|(path, access)| *access > Access::Nothing || path.symlink_metadata().is_ok()));
     let mut walk = Walk { places, grants: Vec::new() };
     walk.visit(Path::new("/"), Access::Read)?;

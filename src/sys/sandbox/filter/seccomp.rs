@@ -1,6 +1,6 @@
 //! Seccomp filter: system calls that no build needs fail with EPERM. All others are allowed.
 
-use super::{Confinement, Strength};
+use super::{Backend, Confinement};
 use crate::sys::sandbox::NetworkAccess;
 use libc::c_long;
 use seccompiler::{
@@ -122,16 +122,16 @@ pub(super) struct Filters(Vec<BpfProgram>);
 
 pub(super) fn prepare(confinement: &Confinement) -> io::Result<Filters> {
     let mut forbidden: Rules = FORBIDDEN.iter().map(|call| (*call, Vec::new())).collect();
-    if confinement.strength == Strength::Landlock {
+    if confinement.strength == Backend::Landlock {
         forbidden.extend(FORBIDDEN_AMONG_OTHERS.iter().map(|call| (*call, Vec::new())));
     }
-    forbidden.insert(libc::SYS_ioctl, any(TERMINAL_REQUESTS.map(|request| vec![(1, SeccompCmpOp::Eq, request)]))?);
+    forbidden.insert(libc::SYS_ioctl, any_of(TERMINAL_REQUESTS.map(|request| vec![(1, SeccompCmpOp::Eq, request)]))?);
     forbidden.insert(libc::SYS_unshare, new_namespaces(&NEW_NAMESPACES)?);
     forbidden.insert(libc::SYS_clone, new_namespaces(&NEW_NAMESPACES[..7])?);
     forbidden.extend(other_users()?);
     forbidden.extend(large_shared_memory(confinement)?);
     let unknown = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect();
-    let families = BTreeMap::from([(libc::SYS_socket, any(refused_sockets(confinement))?)]);
+    let families = BTreeMap::from([(libc::SYS_socket, any_of(refused_sockets(confinement))?)]);
     let programs = [compile(forbidden, libc::EPERM)?, compile(unknown, libc::ENOSYS)?, compile(families, libc::EAFNOSUPPORT)?];
     Ok(Filters(foreign_numbers().into_iter().chain(programs).collect()))
 }
@@ -159,7 +159,7 @@ pub(crate) fn available() -> bool {
 /// One rule per list of conditions on arguments: (index, comparison, value).
 type Conditions = Vec<(u8, SeccompCmpOp, u64)>;
 
-fn any(rules: impl IntoIterator<Item = Conditions>) -> io::Result<Vec<SeccompRule>> {
+fn any_of(rules: impl IntoIterator<Item = Conditions>) -> io::Result<Vec<SeccompRule>> {
     // The kernel reads all of these arguments as 32 bits.
     let condition = |(argument, comparison, value)| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, comparison, value);
     rules
@@ -170,7 +170,7 @@ fn any(rules: impl IntoIterator<Item = Conditions>) -> io::Result<Vec<SeccompRul
 }
 
 fn new_namespaces(flags: &[libc::c_int]) -> io::Result<Vec<SeccompRule>> {
-    any(flags.iter().map(|flag| {
+    any_of(flags.iter().map(|flag| {
         let flag = u64::from(flag.cast_unsigned());
         vec![(0, SeccompCmpOp::MaskedEq(flag), flag)]
     }))
@@ -183,12 +183,12 @@ fn other_users() -> io::Result<Rules> {
     let set = |argument, bit| (argument, SeccompCmpOp::MaskedEq(bit), bit);
     let mut rules = Rules::new();
     for (call, mode) in MODES {
-        rules.insert(*call, any(bits.map(|bit| vec![set(*mode, bit)]))?);
+        rules.insert(*call, any_of(bits.map(|bit| vec![set(*mode, bit)]))?);
     }
     for (call, flags) in MODES_OF_NEW {
         let making = [libc::O_CREAT, NAMELESS].map(|flag| u64::from(flag.cast_unsigned()));
         let rule = |flag, bit| vec![(*flags, SeccompCmpOp::MaskedEq(flag), flag), set(flags + 1, bit)];
-        rules.insert(*call, any(making.into_iter().flat_map(|flag| bits.map(|bit| rule(flag, bit))))?);
+        rules.insert(*call, any_of(making.into_iter().flat_map(|flag| bits.map(|bit| rule(flag, bit))))?);
     }
     Ok(rules)
 }
@@ -209,10 +209,10 @@ fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
 fn refused_sockets(confinement: &Confinement) -> Vec<Conditions> {
     let family = |family: libc::c_int| u64::from(family.cast_unsigned());
     let allowed: &[libc::c_int] = match (confinement.strength, confinement.network) {
-        (Strength::Namespaces, _) => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        (Backend::Namespaces, _) => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
         // Nothing covers the sockets of agents and daemons there; a socket pair is another system call.
-        (Strength::Landlock, NetworkAccess::Open) => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
-        (Strength::Landlock, NetworkAccess::Proxied) => &[libc::AF_NETLINK],
+        (Backend::Landlock, NetworkAccess::Open) => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        (Backend::Landlock, NetworkAccess::Proxied) => &[libc::AF_NETLINK],
     };
     vec![
         allowed.iter().map(|allowed| (0, SeccompCmpOp::Ne, family(*allowed))).collect(),

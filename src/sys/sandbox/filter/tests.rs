@@ -1,11 +1,11 @@
-use super::limits::{NICER, version_of};
+use super::limits::{NICER, parse_version};
 use super::places::grants;
 use super::seccomp::{FORBIDDEN, FORBIDDEN_AMONG_OTHERS, UNKNOWN};
 use crate::sys::process::{
-    Captured, End, Environment, Finished, Helper, Namespaces, ProcessError, Spec, command_environment, run,
+    End, Environment, FinishedRun, Helper, Namespaces, OutputCapture, ProcessError, Spec, command_environment, run,
 };
 use crate::sys::sandbox::places::Access;
-use crate::sys::sandbox::{Confinement, ResourceLimits, Strength};
+use crate::sys::sandbox::{Backend, Confinement, ResourceLimits};
 use std::ffi::OsString;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -155,7 +155,7 @@ fn workspace() -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
-fn held(strength: Strength, root: &Path) -> Confinement {
+fn held(strength: Backend, root: &Path) -> Confinement {
     Confinement::new(strength, vec![root.to_owned()])
 }
 
@@ -202,9 +202,9 @@ fn probe() -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
-async fn execute(who: Who, mut confinement: Confinement, line: &str) -> Result<Finished, ProcessError> {
+async fn execute(who: Who, mut confinement: Confinement, line: &str) -> Result<FinishedRun, ProcessError> {
     let (mut helper, _script) = helper(who);
-    if confinement.strength == Strength::Landlock {
+    if confinement.strength == Backend::Landlock {
         helper.namespaces = Namespaces::Never;
     }
     let mut environment = command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false);
@@ -231,7 +231,7 @@ async fn execute(who: Who, mut confinement: Confinement, line: &str) -> Result<F
 /// Returns the output of a line, with errors at the end.
 async fn told(who: Who, confinement: Confinement, line: &str) -> String {
     let finished = execute(who, confinement, line).await.unwrap();
-    let text = |captured: Captured| captured.text(100_000).trim().to_owned();
+    let text = |captured: OutputCapture| captured.text(100_000).trim().to_owned();
     format!("{}\n{}", text(finished.stdout), text(finished.stderr)).trim().to_owned()
 }
 
@@ -239,7 +239,7 @@ async fn told(who: Who, confinement: Confinement, line: &str) -> String {
 fn kernel_versions_are_parsed_in_many_formats() {
     for (release, version) in [("6.18.44-fc-v669", (6, 18)), ("5.14", (5, 14)), ("6.1-rc3+", (6, 1)), ("x", (0, 0)), ("", (0, 0))]
     {
-        assert_eq!(version_of(release), version, "{release}");
+        assert_eq!(parse_version(release), version, "{release}");
     }
 }
 
@@ -257,7 +257,7 @@ fn excluded_paths_are_omitted_and_their_siblings_are_listed() {
         read_only: vec![root.join(".git/hooks"), root.join(".vscode")],
         reopened: vec![root.join(".git/hooks/inner")],
         hidden: vec![root.join("secret"), root.join("notes/secret"), root.join("missing")],
-        ..held(Strength::Landlock, &root)
+        ..held(Backend::Landlock, &root)
     };
     let granted = grants(&confinement).unwrap();
     let below: std::collections::BTreeSet<(&str, Access)> =
@@ -288,7 +288,7 @@ mod by_rules_alone {
                 std::fs::set_permissions(root.join(file), Permissions::from_mode(0o666)).unwrap();
             }
             std::fs::write(elsewhere.join("secret"), "elsewhere").unwrap();
-            let inside = held(Strength::Landlock, &root);
+            let inside = held(Backend::Landlock, &root);
             assert_eq!(told(who, inside.clone(), "echo a > a && mkdir b && mv a b/c && cat b/c; rm -r b; ls").await, "a\nnotes");
             let denied = "Permission denied";
             let line = format!("echo a > {}/a", elsewhere.display());
@@ -314,7 +314,7 @@ mod by_rules_alone {
                 std::fs::set_permissions(root.join(place), Permissions::from_mode(0o777)).unwrap();
             }
             let confinement =
-                Confinement { read_only: vec![root.join(".git/hooks"), root.join(".vscode")], ..held(Strength::Landlock, &root) };
+                Confinement { read_only: vec![root.join(".git/hooks"), root.join(".vscode")], ..held(Backend::Landlock, &root) };
             let line =
                 "echo a > src/a; echo b > .git/hooks/b; mkdir .vscode; mv .git g; ln -s src .vscode; ls -A . .git/hooks src";
             let output = told(who, confinement, line).await;
@@ -326,7 +326,7 @@ mod by_rules_alone {
     async fn other_processes_and_sockets_are_inaccessible() {
         for who in everyone() {
             let (_directory, root) = workspace();
-            let inside = held(Strength::Landlock, &root);
+            let inside = held(Backend::Landlock, &root);
             let line = format!(
                 "cat /proc/{}/environ > e; kill -0 {} ; \"$PROBE\" __forbidden among-others; for f in 1 2 10 16 17 38 40; do \"$PROBE\" __call {} $f 3 0; done; \"$PROBE\" __call {} 1 1 0 0",
                 std::process::id(),
@@ -348,7 +348,7 @@ mod by_rules_alone {
         for who in everyone() {
             let (_directory, root) = workspace();
             let line = "(setsid sleep 987 &) ; bash -c 'kill -9 -1'; sleep 988";
-            let finished = execute(who, held(Strength::Landlock, &root), line).await.unwrap();
+            let finished = execute(who, held(Backend::Landlock, &root), line).await.unwrap();
             assert_eq!(finished.end, End::Signalled(libc::SIGKILL), "{who:?}");
         }
     }
@@ -368,7 +368,7 @@ mod in_namespaces {
     }
 
     fn inside(root: &Path) -> Confinement {
-        held(Strength::Namespaces, root)
+        held(Backend::Namespaces, root)
     }
 
     fn is_root(who: Who) -> bool {

@@ -57,7 +57,7 @@ fn a_rewind_restores_ignored_files_and_reports_unsaved_ones() {
     large(&session, "target/debug/large", 65);
     let init = Program::new("git").args(["init", "-q"]).current_dir(&session.bench.settings.workspace).status().unwrap();
     assert!(init.success());
-    session.router.stepped(1);
+    session.router.step_started(1);
     session.does("RunCommand", json!({"command": "git clean -fdxq"}));
     assert!(!session.bench.path("own.env").exists() && !session.bench.path("target").exists());
     let plan = session.runtime.block_on(session.router.plan_rewind(RewindStart::Step(1))).unwrap();

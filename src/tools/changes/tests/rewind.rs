@@ -1,25 +1,25 @@
 //! Rewind to before any step, and redo.
 
 use super::*;
-use crate::ports::{FileRewind, FilesPlanned, FilesRewound, Owner, RewindStart};
+use crate::ports::{FileRewind, FileRewindPlan, FileRewindResult, Owner, RewindStart};
 use crate::protocol::RewindChange;
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
 impl Session {
     fn step(&self, step: u64) {
-        self.router.stepped(step);
+        self.router.step_started(step);
     }
 
-    fn plan(&self, since: RewindStart) -> FilesPlanned {
+    fn plan(&self, since: RewindStart) -> FileRewindPlan {
         self.runtime.block_on(self.router.plan_rewind(since)).unwrap()
     }
 
-    fn rewind(&self, number: u32, since: RewindStart, step: u64) -> FilesRewound {
+    fn rewind(&self, number: u32, since: RewindStart, step: u64) -> FileRewindResult {
         self.rewind_over(number, since, step, Vec::new())
     }
 
-    fn rewind_over(&self, number: u32, since: RewindStart, step: u64, overwrite: Vec<PathBuf>) -> FilesRewound {
+    fn rewind_over(&self, number: u32, since: RewindStart, step: u64, overwrite: Vec<PathBuf>) -> FileRewindResult {
         self.runtime.block_on(self.router.rewind(FileRewind { number, since, step, overwrite })).unwrap()
     }
 
@@ -27,9 +27,9 @@ impl Session {
     fn command(&self, act: impl FnOnce()) {
         let settings = Arc::new(self.bench.settings.clone());
         self.runtime.block_on(async {
-            let before = checkpoint::before(&settings, &CancellationToken::new()).await.unwrap().unwrap();
+            let before = checkpoint::snapshot_before(&settings, &CancellationToken::new()).await.unwrap().unwrap();
             act();
-            before.over(&settings).await;
+            before.into_differences(&settings).await;
         });
     }
 }
@@ -57,7 +57,7 @@ fn everything(session: &Session) -> BTreeMap<String, String> {
     found
 }
 
-fn short_plan(plan: &FilesPlanned) -> Vec<(String, RewindChange, bool)> {
+fn short_plan(plan: &FileRewindPlan) -> Vec<(String, RewindChange, bool)> {
     plan.files.iter().map(|file| (file.path.display().to_string(), file.change, file.conflict.is_some())).collect()
 }
 
@@ -159,7 +159,7 @@ fn a_rewind_interrupted_by_a_crash_is_finished() {
     }
     let end = everything(&session);
     // The current content is saved, the first file is restored, and then the process dies.
-    let owner = Owner { session: SessionId::new("s"), task: Some(FileRewind::id_of(1)), step: 1 };
+    let owner = Owner { session: SessionId::new("s"), task: Some(FileRewind::task_id(1)), step: 1 };
     let paths = ["a", "b", "new"].map(|name| session.bench.path(name)).to_vec();
     session.runtime.block_on(session.changes.baselines().keep(owner, paths)).unwrap();
     session.bench.write("a", "one\n");

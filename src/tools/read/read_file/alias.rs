@@ -1,6 +1,6 @@
 //! Aliases of ReadFile with different arguments.
 
-use super::{Arguments, Manner};
+use super::{Arguments, ReadVariant};
 use crate::tools::document::charset::ReadAs;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -33,7 +33,8 @@ pub(super) struct ReadLines {
 impl From<ReadLines> for Arguments {
     fn from(given: ReadLines) -> Self {
         let ReadLines { path, start_line, end_line, limit, column, encoding, raw } = given;
-        let manner = Manner { first_line: "start_line", last_line: "end_line", most_bytes: SHORT_BYTES, read_as: ReadAs::Utf8 };
+        let manner =
+            ReadVariant { first_line: "start_line", last_line: "end_line", most_bytes: SHORT_BYTES, read_as: ReadAs::Utf8 };
         Self { path, offset: start_line, limit, end_line, column, encoding, raw, manner }
     }
 }
@@ -64,7 +65,7 @@ pub(super) struct TextRead {
 impl From<TextRead> for Arguments {
     fn from(given: TextRead) -> Self {
         let TextRead { file_path: path, start_line, end_line, limit, column, encoding, raw } = given;
-        let manner = Manner { first_line: "startLine", last_line: "endLine", ..Manner::default() };
+        let manner = ReadVariant { first_line: "startLine", last_line: "endLine", ..ReadVariant::default() };
         Self { path, offset: start_line, limit, end_line, column, encoding, raw, manner }
     }
 }

@@ -1,6 +1,6 @@
 //! Result of reading: the text, and how to continue if it is incomplete.
 
-use super::lines::{LineSelection, Rest};
+use super::lines::{LineSelection, RemainingText};
 use super::{ReadRequest, Work};
 use crate::protocol::{Items, LeftOut, Run, ToolError, Within};
 use crate::tools::call_result::ToolOutput;
@@ -10,7 +10,7 @@ pub(super) fn answer(taken: &LineSelection, work: &Work) -> Result<ToolOutput, T
     let (given, ReadRequest { range, manner }) = (&work.target.given, &work.asked);
     let name = manner.first_line;
     let (first, last) = (range.first, taken.seen);
-    if let Rest::ShortLine { columns } = taken.rest {
+    if let RemainingText::ShortLine { columns } = taken.rest {
         return Err(invalid(format!(
             "`column` {} is past the end of line {first} of `{given}`, which has {columns} characters",
             range.column
@@ -23,10 +23,12 @@ pub(super) fn answer(taken: &LineSelection, work: &Work) -> Result<ToolOutput, T
     let bytes = manner.most_bytes;
     let from = if range.column > 1 { format!(" (from column {})", range.column) } else { String::new() };
     let note = match taken.rest {
-        Rest::Nothing | Rest::ShortLine { .. } => String::new(),
-        Rest::Lines => format!("[lines {first}{from} to {last}; more follow from `{name}` {}]", last + 1),
-        Rest::Bound => format!("[lines {first}{from} to {last}; cut at {bytes} bytes, continue with `{name}` {}]", last + 1),
-        Rest::LongLine { column } => format!(
+        RemainingText::Nothing | RemainingText::ShortLine { .. } => String::new(),
+        RemainingText::Lines => format!("[lines {first}{from} to {last}; more follow from `{name}` {}]", last + 1),
+        RemainingText::Bound => {
+            format!("[lines {first}{from} to {last}; cut at {bytes} bytes, continue with `{name}` {}]", last + 1)
+        }
+        RemainingText::LongLine { column } => format!(
             "[columns {} to {} of line {first}; the line is longer. Cut at {bytes} bytes, continue with `{name}` {first} and \
              `column` {column}]",
             range.column,

@@ -1,9 +1,9 @@
 //! Reading of a range of lines in one pass from the start. Only the returned text is held in memory.
 
-use super::skip::{Skipped, skip_to};
+use super::skip::{SkipPosition, skip_to};
 use crate::policy::redact::Redactor;
-use crate::protocol::{cut_after, cut_before};
-use crate::tools::document::charset::{CHUNK_BYTES, Decoded, decode};
+use crate::protocol::{cut_position_after, cut_position_before};
+use crate::tools::document::charset::{CHUNK_BYTES, DecodingReader, decode};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use std::io::{self, Cursor, Read};
 
@@ -28,7 +28,7 @@ pub(super) struct LineSelection {
     pub seen: u64,
     /// Number of additional lines that the first shown line replaces.
     pub folded: u64,
-    pub rest: Rest,
+    pub rest: RemainingText,
     /// The first of them is inside a private key.
     pub in_key: bool,
 }
@@ -46,7 +46,7 @@ fn breaks(text: &str) -> u64 {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum RemainingText {
     Nothing,
     /// Lines follow after the requested ones.
     Lines,
@@ -63,7 +63,7 @@ pub(super) enum Rest {
 }
 
 /// Reads the range, and no further than necessary.
-pub(super) fn take(
+pub(super) fn read_range(
     from: impl Read,
     encoding: &'static Encoding,
     range: Range,
@@ -71,13 +71,13 @@ pub(super) fn take(
     redactor: &Redactor,
 ) -> io::Result<LineSelection> {
     if encoding.is_ascii_compatible() || encoding == UTF_16LE || encoding == UTF_16BE {
-        return take_from(from, encoding, range, most_bytes, redactor);
+        return read_range_from(from, encoding, range, most_bytes, redactor);
     }
     // Line feeds cannot be recognized in the bytes alone.
-    take_from(Decoded::new(from, encoding), UTF_8, range, most_bytes, redactor)
+    read_range_from(DecodingReader::new(from, encoding), UTF_8, range, most_bytes, redactor)
 }
 
-fn take_from(
+fn read_range_from(
     mut from: impl Read,
     encoding: &'static Encoding,
     range: Range,
@@ -85,26 +85,26 @@ fn take_from(
     redactor: &Redactor,
 ) -> io::Result<LineSelection> {
     let from_start = range.first == 1;
-    let Skipped { line, rest, in_key } = if from_start {
-        Skipped { line: 1, rest: Vec::new(), in_key: false }
+    let SkipPosition { line, rest, in_key } = if from_start {
+        SkipPosition { line: 1, rest: Vec::new(), in_key: false }
     } else {
         skip_to(&mut from, encoding, range.first)?
     };
     let mut decoder =
         if from_start { encoding.new_decoder_with_bom_removal() } else { encoding.new_decoder_without_bom_handling() };
     let mut from = Cursor::new(rest).chain(from);
-    let mut lines = LineTaker { range, most_bytes, line, ..LineTaker::default() };
+    let mut lines = LineReader { range, most_bytes, line, ..LineReader::default() };
     let mut bytes = vec![0; CHUNK_BYTES];
     loop {
         let count = from.read(&mut bytes)?;
-        let rest = lines.take(&decode(&mut decoder, &bytes[..count])).or((count == 0).then_some(Rest::Nothing));
+        let rest = lines.take(&decode(&mut decoder, &bytes[..count])).or((count == 0).then_some(RemainingText::Nothing));
         if let Some(rest) = rest {
-            return Ok(LineSelection { in_key, ..lines.taken(rest, redactor) });
+            return Ok(LineSelection { in_key, ..lines.into_selection(rest, redactor) });
         }
     }
 }
 
-struct LineTaker {
+struct LineReader {
     range: Range,
     most_bytes: usize,
     /// Number of the current line, from 1.
@@ -118,18 +118,18 @@ struct LineTaker {
     text: String,
 }
 
-impl Default for LineTaker {
+impl Default for LineReader {
     fn default() -> Self {
         Self { range: ALL, most_bytes: 0, line: 1, at_start: true, passed: 0, before: String::new(), text: String::new() }
     }
 }
 
-impl LineTaker {
+impl LineReader {
     /// Takes the text of the range, slightly beyond the size limit. Returns the reason to stop, if any.
-    fn take(&mut self, piece: &str) -> Option<Rest> {
+    fn take(&mut self, piece: &str) -> Option<RemainingText> {
         for part in piece.split_inclusive('\n') {
             if self.line - self.range.first.min(self.line) >= self.range.count {
-                return Some(Rest::Lines);
+                return Some(RemainingText::Lines);
             }
             let wanted = self.pass(part);
             self.text.push_str(wanted);
@@ -140,11 +140,11 @@ impl LineTaker {
             }
             self.at_start = part.ends_with('\n');
             if self.at_start && self.passed + 1 < self.range.column {
-                return Some(Rest::ShortLine { columns: self.passed });
+                return Some(RemainingText::ShortLine { columns: self.passed });
             }
             self.line += u64::from(self.at_start);
             if self.text.len() > self.most_bytes + AROUND_BYTES {
-                return Some(Rest::Bound);
+                return Some(RemainingText::Bound);
             }
         }
         None
@@ -161,19 +161,19 @@ impl LineTaker {
         self.passed += line[..end].chars().count() as u64;
         self.before.push_str(&line[..end]);
         if self.before.len() > 2 * AROUND_BYTES {
-            self.before.drain(..cut_after(&self.before, self.before.len() - AROUND_BYTES));
+            self.before.drain(..cut_position_after(&self.before, self.before.len() - AROUND_BYTES));
         }
         &part[end..]
     }
 
-    fn taken(mut self, rest: Rest, redactor: &Redactor) -> LineSelection {
+    fn into_selection(mut self, rest: RemainingText, redactor: &Redactor) -> LineSelection {
         let short = self.line == self.range.first && self.passed + 1 < self.range.column && !self.at_start;
-        let rest = if short { Rest::ShortLine { columns: self.passed } } else { rest };
+        let rest = if short { RemainingText::ShortLine { columns: self.passed } } else { rest };
         let mut seen = if self.at_start { self.line - 1 } else { self.line };
         let rest = match rest {
             _ if self.text.len() <= self.most_bytes => rest,
-            Rest::ShortLine { .. } => rest,
-            Rest::Nothing | Rest::Lines | Rest::Bound | Rest::LongLine { .. } => {
+            RemainingText::ShortLine { .. } => rest,
+            RemainingText::Nothing | RemainingText::Lines | RemainingText::Bound | RemainingText::LongLine { .. } => {
                 let rest = self.cut(redactor);
                 seen = self.range.first + breaks(&self.text).saturating_sub(1);
                 rest
@@ -181,8 +181,8 @@ impl LineTaker {
         };
         let all = breaks(&self.text);
         if !self.before.is_empty() {
-            let head = cut_before(&self.text, AROUND_BYTES.min(self.text.len()));
-            let shown = redactor.shown_from(&format!("{}{}", self.before, &self.text[..head]), self.before.len());
+            let head = cut_position_before(&self.text, AROUND_BYTES.min(self.text.len()));
+            let shown = redactor.redact_from(&format!("{}{}", self.before, &self.text[..head]), self.before.len());
             self.text.replace_range(..head, &shown);
         }
         let folded = all.saturating_sub(breaks(&self.text));
@@ -190,19 +190,19 @@ impl LineTaker {
     }
 
     /// Cuts at the last complete line, or within a line that is too long by itself.
-    fn cut(&mut self, redactor: &Redactor) -> Rest {
+    fn cut(&mut self, redactor: &Redactor) -> RemainingText {
         if let Some(end) = self.text.as_bytes()[..self.most_bytes].iter().rposition(|byte| *byte == b'\n') {
             self.text.truncate(end + 1);
-            return Rest::Bound;
+            return RemainingText::Bound;
         }
-        let end = cut_before(&self.text, self.most_bytes);
-        let from = cut_after(&self.text, end.saturating_sub(AROUND_BYTES));
-        let to = cut_before(&self.text, (end + AROUND_BYTES).min(self.text.len()));
-        let whole = from + redactor.shown_until(&self.text[from..to], end - from);
+        let end = cut_position_before(&self.text, self.most_bytes);
+        let from = cut_position_after(&self.text, end.saturating_sub(AROUND_BYTES));
+        let to = cut_position_before(&self.text, (end + AROUND_BYTES).min(self.text.len()));
+        let whole = from + redactor.safe_cut_before(&self.text[from..to], end - from);
         // A multi-line secret is redacted at its first line.
         let end = if whole == 0 { end } else { whole };
         self.text.truncate(end);
-        Rest::LongLine { column: self.range.column + self.text.chars().count() as u64 }
+        RemainingText::LongLine { column: self.range.column + self.text.chars().count() as u64 }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Notebooks as text: the cells in order, with their outputs.
 
-use crate::protocol::{cut_after, cut_before};
+use crate::protocol::{cut_position_after, cut_position_before};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
@@ -141,7 +141,7 @@ fn shortened(said: &str) -> String {
     if said.len() <= OUTPUT_BYTES {
         return said.to_owned();
     }
-    let (head, tail) = (cut_before(said, OUTPUT_BYTES / 5 * 4), cut_after(said, said.len() - OUTPUT_BYTES / 5));
+    let (head, tail) = (cut_position_before(said, OUTPUT_BYTES / 5 * 4), cut_position_after(said, said.len() - OUTPUT_BYTES / 5));
     format!("{}\n[... {} bytes left out ...]\n{}", &said[..head], tail - head, &said[tail..])
 }
 

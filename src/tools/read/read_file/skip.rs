@@ -13,7 +13,7 @@ const AHEAD_BYTES: usize = 4 * 1024;
 const DASHES: &str = "-----";
 
 /// The position where reading continues.
-pub(super) struct Skipped {
+pub(super) struct SkipPosition {
     /// Number of the line that starts there, from 1; if there is none, one more than the number of lines.
     pub line: u64,
     /// Bytes already read from that line on.
@@ -30,7 +30,7 @@ enum Units {
 }
 
 /// Skips to the line `first`. The encoding must be UTF-16 or ASCII-compatible, so that line feeds can be recognized.
-pub(super) fn skip_to(from: &mut impl Read, encoding: &'static Encoding, first: u64) -> io::Result<Skipped> {
+pub(super) fn skip_to(from: &mut impl Read, encoding: &'static Encoding, first: u64) -> io::Result<SkipPosition> {
     let units = Units::for_encoding(encoding);
     let mut keys = Keys::new(units, encoding);
     let mut buffer = vec![0; CHUNK_BYTES];
@@ -42,17 +42,17 @@ pub(super) fn skip_to(from: &mut impl Read, encoding: &'static Encoding, first: 
         let wanted = first - line;
         let passed = units.count(region);
         if passed >= wanted {
-            let stop = units.after(region, wanted);
+            let stop = units.position_after(region, wanted);
             keys.scan(&buffer[..filled], stop);
-            return Ok(Skipped { line: first, rest: buffer[stop..filled].to_vec(), in_key: keys.in_key });
+            return Ok(SkipPosition { line: first, rest: buffer[stop..filled].to_vec(), in_key: keys.in_key });
         }
         keys.scan(&buffer[..filled], until);
         line += passed;
         if until > 0 {
-            within = !units.ends_line(region);
+            within = !units.is_line_end(region);
         }
         if at_end {
-            return Ok(Skipped { line: line + u64::from(within), rest: Vec::new(), in_key: false });
+            return Ok(SkipPosition { line: line + u64::from(within), rest: Vec::new(), in_key: false });
         }
         buffer.copy_within(until..filled, 0);
         filled -= until;
@@ -113,7 +113,7 @@ impl Units {
     }
 
     /// Returns the position after this many line feeds.
-    fn after(self, region: &[u8], feeds: u64) -> usize {
+    fn position_after(self, region: &[u8], feeds: u64) -> usize {
         let Some(before) = feeds.checked_sub(1) else { return 0 };
         let mut ends = memchr_iter(b'\n', region).filter(|at| self.is_feed(region, *at));
         let last = ends.nth(usize::try_from(before).unwrap_or(usize::MAX));
@@ -124,7 +124,7 @@ impl Units {
         memchr_iter(b'\n', &region[from..to]).any(|at| self.is_feed(region, from + at))
     }
 
-    fn ends_line(self, region: &[u8]) -> bool {
+    fn is_line_end(self, region: &[u8]) -> bool {
         region.ends_with(&self.bytes("\n"))
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Variable {
 
 /// The variables of a file, up to the point where git fails.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Parsed {
+pub(super) struct ParsedConfig {
     pub variables: Vec<Variable>,
     /// Whether the text is invalid from some line on.
     pub is_broken: bool,
@@ -76,7 +76,7 @@ impl Files {
             Err(ReadError::TooLarge { .. }) => return self.gaps.push(format!("`{shown}` is too large")),
             Err(ReadError::Io(error)) => return self.gaps.push(format!("cannot read `{shown}`: {error}")),
         };
-        let Parsed { variables, is_broken } = parse(&text);
+        let ParsedConfig { variables, is_broken } = parse(&text);
         if is_broken {
             self.gaps.push(format!("`{shown}` is not a valid git configuration"));
         }
@@ -89,7 +89,7 @@ impl Files {
             let path = variable.value.clone().filter(|_| included);
             self.variables.push((file.to_owned(), variable));
             let Some(path) = path else { continue };
-            match place(&path, file, home) {
+            match include_path(&path, file, home) {
                 Some(path) => self.add_at(&path, home, follows, depth + 1),
                 None => self.gaps.push(format!("`{shown}` includes a file in the home directory of another user")),
             }
@@ -98,7 +98,7 @@ impl Files {
 }
 
 /// Returns the file that an `include.path` in `file` refers to.
-fn place(path: &[u8], file: &Path, home: Option<&Path>) -> Option<PathBuf> {
+fn include_path(path: &[u8], file: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let text = Path::new(OsStr::from_bytes(path));
     if let Ok(below) = text.strip_prefix("~") {
         return home.map(|home| home.join(below));
@@ -110,10 +110,10 @@ fn place(path: &[u8], file: &Path, home: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// Parses text like git.
-pub(super) fn parse(text: &[u8]) -> Parsed {
+pub(super) fn parse(text: &[u8]) -> ParsedConfig {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut reader = Reader { text, at: 0 };
-    let mut parsed = Parsed::default();
+    let mut parsed = ParsedConfig::default();
     // Git also accepts variables before the first section.
     let mut header: (String, Option<Vec<u8>>) = (String::new(), None);
     loop {

@@ -1,9 +1,9 @@
 //! Environment for git that prevents it from starting programs configured by a repository.
 
-use super::programs::{Override, Use, always, instead};
-use super::repositories::{Reached, RepositoryTrust, SearchScope, reached};
+use super::programs::{Override, Use, always, replacement};
+use super::repositories::{ReachableRepositories, RepositoryTrust, SearchScope, reachable_repositories};
 use super::repository_scan::RepositoryScan;
-use crate::policy::Unasked;
+use crate::policy::UnaskedConditions;
 use crate::tools::sandbox::protected_scan::ProtectedScan;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -56,7 +56,7 @@ pub(in crate::tools) enum Purpose {
 
 impl Strictness {
     /// Returns the strictness for a line, from the reason why it may run and the trust in the project.
-    pub(in crate::tools) fn for_line(line: &str, unasked: Option<Unasked>, trust: RepositoryTrust) -> Self {
+    pub(in crate::tools) fn for_line(line: &str, unasked: Option<UnaskedConditions>, trust: RepositoryTrust) -> Self {
         if unasked.is_some_and(|unasked| unasked.as_reading) {
             return Self::NoPrograms(Purpose::Reads);
         }
@@ -66,23 +66,23 @@ impl Strictness {
             RepositoryTrust::NeverAsked => unasked.is_none(),
             RepositoryTrust::Untrusted => false,
         };
-        if trusted || !names_git(line) { Self::Plain } else { Self::NoPrograms(Purpose::Writes) }
+        if trusted || !mentions_git(line) { Self::Plain } else { Self::NoPrograms(Purpose::Writes) }
     }
 }
 
 /// Returns whether a string may start git: it names git, apart from quotes and escapes, or computes a word.
-pub(in crate::tools) fn names_git(line: &str) -> bool {
-    line.contains(COMPUTES) || unquoted(line).contains("git")
+pub(in crate::tools) fn mentions_git(line: &str) -> bool {
+    line.contains(COMPUTES) || strip_quotes(line).contains("git")
 }
 
 /// Returns whether git may enter a submodule for a line. Git accepts shortened options.
 fn may_enter_submodules(line: &str) -> bool {
-    let plain = unquoted(line);
+    let plain = strip_quotes(line);
     line.contains(COMPUTES) || line.contains(MATCHES) || ENTERING.iter().any(|word| plain.contains(word))
 }
 
 /// Returns a line in lower case without the quotes and escapes that can hide a word.
-fn unquoted(line: &str) -> String {
+fn strip_quotes(line: &str) -> String {
     let plain = line.chars().filter(|letter| !matches!(letter, '\'' | '"' | '\\' | '\n'));
     plain.collect::<String>().to_ascii_lowercase()
 }
@@ -108,7 +108,7 @@ pub(in crate::tools) struct Hardening {
 impl Hardening {
     /// Determines the environment for a line in `directory`. Performs blocking I/O.
     pub(in crate::tools) fn find(line: &str, directory: &Path, purpose: Purpose, workspace: &GitWorkspace<'_>) -> Self {
-        if !names_git(line) {
+        if !mentions_git(line) {
             let mut hardening = Self::default();
             hardening.set(Vec::new(), purpose);
             return hardening;
@@ -122,14 +122,14 @@ impl Hardening {
             known: workspace.scan.map(|scan| scan.now()),
             all: workspace.repositories,
         };
-        let Reached { files, gaps } = reached(&ground);
+        let ReachableRepositories { files, gaps } = reachable_repositories(&ground);
         let of = match purpose {
             Purpose::Reads => Use::Reading,
             Purpose::Writes => Use::Writing,
         };
         let mut hardening = Self { variables: Vec::new(), gaps: gaps.into_iter().chain(files.gaps).collect() };
         let mut overrides: BTreeMap<Vec<u8>, &'static str> = BTreeMap::new();
-        overrides.extend(files.variables.iter().filter_map(|(_, variable)| instead(variable, of)));
+        overrides.extend(files.variables.iter().filter_map(|(_, variable)| replacement(variable, of)));
         let mut bytes = 0;
         let fits = |(name, value): &Override| {
             bytes += name.len() + value.len();
@@ -185,8 +185,8 @@ mod tests {
 
     #[test]
     fn git_strictness_depends_on_the_permission_and_the_trust() {
-        let reading = Some(Unasked { as_reading: true, by_name: true });
-        let rule = Some(Unasked { as_reading: false, by_name: true });
+        let reading = Some(UnaskedConditions { as_reading: true, by_name: true });
+        let rule = Some(UnaskedConditions { as_reading: false, by_name: true });
         let of = |line, unasked| {
             [RepositoryTrust::Trusted, RepositoryTrust::NeverAsked, RepositoryTrust::Untrusted]
                 .map(|trust| Strictness::for_line(line, unasked, trust))
@@ -202,9 +202,9 @@ mod tests {
     #[test]
     fn git_and_submodule_options_are_detected_in_every_spelling() {
         for line in ["git status", "g'i't log", "g\\it log", "g$''it log", "x=gi; ${x}t log", "gi{t,} log", "$(echo git) log"] {
-            assert!(names_git(line), "{line}");
+            assert!(mentions_git(line), "{line}");
         }
-        assert!(!names_git("ls -l *.rs"));
+        assert!(!mentions_git("ls -l *.rs"));
         for line in [
             "git diff --submodule=diff",
             "git diff --sub'module'=diff",

@@ -8,6 +8,6 @@ mod repositories;
 mod repository_scan;
 
 pub(crate) use global_config::{GlobalConfig, Sources};
-pub(in crate::tools) use hardening::{GitWorkspace, Hardening, Purpose, Strictness, names_git};
+pub(in crate::tools) use hardening::{GitWorkspace, Hardening, Purpose, Strictness, mentions_git};
 pub(crate) use repositories::RepositoryTrust;
 pub(crate) use repository_scan::RepositoryScan;

@@ -27,56 +27,56 @@ const COMPARE: &str = r#"sh -c 'diff -u --label "a/$0" --label "b/$0" -- "$1" "$
 /// Git's default merge program.
 const MERGE: &str = "git merge-file %A %O %B";
 
-const fn named(section: &'static str, variable: &'static str, value: &'static str) -> Program {
+const fn named_driver(section: &'static str, variable: &'static str, value: &'static str) -> Program {
     Program { section, named: true, variable, value }
 }
 
-const fn plain(section: &'static str, variable: &'static str, value: &'static str) -> Program {
+const fn plain_variable(section: &'static str, variable: &'static str, value: &'static str) -> Program {
     Program { section, named: false, variable, value }
 }
 
 const PROGRAMS: &[Program] = &[
-    named("filter", "clean", ""),
-    named("filter", "smudge", ""),
-    named("filter", "process", ""),
-    named("diff", "textconv", "cat"),
-    named("diff", "command", COMPARE),
-    plain("diff", "external", COMPARE),
-    named("merge", "driver", MERGE),
-    named("credential", "helper", ""),
-    named("remote", "uploadpack", "git-upload-pack"),
-    named("remote", "receivepack", "git-receive-pack"),
-    named("submodule", "update", "checkout"),
-    named("hook", "command", "true"),
-    named("hook", "enabled", "false"),
-    named("difftool", "cmd", "false"),
-    named("difftool", "path", "false"),
-    named("mergetool", "cmd", "false"),
-    named("mergetool", "path", "false"),
-    named("browser", "cmd", "false"),
-    named("browser", "path", "false"),
-    named("man", "cmd", "false"),
-    named("man", "path", "false"),
-    named("guitool", "cmd", "false"),
-    named("trailer", "command", "true"),
-    named("trailer", "cmd", "true"),
-    named("tar", "command", "false"),
-    named("sendemail", "sendmailcmd", "false"),
-    named("sendemail", "tocmd", "true"),
-    named("sendemail", "cccmd", "true"),
-    named("sendemail", "headercmd", "true"),
-    plain("sendemail", "sendmailcmd", "false"),
-    plain("sendemail", "tocmd", "true"),
-    plain("sendemail", "cccmd", "true"),
-    plain("sendemail", "headercmd", "true"),
-    plain("interactive", "difffilter", "cat"),
-    plain("gc", "recentobjectshook", "true"),
-    plain("imap", "tunnel", "false"),
-    plain("instaweb", "httpd", "false"),
-    plain("instaweb", "browser", "false"),
-    plain("alias", "*", ""),
-    named("alias", "*", ""),
-    plain("pager", "*", "false"),
+    named_driver("filter", "clean", ""),
+    named_driver("filter", "smudge", ""),
+    named_driver("filter", "process", ""),
+    named_driver("diff", "textconv", "cat"),
+    named_driver("diff", "command", COMPARE),
+    plain_variable("diff", "external", COMPARE),
+    named_driver("merge", "driver", MERGE),
+    named_driver("credential", "helper", ""),
+    named_driver("remote", "uploadpack", "git-upload-pack"),
+    named_driver("remote", "receivepack", "git-receive-pack"),
+    named_driver("submodule", "update", "checkout"),
+    named_driver("hook", "command", "true"),
+    named_driver("hook", "enabled", "false"),
+    named_driver("difftool", "cmd", "false"),
+    named_driver("difftool", "path", "false"),
+    named_driver("mergetool", "cmd", "false"),
+    named_driver("mergetool", "path", "false"),
+    named_driver("browser", "cmd", "false"),
+    named_driver("browser", "path", "false"),
+    named_driver("man", "cmd", "false"),
+    named_driver("man", "path", "false"),
+    named_driver("guitool", "cmd", "false"),
+    named_driver("trailer", "command", "true"),
+    named_driver("trailer", "cmd", "true"),
+    named_driver("tar", "command", "false"),
+    named_driver("sendemail", "sendmailcmd", "false"),
+    named_driver("sendemail", "tocmd", "true"),
+    named_driver("sendemail", "cccmd", "true"),
+    named_driver("sendemail", "headercmd", "true"),
+    plain_variable("sendemail", "sendmailcmd", "false"),
+    plain_variable("sendemail", "tocmd", "true"),
+    plain_variable("sendemail", "cccmd", "true"),
+    plain_variable("sendemail", "headercmd", "true"),
+    plain_variable("interactive", "difffilter", "cat"),
+    plain_variable("gc", "recentobjectshook", "true"),
+    plain_variable("imap", "tunnel", "false"),
+    plain_variable("instaweb", "httpd", "false"),
+    plain_variable("instaweb", "browser", "false"),
+    plain_variable("alias", "*", ""),
+    named_driver("alias", "*", ""),
+    plain_variable("pager", "*", "false"),
 ];
 
 /// Replacements that apply whether or not the program is configured.
@@ -118,7 +118,7 @@ pub(super) fn always() -> impl Iterator<Item = Override> {
 }
 
 /// Returns the replacement of this variable; `None` if it does not name a program.
-pub(super) fn instead(variable: &Variable, of: Use) -> Option<Override> {
+pub(super) fn replacement(variable: &Variable, of: Use) -> Option<Override> {
     let key = || {
         let mut key = variable.section.clone().into_bytes();
         if let Some(subsection) = &variable.subsection {
@@ -150,7 +150,7 @@ mod tests {
         let text = "[filter \"A b\"]\nclean = x\nrequired\n[diff]\nexternal = x\n[diff \"y\"]\ntextconv = x\nbinary = true\n\
                     [core]\nbare = false\n[alias]\nst = !x\n[merge.Z]\ndriver = x\n";
         let of = |of: Use| {
-            let found = parse(text.as_bytes()).variables.into_iter().filter_map(|variable| instead(&variable, of));
+            let found = parse(text.as_bytes()).variables.into_iter().filter_map(|variable| replacement(&variable, of));
             found.map(|(name, value)| format!("{}={value}", String::from_utf8(name).unwrap())).collect::<Vec<_>>()
         };
         let compare = format!("diff.external={COMPARE}");

@@ -37,7 +37,7 @@ pub(crate) enum RepositoryTrust {
 
 /// Repositories that a line may use.
 #[derive(Debug, Default)]
-pub(super) struct Reached {
+pub(super) struct ReachableRepositories {
     pub files: Files,
     /// Reasons why there may be more.
     pub gaps: Vec<String>,
@@ -59,8 +59,8 @@ pub(super) struct SearchScope<'a> {
 }
 
 /// Reads the configuration of every repository that git may use for a line in `directory`.
-pub(super) fn reached(ground: &SearchScope<'_>) -> Reached {
-    let mut search = Search { ground, seen: BTreeSet::new(), reached: Reached::default() };
+pub(super) fn reachable_repositories(ground: &SearchScope<'_>) -> ReachableRepositories {
+    let mut search = Search { ground, seen: BTreeSet::new(), reached: ReachableRepositories::default() };
     for level in ground.directory.ancestors() {
         search.entry(&level.join(".git"));
         // The directory itself may be a bare repository.
@@ -92,7 +92,7 @@ pub(super) fn reached(ground: &SearchScope<'_>) -> Reached {
 struct Search<'a> {
     ground: &'a SearchScope<'a>,
     seen: BTreeSet<PathBuf>,
-    reached: Reached,
+    reached: ReachableRepositories,
 }
 
 impl Search<'_> {
@@ -175,7 +175,7 @@ fn has_places_for_others(directory: &Path) -> bool {
     indexes.extend(others.filter(|entry| entry.file_name().as_bytes().starts_with(b"sharedindex.")).map(|entry| entry.path()));
     indexes.iter().any(|index| match index.canonicalize() {
         Ok(real) => match open_file(&real) {
-            Ok(file) => holds(file, OF_ANOTHER),
+            Ok(file) => file_contains(file, OF_ANOTHER),
             Err(_) => true,
         },
         Err(error) => error.kind() != ErrorKind::NotFound,
@@ -183,7 +183,7 @@ fn has_places_for_others(directory: &Path) -> bool {
 }
 
 /// Returns whether a file contains the bytes; also true if it is too large or unreadable.
-fn holds(mut file: File, wanted: &[u8]) -> bool {
+fn file_contains(mut file: File, wanted: &[u8]) -> bool {
     let (mut buffer, mut kept, mut read) = (vec![0; CHUNK], 0, 0_u64);
     loop {
         let Ok(count) = file.read(&mut buffer[kept..]) else { return true };
@@ -266,7 +266,7 @@ mod tests {
                 known: None,
                 all: None,
             };
-            let Reached { files, gaps } = reached(&ground);
+            let ReachableRepositories { files, gaps } = reachable_repositories(&ground);
             assert!(files.variables.len() == 1 && gaps.is_empty(), "{}: {gaps:?}", directory.display());
         }
         std::fs::write(root.join(".git"), [POINTER, &vec![b'x'; 5000][..]].concat()).unwrap();
@@ -304,8 +304,8 @@ mod tests {
             known: None,
             all: Some(&all),
         };
-        let Reached { files, gaps } = reached(&ground);
-        let alone = reached(&SearchScope { reads: true, ..ground });
+        let ReachableRepositories { files, gaps } = reachable_repositories(&ground);
+        let alone = reachable_repositories(&SearchScope { reads: true, ..ground });
         assert!(alone.files.variables.len() < files.variables.len(), "no repository has a place for another");
         let named = files.variables.iter().filter_map(|(_, variable)| variable.subsection.as_deref());
         let mut named: Vec<&str> = named.map(|name| std::str::from_utf8(name).unwrap()).collect();

@@ -16,7 +16,7 @@ const TICK_SECONDS: i64 = 2;
 #[derive(Debug)]
 pub(crate) struct RepositoryScan {
     roots: Vec<PathBuf>,
-    seen: Mutex<HashMap<PathBuf, Listed>>,
+    seen: Mutex<HashMap<PathBuf, CachedListing>>,
 }
 
 /// Result of a search.
@@ -30,7 +30,7 @@ pub(super) struct Places {
 
 /// A cached directory listing.
 #[derive(Debug)]
-struct Listed {
+struct CachedListing {
     /// Device, inode and change time, which programs cannot set back.
     stamp: (u64, u64, i64, i64),
     entries: usize,
@@ -62,7 +62,7 @@ impl RepositoryScan {
                 continue;
             }
             let known = before.remove(&directory);
-            let Some(listed) = listed(&directory, known, MAX_ENTRIES - entries) else { continue };
+            let Some(listed) = list_directory(&directory, known, MAX_ENTRIES - entries) else { continue };
             entries += listed.entries;
             if listed.has_git {
                 places.found.push(directory.join(".git"));
@@ -80,13 +80,13 @@ impl RepositoryScan {
     }
 }
 
-fn listed(directory: &Path, known: Option<Listed>, most: usize) -> Option<Listed> {
+fn list_directory(directory: &Path, known: Option<CachedListing>, most: usize) -> Option<CachedListing> {
     let data = directory.symlink_metadata().ok()?;
     let stamp = (data.dev(), data.ino(), data.ctime(), data.ctime_nsec());
     if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
         return Some(known);
     }
-    let mut listed = Listed { stamp, entries: 0, has_git: false, below: Vec::new() };
+    let mut listed = CachedListing { stamp, entries: 0, has_git: false, below: Vec::new() };
     for entry in std::fs::read_dir(directory).ok()?.flatten().take(most) {
         listed.entries += 1;
         let name = entry.file_name();
@@ -99,7 +99,7 @@ fn listed(directory: &Path, known: Option<Listed>, most: usize) -> Option<Listed
     Some(listed)
 }
 
-impl Listed {
+impl CachedListing {
     fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
         self.stamp.2.saturating_add(TICK_SECONDS) < now

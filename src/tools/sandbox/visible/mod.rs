@@ -83,7 +83,7 @@ impl Visible {
             }
         }
         // A home directory may be reached through a symlink.
-        if let Some(found) = variable("HOME").and_then(|home| follow(&home)) {
+        if let Some(found) = variable("HOME").and_then(|home| resolve_links(&home)) {
             visible.links.extend(found.links);
         }
         visible.programs(machine);
@@ -140,8 +140,8 @@ impl Visible {
 
     /// Shows a path and the symlinks that point to it, unless it is missing or too broad.
     pub(in crate::tools) fn show(&mut self, given: &Path) {
-        let Some(found) = follow(given) else { return };
-        if self.may_be_shown(&found.real) {
+        let Some(found) = resolve_links(given) else { return };
+        if self.can_show(&found.real) {
             if self.is_hidden(&found.real) {
                 self.shown.insert(found.real);
             }
@@ -151,7 +151,7 @@ impl Visible {
 
     /// Shows a path that a policy grants, regardless of how broad it is.
     pub(in crate::tools) fn grant(&mut self, given: &Path) {
-        let Some(found) = follow(given) else { return };
+        let Some(found) = resolve_links(given) else { return };
         self.hidden.retain(|hidden| !hidden.starts_with(&found.real));
         self.masked.retain(|masked| *masked != found.real);
         if self.is_hidden(&found.real) || self.masked.iter().any(|masked| found.real.starts_with(masked)) {
@@ -172,7 +172,7 @@ impl Visible {
         self.links.extend(hidden);
     }
 
-    fn may_be_shown(&self, real: &Path) -> bool {
+    fn can_show(&self, real: &Path) -> bool {
         real.parent().is_some() && !self.never.iter().chain(&self.roots).any(|never| never.starts_with(real))
     }
 
@@ -184,13 +184,13 @@ impl Visible {
 }
 
 /// A resolved path with its symlinks.
-struct Followed {
+struct ResolvedLinks {
     links: Vec<(PathBuf, PathBuf)>,
     real: PathBuf,
 }
 
 /// Resolves a path component by component; `None` if something is missing.
-fn follow(given: &Path) -> Option<Followed> {
+fn resolve_links(given: &Path) -> Option<ResolvedLinks> {
     let names = |path: &Path| -> Vec<OsString> {
         let parts = path.components().filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
         parts.map(|part| part.as_os_str().to_owned()).collect()
@@ -217,7 +217,7 @@ fn follow(given: &Path) -> Option<Followed> {
         names(&target).into_iter().rev().for_each(|name| rest.push_front(name));
         links.push((next, target));
     }
-    Some(Followed { links, real })
+    Some(ResolvedLinks { links, real })
 }
 
 /// Returns the entries of `/` that are not system directories. Whether a symlink there is visible depends on its target.

@@ -1,7 +1,7 @@
 //! Directories of `PATH` in hidden places, and the toolchains of their programs.
 
 use super::table::{PREFIX_PARTS, TOOLCHAINS};
-use super::{Machine, Visible, follow};
+use super::{Machine, Visible, resolve_links};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ impl Visible {
         let directories = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
         let mut done = BTreeSet::new();
         for directory in directories.take(MAX_DIRECTORIES) {
-            let Some(found) = follow(&directory) else { continue };
+            let Some(found) = resolve_links(&directory) else { continue };
             self.lead(found.links);
             if machine.roots.iter().any(|root| found.real.starts_with(root)) || !self.is_hidden(&found.real) {
                 continue;
             }
             self.show(&found.real);
-            self.prefix_of(&found.real, machine, &mut done);
-            for program in linked(&found.real) {
+            self.show_prefix(&found.real, machine, &mut done);
+            for program in symlink_targets(&found.real) {
                 if done.len() < MAX_PREFIXES {
                     self.linked_program(&program, machine, &mut done);
                 }
@@ -38,7 +38,7 @@ impl Visible {
 
     /// Shows the target of a program symlink, and its toolchain.
     fn linked_program(&mut self, program: &Path, machine: &Machine<'_>, done: &mut BTreeSet<PathBuf>) {
-        let Some(found) = follow(program) else { return };
+        let Some(found) = resolve_links(program) else { return };
         let is_program =
             std::fs::metadata(&found.real).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
         let is_seen = |visible: &Self| visible.shown.iter().any(|shown| found.real.starts_with(shown));
@@ -48,7 +48,7 @@ impl Visible {
         if !is_seen(self)
             && let Some(directory) = found.real.parent()
         {
-            self.prefix_of(directory, machine, done);
+            self.show_prefix(directory, machine, done);
         }
         if !is_seen(self) {
             done.insert(found.real.clone());
@@ -58,7 +58,7 @@ impl Visible {
     }
 
     /// Shows the files of the programs in a directory: the known toolchain, or the prefix of the `bin`.
-    fn prefix_of(&mut self, directory: &Path, machine: &Machine<'_>, done: &mut BTreeSet<PathBuf>) {
+    fn show_prefix(&mut self, directory: &Path, machine: &Machine<'_>, done: &mut BTreeSet<PathBuf>) {
         let homes = std::iter::once(machine.home).chain(machine.homes.iter().map(PathBuf::as_path));
         let home = homes.filter(|home| home.parent().is_some()).find(|home| directory.starts_with(home));
         if let Some(home) = home {
@@ -75,7 +75,7 @@ impl Visible {
         }
         let is_bin = directory.file_name().is_some_and(|name| name == "bin" || name == "sbin");
         let Some(prefix) = directory.parent().filter(|_| is_bin) else { return };
-        if !self.may_be_shown(prefix) || !done.insert(prefix.to_owned()) {
+        if !self.can_show(prefix) || !done.insert(prefix.to_owned()) {
             return;
         }
         // Next to the `bin` of a dot directory there are settings and keys, and in `/` anything.
@@ -92,7 +92,7 @@ impl Visible {
 }
 
 /// Returns the targets of the symlinks in a directory.
-fn linked(directory: &Path) -> Vec<PathBuf> {
+fn symlink_targets(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_ENTRIES);
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
     links.take(MAX_PROGRAMS).map(|entry| entry.path()).collect()

@@ -50,7 +50,7 @@ fn servers_run_in_their_directory_and_exit_when_stdin_closes() {
 #[test]
 fn servers_run_in_the_same_sandbox_as_commands() {
     let mut bench = Bench::new();
-    let mut sandbox = SandboxPolicy::nothing();
+    let mut sandbox = SandboxPolicy::unsandboxed();
     (sandbox.tier, sandbox.network) = (SandboxTier::Guarded, NetworkAccess::Proxied);
     sandbox.roots = vec![bench.settings.workspace.clone()];
     bench.settings.command.sandbox = sandbox;
@@ -61,7 +61,7 @@ fn servers_run_in_the_same_sandbox_as_commands() {
     }
     assert!(bench.path("here.txt").exists() && !bench.root.join("outside.txt").exists());
     // The new settings apply to servers started from now on.
-    launcher.follow(crate::tools::tests::settings(bench.settings.workspace.clone(), bench.root.join("home")));
+    launcher.set_settings(crate::tools::tests::settings(bench.settings.workspace.clone(), bench.root.join("home")));
     block_on(said(&launcher, program(&bench, SERVER))).unwrap();
     assert!(bench.root.join("outside.txt").exists());
 }

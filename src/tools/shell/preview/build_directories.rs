@@ -4,7 +4,7 @@ use crate::protocol::RunsWhen;
 use crate::sys::git_index::read_index;
 use crate::sys::path::open_file;
 use crate::tools::executable_files::reader;
-use crate::tools::ignored::Ignored;
+use crate::tools::ignored::IgnoreRules;
 use crate::tools::settings::Settings;
 use crate::tools::shell::unapproved_run::path_directories;
 use std::collections::{HashMap, VecDeque};
@@ -79,7 +79,7 @@ impl<'a> BuildDirectories<'a> {
     }
 
     /// Returns whether a directory met all conditions for unasked writing before the run. `directory` is relative to the root.
-    pub(super) fn qualifies(&mut self, directory: &Path, ignored: &mut Ignored<'_>) -> bool {
+    pub(super) fn qualifies(&mut self, directory: &Path, ignored: &mut IgnoreRules<'_>) -> bool {
         if let Some(known) = self.known.get(directory) {
             return *known;
         }
@@ -88,7 +88,7 @@ impl<'a> BuildDirectories<'a> {
         qualifies
     }
 
-    fn meets_conditions(&mut self, directory: &Path, ignored: &mut Ignored<'_>) -> bool {
+    fn meets_conditions(&mut self, directory: &Path, ignored: &mut IgnoreRules<'_>) -> bool {
         let real = self.root.join(directory);
         let is_plain = match real.symlink_metadata() {
             Ok(data) => data.is_dir() && real.canonicalize().is_ok_and(|found| found == real),
@@ -107,7 +107,7 @@ impl<'a> BuildDirectories<'a> {
         if !is_ignored || ignored.changed_since(directory, self.settings.since) {
             return false;
         }
-        let tracked = self.tracked.entry(repository.clone()).or_insert_with(|| tracked(&repository));
+        let tracked = self.tracked.entry(repository.clone()).or_insert_with(|| tracked_paths(&repository));
         tracked.as_ref().is_some_and(|tracked| !tracked.iter().any(|path| repository.join(path).starts_with(&real)))
     }
 }
@@ -135,7 +135,7 @@ pub(super) fn find_build_directories(root: &Path) -> FoundDirectories {
         let is_directory = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
         for entry in entries.filter(is_directory) {
             let path = directory.join(entry.file_name());
-            if named(&path, true).is_some() {
+            if listed_directory(&path, true).is_some() {
                 found.directories.push(path);
             } else if depth + 1 < MAX_DEPTH && may_hold_build_directories(&path) {
                 open.push_back((path, depth + 1));
@@ -152,7 +152,7 @@ fn may_hold_build_directories(path: &Path) -> bool {
 }
 
 /// Returns the outermost directory on the list that contains the path, or the path itself.
-pub(super) fn named(path: &Path, is_directory: bool) -> Option<PathBuf> {
+pub(super) fn listed_directory(path: &Path, is_directory: bool) -> Option<PathBuf> {
     let count = path.components().count() - usize::from(!is_directory);
     let mut directory = PathBuf::new();
     for component in path.components().take(count) {
@@ -177,7 +177,7 @@ fn is_tagged(directory: &Path) -> bool {
 }
 
 /// Returns the tracked paths of a repository from its index.
-fn tracked(repository: &Path) -> Option<Vec<PathBuf>> {
+fn tracked_paths(repository: &Path) -> Option<Vec<PathBuf>> {
     let git = repository.join(".git");
     let git = if git.is_dir() {
         git
@@ -206,14 +206,14 @@ mod tests {
 
     #[test]
     fn build_directories_are_recognized_by_name() {
-        let of = |path: &str| named(Path::new(path), false).map(|found| found.display().to_string());
+        let of = |path: &str| listed_directory(Path::new(path), false).map(|found| found.display().to_string());
         assert_eq!(of("target/debug/build/x"), Some("target".to_owned()));
         assert_eq!(of("a/b/.pytest_cache/v"), Some("a/b/.pytest_cache".to_owned()));
         assert_eq!(of("node_modules/.cache/x"), Some("node_modules/.cache".to_owned()));
         for path in ["target", "src/a.rs", "node_modules/x/build/y", ".venv/build/x", ".env.d/build/x", "targets/x"] {
             assert_eq!(of(path), None, "{path}");
         }
-        assert_eq!(named(Path::new("target"), true), Some("target".into()));
+        assert_eq!(listed_directory(Path::new("target"), true), Some("target".into()));
     }
 
     #[test]

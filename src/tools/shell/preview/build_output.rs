@@ -1,13 +1,13 @@
 //! Build output: directories that a command may change without approval.
 
-use super::build_directories::{BuildDirectories, named};
-use super::written_bytes::bytes_of;
+use super::build_directories::{BuildDirectories, listed_directory};
+use super::written_bytes::written_bytes;
 use crate::policy::CodeReader;
 use crate::protocol::{CountedEffects, RunsWhen};
 use crate::sys::overlay::{Change, Changes, Kind};
 use crate::sys::path::read_link;
-use crate::tools::ignored::Ignored;
-use crate::tools::paths::shown_in_one_line;
+use crate::tools::ignored::IgnoreRules;
+use crate::tools::paths::display_path_one_line;
 use crate::tools::sandbox::RepositoryTrust;
 use crate::tools::settings::Settings;
 use std::collections::BTreeMap;
@@ -28,12 +28,12 @@ impl<'a> BuildOutput<'a> {
     }
 
     /// Counts a change if it is build output, and returns whether it is.
-    pub(super) fn counts(&mut self, change: &Change, reader: Option<CodeReader>, ignored: &mut Ignored<'_>) -> bool {
-        let Some(directory) = self.directory_of(change, reader, ignored) else { return false };
-        let name = shown_in_one_line(&self.changes.old(&directory), self.settings);
+    pub(super) fn count_if_output(&mut self, change: &Change, reader: Option<CodeReader>, ignored: &mut IgnoreRules<'_>) -> bool {
+        let Some(directory) = self.output_directory(change, reader, ignored) else { return false };
+        let name = display_path_one_line(&self.changes.old(&directory), self.settings);
         let none = CountedEffects { path: name, created: 0, changed: 0, deleted: 0, bytes: 0, direct: false };
         let counted = self.found.entry(directory).or_insert(none);
-        counted.bytes += bytes_of(change);
+        counted.bytes += written_bytes(change);
         if change.kind() != Some(Kind::Directory) {
             match (change.before, change.after) {
                 (None, _) => counted.created += 1,
@@ -45,22 +45,27 @@ impl<'a> BuildOutput<'a> {
     }
 
     /// Returns the real directories with build output, and what changed in each.
-    pub(super) fn counted(self) -> impl Iterator<Item = (PathBuf, CountedEffects)> {
+    pub(super) fn into_counts(self) -> impl Iterator<Item = (PathBuf, CountedEffects)> {
         let changes = self.changes;
         self.found.into_iter().map(move |(directory, counted)| (changes.old(&directory), counted))
     }
 
-    fn directory_of(&mut self, change: &Change, reader: Option<CodeReader>, ignored: &mut Ignored<'_>) -> Option<PathBuf> {
+    fn output_directory(
+        &mut self,
+        change: &Change,
+        reader: Option<CodeReader>,
+        ignored: &mut IgnoreRules<'_>,
+    ) -> Option<PathBuf> {
         if self.settings.command.sandbox.trust != RepositoryTrust::Trusted {
             return None;
         }
-        let directory = named(&change.path, change.kind() == Some(Kind::Directory))?;
+        let directory = listed_directory(&change.path, change.kind() == Some(Kind::Directory))?;
         let qualifies = self.directories.qualifies(&directory, ignored);
-        (qualifies && self.may_be_kept(change, reader, &directory)).then_some(directory)
+        (qualifies && self.can_apply(change, reader, &directory)).then_some(directory)
     }
 
     /// Returns whether this entry may be applied as build output.
-    fn may_be_kept(&self, change: &Change, reader: Option<CodeReader>, directory: &Path) -> bool {
+    fn can_apply(&self, change: &Change, reader: Option<CodeReader>, directory: &Path) -> bool {
         if change.moved_from.as_ref().is_some_and(|from| !from.starts_with(directory)) {
             return false;
         }
@@ -72,14 +77,14 @@ impl<'a> BuildOutput<'a> {
             Some(Kind::Special) => false,
             Some(Kind::Link) => {
                 let says = read_link(&self.changes.new_content(&change.path));
-                says.is_ok_and(|says| stays_in(&change.path, Path::new(&says), directory))
+                says.is_ok_and(|says| is_target_inside(&change.path, Path::new(&says), directory))
             }
         }
     }
 }
 
 /// Returns whether a symlink at `path` with this target stays in the directory.
-pub(super) fn stays_in(path: &Path, says: &Path, directory: &Path) -> bool {
+pub(super) fn is_target_inside(path: &Path, says: &Path, directory: &Path) -> bool {
     let mut at: Vec<_> = path.parent().map_or_else(Vec::new, |parent| parent.components().collect());
     for component in says.components() {
         match component {
@@ -98,7 +103,7 @@ mod tests {
 
     #[test]
     fn links_in_build_output_may_point_only_inside_the_build_directory() {
-        let stays = |path: &str, says: &str| stays_in(Path::new(path), Path::new(says), Path::new("target"));
+        let stays = |path: &str, says: &str| is_target_inside(Path::new(path), Path::new(says), Path::new("target"));
         assert!(stays("target/a/link", "../b") && stays("target/link", "./c/d"));
         for (path, says) in
             [("target/link", "../src"), ("target/link", "/etc"), ("target/a/link", "../../x"), ("target/l", "../../../x")]

@@ -1,14 +1,14 @@
 //! Applying approved effects: all of them or none, and the output goes to the model.
 
-use super::effects::{ShownEffects, kept_words, refusals, shown};
+use super::effects::{ShownEffects, collect_effects, describe_applied, refusals};
 use super::kept_times::renew_times;
-use super::overlay_dir::View;
+use super::overlay_dir::OverlayDir;
 use super::run::PreviewedCommand;
-use super::selection::{select, selected};
+use super::selection::{applied_count, select};
 use crate::protocol::{CallId, DiscardedEffect, ErrorCode, Proposal, ToolError, ToolResult};
 use crate::sys::overlay::{self, Changes, CommitError, Outcome, is_full};
 use crate::tools::blocking::off_thread;
-use crate::tools::paths::{listed, shown_in_one_line};
+use crate::tools::paths::{display_path_one_line, join_names};
 use crate::tools::redaction::hide_in_result;
 use crate::tools::settings::Settings;
 use std::collections::BTreeSet;
@@ -24,43 +24,43 @@ pub(in crate::tools) async fn commit(
     tool_name: String,
     discarded: Vec<DiscardedEffect>,
     settings: Arc<Settings>,
-) -> (ToolResult, Option<Settled>) {
+) -> (ToolResult, Option<CommittedRun>) {
     let (again, name) = (id.clone(), tool_name.clone());
-    match off_thread(move || done(kept, id, &tool_name, &discarded, &settings)).await {
+    match off_thread(move || commit_selected(kept, id, &tool_name, &discarded, &settings)).await {
         Ok(done) => done,
-        Err(error) => (ToolResult::refused(again, name, error), None),
+        Err(error) => (ToolResult::from_error(again, name, error), None),
     }
 }
 
 /// Outcome of a call on disk, needed until the session has recorded it.
 #[derive(Debug)]
-pub(in crate::tools) struct Settled(View, bool);
+pub(in crate::tools) struct CommittedRun(OverlayDir, bool);
 
-impl Settled {
+impl CommittedRun {
     #[cfg(test)]
     pub(in crate::tools) fn abandon(mut self) {
         self.1 = true;
     }
 }
 
-impl Drop for Settled {
+impl Drop for CommittedRun {
     fn drop(&mut self) {
         if !self.1 {
-            self.0.give_up();
+            self.0.remove_on_drop();
         }
     }
 }
 
-fn done(
+fn commit_selected(
     mut kept: PreviewedCommand,
     id: CallId,
     tool_name: &str,
     discarded: &[DiscardedEffect],
     settings: &Settings,
-) -> (ToolResult, Option<Settled>) {
+) -> (ToolResult, Option<CommittedRun>) {
     if let Some(unlisted) = kept.unlisted {
         let error = ToolError::new(ErrorCode::ToolExecutionFailed, format!("{unlisted}. Nothing was written."));
-        return over(kept.view, ToolResult::refused(id, tool_name, error), settings);
+        return finish_call(kept.view, ToolResult::from_error(id, tool_name, error), settings);
     }
     // The policy may have changed since the preview.
     for changes in &mut kept.changes {
@@ -72,10 +72,10 @@ fn done(
             Ok(note) => {
                 let _ = write!(kept.result.output_text, "\n{note}");
             }
-            Err(error) => return over(kept.view, ToolResult::refused(id, tool_name, error), settings),
+            Err(error) => return finish_call(kept.view, ToolResult::from_error(id, tool_name, error), settings),
         }
-        let ShownEffects { diff, paths, bytes, .. } = shown(&mut kept.changes, settings);
-        let summary = format!("{} of {} listed changes", selected(&kept.changes, &kept.listed), kept.listed.len());
+        let ShownEffects { diff, paths, bytes, .. } = collect_effects(&mut kept.changes, settings);
+        let summary = format!("{} of {} listed changes", applied_count(&kept.changes, &kept.listed), kept.listed.len());
         kept.result.changed = Some(Box::new(Proposal { summary, diff, paths, bytes, ..Proposal::default() }));
     }
     renew_times(&mut kept);
@@ -89,8 +89,8 @@ fn done(
         touch_discarded(&listed, &kept.changes);
     }
     match applied {
-        Ok(outcome) => succeeded(kept.view, result, outcome, settings),
-        Err(error) => failed(kept.view, id, tool_name, error, settings),
+        Ok(outcome) => finish_applied(kept.view, result, outcome, settings),
+        Err(error) => finish_failed(kept.view, id, tool_name, error, settings),
     }
 }
 
@@ -103,7 +103,7 @@ enum ApplyError {
 
 /// Applies the changes, after the result of the call is stored. Returns that result, and the outcome; `None`: there are no changes.
 fn apply(kept: &mut PreviewedCommand, settings: &Settings) -> (ToolResult, Result<Option<Outcome>, ApplyError>) {
-    let words = kept_words(&kept.changes);
+    let words = describe_applied(&kept.changes);
     let mut result = kept.result.clone();
     let _ = write!(result.output_text, "\n{words}");
     let result = hide_in_result(&settings.redactor, result);
@@ -114,25 +114,36 @@ fn apply(kept: &mut PreviewedCommand, settings: &Settings) -> (ToolResult, Resul
         return (result, Err(ApplyError::Store(error)));
     }
     // Whatever happens from now on, the next start completes what was begun.
-    kept.view.leave();
+    kept.view.keep_on_drop();
     let outcome = overlay::commit(kept.view.path(), &kept.changes).or_else(|error| match error {
-        CommitError::Io { error, .. } if overlay::has_begun(kept.view.path()) => again(&kept.view, error),
+        CommitError::Io { error, .. } if overlay::has_begun(kept.view.path()) => retry_commit(&kept.view, error),
         error => Err(error),
     });
     (result, outcome.map(Some).map_err(ApplyError::Commit))
 }
 
 /// Completes a call whose changes were applied.
-fn succeeded(mut view: View, result: ToolResult, outcome: Option<Outcome>, settings: &Settings) -> (ToolResult, Option<Settled>) {
+fn finish_applied(
+    mut view: OverlayDir,
+    result: ToolResult,
+    outcome: Option<Outcome>,
+    settings: &Settings,
+) -> (ToolResult, Option<CommittedRun>) {
     view.end_direct();
-    let Some(outcome) = outcome else { return over(view, result, settings) };
+    let Some(outcome) = outcome else { return finish_call(view, result, settings) };
     let result = with_unapplied(result, &outcome);
     // The next start retries the rest; until then nothing is removed.
-    if outcome.is_over() { over(view, result, settings) } else { (result, None) }
+    if outcome.is_over() { finish_call(view, result, settings) } else { (result, None) }
 }
 
 /// Completes a call whose changes were not applied.
-fn failed(view: View, id: CallId, tool_name: &str, error: ApplyError, settings: &Settings) -> (ToolResult, Option<Settled>) {
+fn finish_failed(
+    view: OverlayDir,
+    id: CallId,
+    tool_name: &str,
+    error: ApplyError,
+    settings: &Settings,
+) -> (ToolResult, Option<CommittedRun>) {
     let error = match error {
         ApplyError::Store(error) => {
             let message = format!("cannot apply the changes of the command: {error}; nothing was written{}", advice(&error));
@@ -145,11 +156,11 @@ fn failed(view: View, id: CallId, tool_name: &str, error: ApplyError, settings: 
                 if error.is_full() { ", once there is free space on the disk" } else { "" }
             );
             let error = ToolError::new(ErrorCode::OutcomeUnknown, message);
-            return (ToolResult::refused(id, tool_name, error), None);
+            return (ToolResult::from_error(id, tool_name, error), None);
         }
-        ApplyError::Commit(error) => refusal(error),
+        ApplyError::Commit(error) => commit_refusal(error),
     };
-    over(view, ToolResult::refused(id, tool_name, error), settings)
+    finish_call(view, ToolResult::from_error(id, tool_name, error), settings)
 }
 
 /// Removes all build output from the changes if only build output is in conflict: another build wrote it in the meantime, and
@@ -170,7 +181,7 @@ fn discard_build_output(kept: &mut PreviewedCommand, conflicts: &[PathBuf], sett
         }
     }
     kept.changes = rest;
-    let names = listed(kept.build.iter().map(|directory| format!("`{}`", shown_in_one_line(directory, settings))));
+    let names = join_names(kept.build.iter().map(|directory| format!("`{}`", display_path_one_line(directory, settings))));
     let _ = write!(
         kept.result.output_text,
         "\n[build output in {names} was discarded: another program wrote there while this command ran or waited for approval]"
@@ -189,21 +200,21 @@ fn touch_discarded(listed: &[Changes], kept: &[Changes]) {
 }
 
 /// Completes the call: only the outcome is kept, until the session has recorded it.
-fn over(mut view: View, result: ToolResult, settings: &Settings) -> (ToolResult, Option<Settled>) {
+fn finish_call(mut view: OverlayDir, result: ToolResult, settings: &Settings) -> (ToolResult, Option<CommittedRun>) {
     view.discard_direct();
     if settings.session.is_none() {
-        view.give_up();
+        view.remove_on_drop();
         return (result, None);
     }
-    view.leave();
+    view.keep_on_drop();
     if let Err(error) = view.keep_final(&result).and_then(|()| view.shrink()) {
         tracing::warn!(%error, "cannot clean up a preview");
     }
-    (result, Some(Settled(view, false)))
+    (result, Some(CommittedRun(view, false)))
 }
 
 /// Retries the changes, as after a crash.
-fn again(view: &View, error: io::Error) -> Result<Outcome, CommitError> {
+fn retry_commit(view: &OverlayDir, error: io::Error) -> Result<Outcome, CommitError> {
     let path = view.path().to_owned();
     match overlay::recover(view.path()) {
         Ok(Some(outcome)) => Ok(outcome),
@@ -216,12 +227,12 @@ fn advice(error: &io::Error) -> &'static str {
     if is_full(error) { ". Free some space on the disk, and run the command again" } else { "" }
 }
 
-fn refusal(error: CommitError) -> ToolError {
+fn commit_refusal(error: CommitError) -> ToolError {
     match error {
         CommitError::Conflict(paths) => {
             let message = format!(
                 "{} changed since the command ran in its preview; nothing was written. Check what changed, and run the command again",
-                listed(paths.iter().map(|path| format!("`{}`", path.display())))
+                join_names(paths.iter().map(|path| format!("`{}`", path.display())))
             );
             ToolError::new(ErrorCode::Conflict, message)
         }
@@ -241,7 +252,7 @@ pub(super) fn with_unapplied(mut result: ToolResult, outcome: &Outcome) -> ToolR
             (false, true) => "; the disk is full: aye applies the rest when it starts again, once there is free space",
             (false, false) => "; aye retries when it starts again",
         };
-        let _ = write!(result.output_text, "\n[differs from the result of the command: {}{later}]", listed(left));
+        let _ = write!(result.output_text, "\n[differs from the result of the command: {}{later}]", join_names(left));
     }
     result
 }

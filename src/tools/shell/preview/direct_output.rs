@@ -2,14 +2,14 @@
 //! the other effects, so output built from discarded files must not appear newer than the sources.
 
 use super::build_directories::{BuildDirectories, find_build_directories};
-use super::build_output::stays_in;
+use super::build_output::is_target_inside;
 use crate::protocol::{CountedEffects, RefusedEffect};
-use crate::sys::overlay::{self, Layered, Time, remove_access_lists};
+use crate::sys::overlay::{self, LayeredDirectory, Time, remove_access_lists};
 use crate::sys::path::read_link;
 use crate::sys::sandbox::Confinement;
 use crate::tools::executable_files::is_opened;
-use crate::tools::ignored::Ignored;
-use crate::tools::paths::shown_in_one_line;
+use crate::tools::ignored::IgnoreRules;
+use crate::tools::paths::display_path_one_line;
 use crate::tools::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, Metadata};
@@ -25,7 +25,7 @@ const MAX_ENTRIES: usize = 500_000;
 #[serde(rename_all = "camelCase")]
 pub(super) struct DirectOutput {
     directories: Vec<PathBuf>,
-    layers: Vec<Layered>,
+    layers: Vec<LayeredDirectory>,
     began: Time,
 }
 
@@ -39,11 +39,11 @@ pub(super) struct DirectlyWritten {
 
 impl DirectOutput {
     /// Finds the existing directories that meet all conditions; `None` if there are none.
-    pub(super) fn find(layers: &[Layered], began: Time, confinement: &Confinement, settings: &Settings) -> Option<Self> {
+    pub(super) fn find(layers: &[LayeredDirectory], began: Time, confinement: &Confinement, settings: &Settings) -> Option<Self> {
         let mut directories = Vec::new();
-        for Layered { directory: root, .. } in layers {
+        for LayeredDirectory { directory: root, .. } in layers {
             let Ok(device) = fs::metadata(root).map(|data| data.dev()) else { continue };
-            let mut ignored = Ignored::new(root, &*settings.paths.may_read);
+            let mut ignored = IgnoreRules::new(root, &*settings.paths.may_read);
             let mut conditions = BuildDirectories::new(root, settings);
             let is_restricted = |real: &Path| {
                 confinement.read_only.iter().any(|place| real.starts_with(place))
@@ -65,19 +65,19 @@ impl DirectOutput {
     }
 
     /// Counts the entries that the command wrote, and removes those that are not allowed in build output.
-    pub(super) fn written(&self, settings: &Settings) -> DirectlyWritten {
+    pub(super) fn scan_written(&self, settings: &Settings) -> DirectlyWritten {
         let mut written = DirectlyWritten::default();
         let mut left = MAX_ENTRIES;
         for directory in &self.directories {
-            let path = shown_in_one_line(directory, settings);
+            let path = display_path_one_line(directory, settings);
             let mut counted = CountedEffects { path, created: 0, changed: 0, deleted: 0, bytes: 0, direct: true };
             self.look_through(directory, &mut left, |path, data, is_new| {
-                if let Some(reason) = refusal(path, data, directory, settings).filter(|_| is_new) {
+                if let Some(reason) = refusal_reason(path, data, directory, settings).filter(|_| is_new) {
                     let removed = fs::remove_file(path);
                     let reason = removed
                         .err()
                         .map_or_else(|| reason.to_owned(), |error| format!("{reason}, but it is still there: {error}"));
-                    written.refused.push(RefusedEffect { path: shown_in_one_line(path, settings), reason });
+                    written.refused.push(RefusedEffect { path: display_path_one_line(path, settings), reason });
                     return;
                 }
                 if let Err(error) = remove_access_lists(path) {
@@ -128,7 +128,7 @@ impl DirectOutput {
 }
 
 /// Returns why an entry is not allowed in build output.
-fn refusal(path: &Path, data: &Metadata, directory: &Path, settings: &Settings) -> Option<&'static str> {
+fn refusal_reason(path: &Path, data: &Metadata, directory: &Path, settings: &Settings) -> Option<&'static str> {
     if data.is_dir() {
         return None;
     }
@@ -140,7 +140,7 @@ fn refusal(path: &Path, data: &Metadata, directory: &Path, settings: &Settings) 
     }
     if data.is_symlink() {
         let target = read_link(path).unwrap_or_default();
-        let is_inside = stays_in(
+        let is_inside = is_target_inside(
             path.strip_prefix("/").unwrap_or(path),
             Path::new(&target),
             directory.strip_prefix("/").unwrap_or(directory),

@@ -1,11 +1,11 @@
 //! End of a run in a view: its output and its effects, as they are shown and as they are stored with the layer.
 
 use super::direct_output::DirectlyWritten;
-use super::effects::{ListedEffect, ShownEffects, shown};
+use super::effects::{ListedEffect, ShownEffects, collect_effects};
 use super::layer_end::{build_note, digest};
 use crate::ports::LayerEnd;
-use crate::protocol::{CallId, CountedEffects, EffectPart, Effects, Outside, Proposal, ToolResult};
-use crate::sys::overlay::{Changes, Layered, Time};
+use crate::protocol::{CallId, CountedEffects, EffectPart, Effects, Proposal, SandboxAccess, ToolResult};
+use crate::sys::overlay::{Changes, LayeredDirectory, Time};
 use crate::tools::call_result::CallResult;
 use crate::tools::output::uris;
 use crate::tools::settings::Settings;
@@ -20,7 +20,7 @@ pub(super) struct RunEnd {
     /// Redacted output.
     pub output: String,
     /// Access that the sandbox blocked.
-    pub denied: Vec<Outside>,
+    pub denied: Vec<SandboxAccess>,
     pub notes: Vec<String>,
     /// Whether the command was ended from outside.
     pub stopped: bool,
@@ -50,7 +50,7 @@ pub(super) struct EndedRun {
     pub result: ToolResult,
     /// The effects as they were shown.
     pub effects: Effects,
-    pub layers: Vec<Layered>,
+    pub layers: Vec<LayeredDirectory>,
     pub began: Time,
     /// Time at which the run ended; `None` in layers of earlier versions.
     #[serde(default)]
@@ -77,7 +77,7 @@ impl RunEnd {
             runs_code,
             build,
             rest,
-        } = shown(changes, settings);
+        } = collect_effects(changes, settings);
         let Self { ended, output, denied, stopped, notes, direct } = self;
         let (build, mut counted): (Vec<PathBuf>, Vec<CountedEffects>) = build.into_iter().unzip();
         counted.extend(direct.counted);
@@ -85,27 +85,27 @@ impl RunEnd {
         let notes = counted.iter().map(build_note).chain(notes).chain(seen).collect();
         let effects = Effects { ended, output, files, groups, more_files, counted, refused, denied, ..Effects::default() };
         let digest = digest(changes, &effects);
-        let end = settings.command.sandbox.layered.then(|| LayerEnd { stopped, digest: digest.clone(), ..rest.end() });
+        let end = settings.command.sandbox.layered.then(|| LayerEnd { stopped, digest: digest.clone(), ..rest.finish() });
         let proposal = Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() };
         RunEffects { effects: Effects { digest, ..effects }, proposal, parts, listed, build, end }
     }
 }
 
 /// Returns the result of a run for the model.
-pub(super) fn result_of(output: CallResult, id: CallId, tool_name: &str) -> ToolResult {
+pub(super) fn to_tool_result(output: CallResult, id: CallId, tool_name: &str) -> ToolResult {
     match output {
         Ok(told) => ToolResult {
             denied: told.denied,
             artifact_uris: uris(&told.artifacts),
             left_out: told.left_out,
-            ..ToolResult::succeeded(id, tool_name, told.text)
+            ..ToolResult::success(id, tool_name, told.text)
         },
         Err(failed) => ToolResult {
             output_text: failed.printed,
             denied: failed.denied,
             artifact_uris: uris(&failed.artifacts),
             left_out: failed.left_out,
-            ..ToolResult::refused(id, tool_name, failed.error)
+            ..ToolResult::from_error(id, tool_name, failed.error)
         },
     }
 }

@@ -11,11 +11,11 @@ const MAX_COMPARED: usize = 100_000;
 /// Gives the new content of a command the current time, if build output may have been made from the old content since.
 pub(super) fn renew_times(kept: &mut PreviewedCommand) {
     // What the command itself wrote directly is made from the new content.
-    let since = |changes: &Changes| if kept.view.direct().is_some() { kept.ended_at } else { changes.began() };
+    let since = |changes: &Changes| if kept.view.direct().is_some() { kept.ended_at } else { changes.start_time() };
     let stale: Vec<bool> =
-        kept.changes.iter().map(|changes| writes_files(changes, &kept.build) && was_built(changes, since(changes))).collect();
+        kept.changes.iter().map(|changes| writes_files(changes, &kept.build) && is_built(changes, since(changes))).collect();
     for (changes, _) in kept.changes.iter_mut().zip(stale).filter(|(_, is_stale)| *is_stale) {
-        let build = below(changes.directory(), &kept.build);
+        let build = nested_directories(changes.directory(), &kept.build);
         if let Err(error) = overlay::set_current_times(changes, &build) {
             tracing::warn!(%error, "cannot set the modification times of applied changes");
         }
@@ -30,7 +30,7 @@ fn writes_files(changes: &Changes, build: &[PathBuf]) -> bool {
 }
 
 /// Returns whether a build directory changed, or may have changed.
-fn was_built(changes: &Changes, since: Time) -> bool {
+fn is_built(changes: &Changes, since: Time) -> bool {
     let found = find_build_directories(changes.directory());
     let mut left = MAX_COMPARED;
     !found.is_whole
@@ -38,6 +38,6 @@ fn was_built(changes: &Changes, since: Time) -> bool {
 }
 
 /// Returns the directories below another one, relative to it.
-fn below(root: &Path, directories: &[PathBuf]) -> Vec<PathBuf> {
+fn nested_directories(root: &Path, directories: &[PathBuf]) -> Vec<PathBuf> {
     directories.iter().filter_map(|directory| directory.strip_prefix(root).ok().map(Path::to_owned)).collect()
 }

@@ -1,13 +1,13 @@
 //! End of a run in a layer before any approval: whether approval is needed, and the environment of the command.
 
-use super::written_bytes::bytes_of;
+use super::written_bytes::written_bytes;
 use crate::policy::CodeReader;
 use crate::ports::LayerEnd;
-use crate::protocol::{Action, CountedEffects, Effects, Outside, Place, RunsWhen, Target, counted, size};
+use crate::protocol::{Action, CountedEffects, Effects, Place, RunsWhen, SandboxAccess, Target, format_count, size};
 use crate::sys::overlay::{Change, Changes, Kind};
-use crate::sys::process::{End, Finished, signal_name};
+use crate::sys::process::{End, FinishedRun, signal_name};
 use crate::sys::sandbox::Confinement;
-use crate::tools::ignored::Ignored;
+use crate::tools::ignored::IgnoreRules;
 use crate::tools::settings::Settings;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -43,7 +43,7 @@ const ALONE: &[(&str, &str)] = &[
 ];
 
 /// Tells programs that they run unattended.
-pub(super) fn alone(environment: &mut Vec<(OsString, OsString)>) {
+pub(super) fn set_unattended(environment: &mut Vec<(OsString, OsString)>) {
     environment.retain(|(name, _)| !ALONE.iter().any(|(own, _)| name == own));
     environment.extend(ALONE.iter().map(|(name, value)| ((*name).into(), (*value).into())));
 }
@@ -59,7 +59,12 @@ pub(super) fn is_stopped(end: End) -> bool {
 }
 
 /// Returns the hidden secrets that a failed command names in its output; most likely it failed because they are hidden.
-pub(super) fn secrets_named(finished: &Finished, confinement: &Confinement, printed: &str, settings: &Settings) -> Vec<Outside> {
+pub(super) fn hidden_secrets_named(
+    finished: &FinishedRun,
+    confinement: &Confinement,
+    printed: &str,
+    settings: &Settings,
+) -> Vec<SandboxAccess> {
     if !settings.command.sandbox.layered || finished.end == End::Exited(0) {
         return Vec::new();
     }
@@ -67,32 +72,32 @@ pub(super) fn secrets_named(finished: &Finished, confinement: &Confinement, prin
     let secrets = confinement.hidden.iter().filter(in_workspace);
     let named =
         secrets.filter(|place| place.file_name().and_then(|name| name.to_str()).is_some_and(|name| printed.contains(name)));
-    named.take(3).map(|place| Outside::Read { path: place.display().to_string() }).collect()
+    named.take(3).map(|place| SandboxAccess::Read { path: place.display().to_string() }).collect()
 }
 
 /// Formats the note `build output in target/: 12 files, 3.0 MB`.
 pub(super) fn build_note(build: &CountedEffects) -> String {
     let files = build.created + build.changed + build.deleted;
     let direct = if build.direct { ", written directly" } else { "" };
-    format!("build output in {}/: {}, {}{direct}", build.path, counted(files, "file", "files"), size(build.bytes))
+    format!("build output in {}/: {}, {}{direct}", build.path, format_count(files, "file", "files"), size(build.bytes))
 }
 
 /// Changes outside build output.
 #[derive(Debug, Default)]
-pub(super) struct Rest {
+pub(super) struct OtherChanges {
     actions: Vec<Action>,
     is_too_much: bool,
     beyond_edits: bool,
     beyond_rewind: bool,
 }
 
-impl Rest {
+impl OtherChanges {
     pub(super) fn add(
         &mut self,
         change: &Change,
         changes: &Changes,
         reader: Option<CodeReader>,
-        ignored: &mut Ignored<'_>,
+        ignored: &mut IgnoreRules<'_>,
         settings: &Settings,
     ) {
         if change.is_only_touched() {
@@ -112,17 +117,17 @@ impl Rest {
         let is_large = change.before.is_some_and(|node| node.bytes > SNAPSHOT_BYTES);
         let lost = change.before.is_some() && (deletes || is_replaced) && (is_large || ignored.ignores(change));
         self.beyond_edits |= deletes || is_link || is_mode || is_replaced || is_moved;
-        self.beyond_rewind |= leads_out(change, changes, settings) || opened || lost;
+        self.beyond_rewind |= is_escaping_link(change, changes, settings) || opened || lost;
         if self.actions.len() >= MAX_ACTIONS {
             self.is_too_much = true;
             return;
         }
         let given = change.path.display().to_string();
-        let target = Target { given, real, place: Place::File { bytes: bytes_of(change) } };
+        let target = Target { given, real, place: Place::File { bytes: written_bytes(change) } };
         self.actions.push(if deletes { Action::Delete { target } } else { Action::Write { target } });
     }
 
-    pub(super) fn end(self) -> LayerEnd {
+    pub(super) fn finish(self) -> LayerEnd {
         LayerEnd {
             stopped: false,
             error: None,
@@ -136,7 +141,7 @@ impl Rest {
 
 /// Returns whether a change makes a link whose target is outside its workspace directory, except to programs of the system or of a
 /// toolchain, as in a virtual environment.
-fn leads_out(change: &Change, changes: &Changes, settings: &Settings) -> bool {
+fn is_escaping_link(change: &Change, changes: &Changes, settings: &Settings) -> bool {
     if change.after.is_none_or(|node| node.kind != Kind::Link) {
         return false;
     }

@@ -19,10 +19,10 @@ mod throwaway_home;
 mod undecided;
 mod written_bytes;
 
-pub(in crate::tools) use commit::{Settled, commit};
+pub(in crate::tools) use commit::{CommittedRun, commit};
 pub(in crate::tools) use eligibility::{layer, offer};
-pub(crate) use recover::{Recovered, finish_commits};
-pub(in crate::tools) use recover::{Resumed, recover};
-pub(in crate::tools) use run::{PreviewedCommand, Trial, run};
+pub(crate) use recover::{RecoveryResult, finish_commits};
+pub(in crate::tools) use recover::{ResumedSession, recover};
+pub(in crate::tools) use run::{PreviewRunResult, PreviewedCommand, run};
 pub(in crate::tools) use undecided::{UndecidedLayer, reopen};
 pub(crate) use undecided::{forget_undecided, prune_undecided, undecided_use};

@@ -3,7 +3,7 @@
 use super::direct_output::DirectOutput;
 use crate::protocol::{CallId, SessionId};
 use crate::sys::overlay;
-use crate::sys::overlay::Layered;
+use crate::sys::overlay::LayeredDirectory;
 use crate::tools::background::Commands;
 use crate::tools::blocking::run_in_background;
 use serde::de::DeserializeOwned;
@@ -41,7 +41,7 @@ pub(super) struct Call {
 
 /// The directory, used exclusively until it is dropped, and then removed.
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct OverlayDir {
     path: PathBuf,
     /// Lock file. The lock of a dead process is released, which identifies its leftovers.
     held: File,
@@ -57,7 +57,7 @@ pub(super) fn previews(base: &Path) -> PathBuf {
     base.join(PREVIEWS)
 }
 
-impl View {
+impl OverlayDir {
     pub(crate) fn make(base: &Path, call: &Call) -> io::Result<Self> {
         let previews = previews(base);
         private().recursive(true).create(&previews)?;
@@ -72,7 +72,7 @@ impl View {
     }
 
     /// Opens the view of a dead process; `None` if its owner is alive.
-    pub(crate) fn left_over(path: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn open_abandoned(path: &Path) -> io::Result<Option<Self>> {
         if path.extension().is_some_and(|end| end == GONE) {
             overlay::discard(path)?;
             return Ok(None);
@@ -90,7 +90,7 @@ impl View {
     }
 
     /// Creates layers over directories, with the same attributes. A missing directory has none.
-    pub(crate) fn layers(&self, name: &str, directories: &[PathBuf]) -> io::Result<Vec<Layered>> {
+    pub(crate) fn layers(&self, name: &str, directories: &[PathBuf]) -> io::Result<Vec<LayeredDirectory>> {
         let mut layers = Vec::new();
         for (number, directory) in directories.iter().enumerate() {
             let Ok(data) = fs::metadata(directory) else { continue };
@@ -105,7 +105,7 @@ impl View {
                 let _ = std::os::unix::fs::chown(&upper, Some(data.uid()), Some(data.gid()));
             }
             fs::set_permissions(&upper, fs::Permissions::from_mode(data.mode() & 0o7777))?;
-            layers.push(Layered { directory: directory.clone(), upper, work });
+            layers.push(LayeredDirectory { directory: directory.clone(), upper, work });
         }
         Ok(layers)
     }
@@ -140,7 +140,7 @@ impl View {
     }
 
     /// Returns the session of an undecided layer, and when its run ended. Works for layers in use, too.
-    pub(crate) fn undecided_at(path: &Path) -> Option<(SessionId, SystemTime)> {
+    pub(crate) fn undecided_session(path: &Path) -> Option<(SessionId, SystemTime)> {
         if path.extension().is_some() || !is_undecided(path) {
             return None;
         }
@@ -193,12 +193,12 @@ impl View {
     }
 
     /// Lets the directory outlive this process.
-    pub(crate) fn leave(&mut self) {
+    pub(crate) fn keep_on_drop(&mut self) {
         self.stays = true;
     }
 
     /// Removes the directory on drop.
-    pub(crate) fn give_up(&mut self) {
+    pub(crate) fn remove_on_drop(&mut self) {
         self.stays = false;
     }
 
@@ -238,9 +238,9 @@ fn is_undecided(directory: &Path) -> bool {
     has(ENDED) && ![RESULT, FINAL].into_iter().any(has) && !overlay::has_begun(directory)
 }
 
-impl Drop for View {
+impl Drop for OverlayDir {
     fn drop(&mut self) {
-        if self.stays || self.session.as_ref().is_some_and(Commands::are_over) {
+        if self.stays || self.session.as_ref().is_some_and(Commands::is_ended) {
             // A process being started shares this file until it runs another program.
             if let Err(error) = self.held.unlock() {
                 tracing::debug!(%error, path = %self.path.display(), "cannot unlock a preview");

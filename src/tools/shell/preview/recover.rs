@@ -1,11 +1,11 @@
 //! Cleanup after dead processes: started commits are completed, everything else is removed.
 
 use super::commit::with_unapplied;
-use super::overlay_dir::{Call, View, previews};
+use super::overlay_dir::{Call, OverlayDir, previews};
 use super::undecided::UndecidedLayer;
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolResult};
 use crate::sys::overlay::{self, Outcome};
-use crate::tools::paths::listed;
+use crate::tools::paths::join_names;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
@@ -16,7 +16,7 @@ const IN_THE_MAKING: Duration = Duration::from_secs(60);
 const WAITS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The session resumed at startup.
-pub(crate) struct Resumed<'a> {
+pub(crate) struct ResumedSession<'a> {
     pub session: &'a SessionId,
     /// Predicate: a call started, but has no result in the journal.
     pub awaits: &'a dyn Fn(&CallId) -> bool,
@@ -26,7 +26,7 @@ pub(crate) struct Resumed<'a> {
 
 /// Results of the cleanup at startup.
 #[derive(Debug, Default)]
-pub(crate) struct Recovered {
+pub(crate) struct RecoveryResult {
     /// Results of calls that the session awaits. They are found at every start until the journal has them.
     pub settled: Vec<ToolResult>,
     /// Notices for the user.
@@ -36,10 +36,10 @@ pub(crate) struct Recovered {
 }
 
 /// Examines the previews below these directories. Outcomes of other sessions are kept for them.
-pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recovered {
+pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&ResumedSession<'_>>) -> RecoveryResult {
     let (mut kept, mut dropped, mut notices, mut undecided) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for entry in bases.iter().filter_map(|base| fs::read_dir(previews(base)).ok()).flatten().flatten() {
-        match one(&entry.path(), resumed, &mut notices) {
+        match recover_one(&entry.path(), resumed, &mut notices) {
             Ok(RecoveredView::Result(result, true)) => kept.push(result),
             Ok(RecoveredView::Result(result, false)) => dropped.push(result),
             Ok(RecoveredView::Undecided(layer)) => undecided.push(layer),
@@ -60,7 +60,7 @@ pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recov
     // A call may have been previewed twice; applied changes take precedence.
     dropped.retain(|result: &ToolResult| kept.iter().all(|one: &ToolResult| one.tool_call_id != result.tool_call_id));
     kept.append(&mut dropped);
-    Recovered { settled: kept, notices, undecided }
+    RecoveryResult { settled: kept, notices, undecided }
 }
 
 /// The result of completing the commits below a directory.
@@ -73,9 +73,9 @@ pub(crate) struct FinishedCommits {
 
 /// Completes the commits that dead processes started below a directory, which is removed afterwards.
 pub(crate) fn finish_commits(base: &Path) -> FinishedCommits {
-    let Recovered { notices, .. } = recover(&[base.to_owned()], None);
+    let RecoveryResult { notices, .. } = recover(&[base.to_owned()], None);
     let is_over = |path: &Path| {
-        let view = View::left_over(path).ok().flatten();
+        let view = OverlayDir::open_abandoned(path).ok().flatten();
         !overlay::has_begun(path) || view.is_some_and(|view| view.final_result::<ToolResult>().is_some())
     };
     let mut left = fs::read_dir(previews(base)).into_iter().flatten().flatten();
@@ -91,14 +91,14 @@ enum RecoveredView {
     Undecided(UndecidedLayer),
 }
 
-fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) -> io::Result<RecoveredView> {
+fn recover_one(path: &Path, resumed: Option<&ResumedSession<'_>>, notices: &mut Vec<String>) -> io::Result<RecoveredView> {
     let age = path.symlink_metadata()?.modified()?.elapsed().unwrap_or_default();
-    let Some(mut view) = View::left_over(path)? else { return Ok(RecoveredView::Nothing) };
+    let Some(mut view) = OverlayDir::open_abandoned(path)? else { return Ok(RecoveredView::Nothing) };
     if view.is_undecided()
         && let Some(call) = view.call()
         && !is_started(&call, resumed)
     {
-        return Ok(undecided(view, call, age, resumed));
+        return Ok(recover_undecided(view, call, age, resumed));
     }
     let final_result = view.final_result::<ToolResult>();
     // On an error, nothing that was begun is removed.
@@ -114,7 +114,7 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
     }
     let Some(Call { tool_call_id, tool_name, session_id }) = view.call() else {
         if age > IN_THE_MAKING && !waits {
-            view.give_up();
+            view.remove_on_drop();
         }
         return Ok(RecoveredView::Nothing);
     };
@@ -125,11 +125,11 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
         (None, Some(outcome), None) => {
             let message = "aye exited while applying the changes of the command; they are applied now, but its output is lost";
             let error = ToolError::new(ErrorCode::OutcomeUnknown, message);
-            with_unapplied(ToolResult::refused(tool_call_id, tool_name, error), &outcome)
+            with_unapplied(ToolResult::from_error(tool_call_id, tool_name, error), &outcome)
         }
         (None, None, _) => {
             let message = "aye exited before any change of the command was applied; nothing was written, run it again";
-            ToolResult::refused(tool_call_id, tool_name, ToolError::new(ErrorCode::Cancelled, message))
+            ToolResult::from_error(tool_call_id, tool_name, ToolError::new(ErrorCode::Cancelled, message))
         }
     };
     let mine = resumed.filter(|resumed| session_id.as_ref() == Some(resumed.session));
@@ -139,7 +139,7 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
         None => session_id.is_some(),
     };
     if age > WAITS || !(awaited || waits) {
-        view.give_up();
+        view.remove_on_drop();
         return Ok(RecoveredView::Nothing);
     }
     if !waits {
@@ -152,7 +152,7 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
 }
 
 /// Returns whether the journal has a decision to apply the effects but no result, which means that nothing was applied yet.
-fn is_started(call: &Call, resumed: Option<&Resumed<'_>>) -> bool {
+fn is_started(call: &Call, resumed: Option<&ResumedSession<'_>>) -> bool {
     resumed.is_some_and(|resumed| {
         let (id, is_mine) = (&call.tool_call_id, call.session_id.as_ref() == Some(resumed.session));
         is_mine && !(resumed.undecided)(id) && (resumed.awaits)(id)
@@ -160,7 +160,7 @@ fn is_started(call: &Call, resumed: Option<&Resumed<'_>>) -> bool {
 }
 
 /// Returns an undecided layer of the resumed session. Layers of other sessions wait for them; all others are removed.
-fn undecided(mut view: View, call: Call, age: Duration, resumed: Option<&Resumed<'_>>) -> RecoveredView {
+fn recover_undecided(mut view: OverlayDir, call: Call, age: Duration, resumed: Option<&ResumedSession<'_>>) -> RecoveredView {
     let Call { tool_call_id, session_id, .. } = call;
     let is_mine = resumed.is_some_and(|resumed| session_id.as_ref() == Some(resumed.session));
     let is_awaited = resumed.is_some_and(|resumed| (resumed.undecided)(&tool_call_id));
@@ -168,7 +168,7 @@ fn undecided(mut view: View, call: Call, age: Duration, resumed: Option<&Resumed
         return RecoveredView::Undecided(UndecidedLayer { tool_call_id, view });
     }
     if is_mine || session_id.is_none() || age > WAITS {
-        view.give_up();
+        view.remove_on_drop();
     }
     RecoveredView::Nothing
 }
@@ -179,7 +179,7 @@ fn describe_outcome(outcome: &Outcome) -> String {
     if outcome.is_whole() {
         return format!("{said}; they are applied now");
     }
-    let left = listed(outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why)));
+    let left = join_names(outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why)));
     let later = if outcome.is_over() { "" } else { "; aye retries at the next start" };
     format!("{said}; these differ from the result of the command: {left}{later}")
 }

@@ -2,21 +2,23 @@
 
 use super::direct_output::{DirectOutput, DirectlyWritten};
 use super::effects::ListedEffect;
-use super::ended_run::{EndedRun, RunEffects, RunEnd, result_of};
-use super::layer_end::{alone, is_stopped, secrets_named};
-use super::overlay_dir::{Call, View, previews};
+use super::ended_run::{EndedRun, RunEffects, RunEnd, to_tool_result};
+use super::layer_end::{hidden_secrets_named, is_stopped, set_unattended};
+use super::overlay_dir::{Call, OverlayDir, previews};
 use super::throwaway_home::ThrowawayHome;
 use crate::ports::{LayerEnd, RunContext};
-use crate::protocol::{CallId, EffectPart, Effects, ErrorCode, Outside, Proposal, ToolError, ToolResult, size};
-use crate::sys::overlay::{self, Changes, Layered};
-use crate::sys::process::{End, Finished, OutputReceivers, run_with_receivers};
-use crate::sys::sandbox::{Confinement, Strength, Substitute, View as Seen};
-use crate::tools::background::how_it_ended;
+use crate::protocol::{CallId, EffectPart, Effects, ErrorCode, Proposal, SandboxAccess, ToolError, ToolResult, size};
+use crate::sys::overlay::{self, Changes, LayeredDirectory};
+use crate::sys::process::{End, FinishedRun, OutputReceivers, run_with_receivers};
+use crate::sys::sandbox::{Backend, Confinement, Substitute, View as Seen};
+use crate::tools::background::describe_process_end;
 use crate::tools::blocking::off_thread;
-use crate::tools::output::{Whole, Wholes};
+use crate::tools::output::{OutputCollector, OutputCollectors};
 use crate::tools::redaction::hide_in_result;
 use crate::tools::settings::Settings;
-use crate::tools::shell::command_run::{Work, apart, blocked_access, failed, kept_from, spec, unchanged, with_words};
+use crate::tools::shell::command_run::{
+    Work, blocked_access, check_unchanged, process_error, sandbox_denials, spec, unapproved_run, with_words,
+};
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::sandbox_denials::CreatedPaths;
 use std::io;
@@ -38,7 +40,7 @@ const LIMITS: &[(&[&str], &str)] = &[
 
 /// A command that ran in its view, until it is applied or discarded.
 pub(in crate::tools) struct PreviewedCommand {
-    pub(super) view: View,
+    pub(super) view: OverlayDir,
     pub(super) changes: Vec<Changes>,
     /// The redacted result for the model, without the changes.
     pub(super) result: ToolResult,
@@ -53,7 +55,7 @@ pub(in crate::tools) struct PreviewedCommand {
 }
 
 /// Result of a run in the view.
-pub(in crate::tools) struct Trial {
+pub(in crate::tools) struct PreviewRunResult {
     pub kept: PreviewedCommand,
     pub effects: Effects,
     /// Details to show: diff, paths, bytes, notes.
@@ -71,46 +73,46 @@ pub(in crate::tools) async fn run(
     tool_name: String,
     settings: Arc<Settings>,
     context: RunContext,
-) -> Result<Trial, ToolError> {
+) -> Result<PreviewRunResult, ToolError> {
     let settings = work.narrow.apply_to(settings);
-    unchanged(&mut work, &settings).await?;
+    check_unchanged(&mut work, &settings).await?;
     let call = Call { tool_call_id, tool_name, session_id: settings.session.clone() };
-    let apart = apart(&work, &settings).await?;
+    let apart = unapproved_run(&work, &settings).await?;
     let (making, opens) = (Arc::clone(&settings), work.opens.clone());
     let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
-    let prepared = off_thread(move || Prepared::new(&call, opens, &making)).await??;
-    let Prepared { view, confinement, layers, began, opened, outside } = prepared;
+    let prepared = off_thread(move || PreparedPreview::new(&call, opens, &making)).await??;
+    let PreparedPreview { view, confinement, layers, began, opened, outside } = prepared;
     let mut spec = spec(&work, Some(confinement.clone()), &apart, &settings);
     if settings.command.sandbox.layered {
-        alone(&mut spec.environment);
+        set_unattended(&mut spec.environment);
     }
-    let (to_keep, whole) = Whole::begin(&work.line, &settings);
+    let (to_keep, whole) = OutputCollector::begin(&work.line, &settings);
     let beside = OutputReceivers { whole: to_keep, interrupt: context.interrupt, ..OutputReceivers::default() };
-    let finished = run_with_receivers(spec, context.output, context.kill, beside).await.map_err(|error| failed(&error))?;
+    let finished = run_with_receivers(spec, context.output, context.kill, beside).await.map_err(|error| process_error(&error))?;
     let wholes = match whole {
         Some(whole) => whole.finish().await,
-        None => Wholes::default(),
+        None => OutputCollectors::default(),
     };
     off_thread(move || {
         drop(opened);
         let mut changes = Vec::new();
         for layered in &layers {
             let found = overlay::changes(layered, began);
-            changes.push(found.map_err(|error| trouble("cannot read the changes of the command", &error))?);
+            changes.push(found.map_err(|error| io_error("cannot read the changes of the command", &error))?);
         }
-        let (wanted, note) = outside.wanted(began, &settings);
-        let (mut run_end, blocked) = looked_at(&finished, &work, &confinement, &settings);
-        run_end.direct = view.direct().map(|direct| direct.written(&settings)).unwrap_or_default();
-        let ended_at = overlay::mark(view.path()).map_err(|error| trouble("cannot read the time", &error))?;
+        let (wanted, note) = outside.wanted_access(began, &settings);
+        let (mut run_end, blocked) = inspect_end(&finished, &work, &confinement, &settings);
+        run_end.direct = view.direct().map(|direct| direct.scan_written(&settings)).unwrap_or_default();
+        let ended_at = overlay::mark(view.path()).map_err(|error| io_error("cannot read the time", &error))?;
         run_end.denied.extend(wanted);
         run_end.notes.extend(note.clone());
         let RunEffects { effects, proposal, parts, listed, build, end } = run_end.clone().effects(&mut changes, &settings);
         let limit = settings.max_output_bytes;
-        let output = wholes.put_to(work.result(&finished, limit), &finished, limit);
+        let output = wholes.attach_to(work.result(&finished, limit), &finished, limit);
         let notes = blocked.into_iter().chain(note.map(|note| format!("[sandbox: {note}]")));
         let output = with_words(output, notes, Vec::new());
-        let result = hide_in_result(&settings.redactor, result_of(output, id, &name));
-        let unlisted = effects.unlisted();
+        let result = hide_in_result(&settings.redactor, to_tool_result(output, id, &name));
+        let unlisted = effects.unlisted_reason();
         let error = result.error.clone().filter(|_| run_end.stopped);
         let end = end.map(|end| LayerEnd { error, ..end });
         let mut kept = PreviewedCommand { view, changes, result, unlisted, listed, build, ended_at };
@@ -122,7 +124,7 @@ pub(in crate::tools) async fn run(
                 &settings,
             );
         }
-        Ok(Trial { kept, effects, proposal, parts, end })
+        Ok(PreviewRunResult { kept, effects, proposal, parts, end })
     })
     .await?
 }
@@ -146,15 +148,16 @@ impl PreviewedCommand {
 struct OutsideWrites {
     home: Option<ThrowawayHome>,
     /// Layers over the directories that the policy makes writable.
-    layers: Vec<Layered>,
+    layers: Vec<LayeredDirectory>,
 }
 
 impl OutsideWrites {
     /// Returns the access that the command tried to use, and a note about its writes to discarded copies. Files with a leading
     /// dot in the home directory are settings and logs of programs, which no command is run for; they are only mentioned.
-    fn wanted(&self, began: overlay::Time, settings: &Settings) -> (Vec<Outside>, Option<String>) {
-        let written = self.home.iter().flat_map(ThrowawayHome::written).collect::<Vec<_>>();
-        let changed = |layered: &&Layered| overlay::changes(layered, began).is_ok_and(|changes| !changes.entries().is_empty());
+    fn wanted_access(&self, began: overlay::Time, settings: &Settings) -> (Vec<SandboxAccess>, Option<String>) {
+        let written = self.home.iter().flat_map(ThrowawayHome::written_paths).collect::<Vec<_>>();
+        let changed =
+            |layered: &&LayeredDirectory| overlay::changes(layered, began).is_ok_and(|changes| !changes.entries().is_empty());
         let granted: Vec<PathBuf> = self.layers.iter().filter(changed).map(|layered| layered.directory.clone()).collect();
         let home = settings.home.as_deref();
         let is_dotted = |path: &Path| {
@@ -162,7 +165,7 @@ impl OutsideWrites {
             below.and_then(|below| below.iter().next()).is_some_and(|first| first.as_encoded_bytes().starts_with(b"."))
         };
         let deliberate = written.iter().filter(|path| !is_dotted(path) && (settings.paths.may_open)(path)).chain(&granted);
-        let write = |path: &PathBuf| path.to_str().map(|path| Outside::Write { path: path.to_owned() });
+        let write = |path: &PathBuf| path.to_str().map(|path| SandboxAccess::Write { path: path.to_owned() });
         let wanted = deliberate.filter_map(write).collect();
         let names: Vec<String> = written.iter().chain(&granted).map(|path| format!("`{}`", path.display())).collect();
         let note = (!names.is_empty())
@@ -173,34 +176,34 @@ impl OutsideWrites {
 
 /// The directories of a preview.
 struct PreviewDirs {
-    view: View,
-    layers: Vec<Layered>,
-    caches: Vec<Layered>,
+    view: OverlayDir,
+    layers: Vec<LayeredDirectory>,
+    caches: Vec<LayeredDirectory>,
     substitute: Option<Substitute>,
     began: overlay::Time,
 }
 
-struct Prepared {
-    view: View,
+struct PreparedPreview {
+    view: OverlayDir,
     confinement: Confinement,
-    layers: Vec<Layered>,
+    layers: Vec<LayeredDirectory>,
     began: overlay::Time,
     /// Missing paths that the command may write.
     opened: CreatedPaths,
     outside: OutsideWrites,
 }
 
-impl Prepared {
+impl PreparedPreview {
     /// Prepares the run of a command with this access.
-    fn new(call: &Call, opens: Vec<Outside>, settings: &Settings) -> Result<Self, ToolError> {
+    fn new(call: &Call, opens: Vec<SandboxAccess>, settings: &Settings) -> Result<Self, ToolError> {
         let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("cannot preview this call: {why}"));
         let base = settings.command.sandbox.previews.as_ref().map_err(|why| impossible(why))?;
         let opened = CreatedPaths::make(&opens);
         let wanted = ExtraAccess { opens, ..ExtraAccess::default() };
-        let held = settings.confine(&wanted).filter(|confinement| confinement.strength == Strength::Namespaces);
+        let held = settings.confine(&wanted).filter(|confinement| confinement.strength == Backend::Namespaces);
         let held = held.ok_or_else(|| impossible("this system has no sandbox that supports previews"))?;
         let made = || -> io::Result<PreviewDirs> {
-            let view = View::make(base, call)?;
+            let view = OverlayDir::make(base, call)?;
             let began = overlay::mark(view.path())?;
             let layers = view.layers("upper", &held.roots)?;
             // Package caches also have a copy that is removed with the view.
@@ -209,7 +212,7 @@ impl Prepared {
             Ok(PreviewDirs { view, layers, caches, substitute, began })
         };
         let PreviewDirs { mut view, layers, caches, substitute, began } =
-            made().map_err(|error| trouble("cannot create the preview", &error))?;
+            made().map_err(|error| io_error("cannot create the preview", &error))?;
         let mut hidden = held.hidden.clone();
         hidden.push(previews(base));
         let mut read_only = Vec::new();
@@ -224,13 +227,13 @@ impl Prepared {
         let mut caches = caches;
         if settings.command.sandbox.layered {
             let granted = granted_directories(settings, &held);
-            outside.layers = view.layers("outside", &granted).map_err(|error| trouble("cannot create the preview", &error))?;
+            outside.layers = view.layers("outside", &granted).map_err(|error| io_error("cannot create the preview", &error))?;
             caches.extend(outside.layers.iter().cloned());
         }
         let mut confinement = Confinement {
             view: Seen::CopyOnWrite(layers.clone()),
             // Everything else that could be written is real. These files contain only locks, or the user approved to write there.
-            writable: settings.command.sandbox.caches.locks.iter().cloned().chain(wanted.written()).collect(),
+            writable: settings.command.sandbox.caches.locks.iter().cloned().chain(wanted.writable_paths()).collect(),
             // In a requested preview, changes to protected paths are reported but not applied.
             read_only,
             reopened: Vec::new(),
@@ -243,12 +246,12 @@ impl Prepared {
             let direct = DirectOutput::find(&layers, began, &confinement, settings);
             if let Some(direct) = direct {
                 confinement.reopened.extend(direct.directories().iter().cloned());
-                view.keep_direct(direct).map_err(|error| trouble("cannot create the preview", &error))?;
+                view.keep_direct(direct).map_err(|error| io_error("cannot create the preview", &error))?;
             }
         }
         if let Some(home) = settings.home.as_deref().filter(|_| settings.command.sandbox.layered) {
             outside.home = ThrowawayHome::make(home, view.path().join("home"), &mut confinement)
-                .map_err(|error| trouble("cannot create the preview", &error))?;
+                .map_err(|error| io_error("cannot create the preview", &error))?;
         }
         Ok(Self { view, confinement, layers, began, opened, outside })
     }
@@ -265,12 +268,12 @@ fn granted_directories(settings: &Settings, held: &Confinement) -> Vec<PathBuf> 
     directories
 }
 
-fn trouble(what: &str, error: &io::Error) -> ToolError {
+fn io_error(what: &str, error: &io::Error) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, format!("{what}: {error}; nothing was changed"))
 }
 
 /// Describes the end of the run, and what the sandbox blocked.
-fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> (RunEnd, Option<String>) {
+fn inspect_end(finished: &FinishedRun, work: &Work, confinement: &Confinement, settings: &Settings) -> (RunEnd, Option<String>) {
     let told = match work.result(finished, settings.max_output_bytes) {
         Ok(told) => told.text,
         Err(failed) => failed.printed,
@@ -287,7 +290,7 @@ fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settin
         | End::Interrupted
         | End::DiskFull
         | End::LayerFull
-        | End::MemoryFull => kept_from(finished, work, confinement, settings),
+        | End::MemoryFull => sandbox_denials(finished, work, confinement, settings),
     };
     let mut notes = Vec::new();
     match finished.end {
@@ -309,11 +312,11 @@ fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settin
         End::Exited(_) | End::Signalled(_) => {}
     }
     notes.extend(limits(&output).map(str::to_owned));
-    let blocked = denied.sentence();
+    let blocked = denied.note();
     let run_end = RunEnd {
-        ended: ended(finished.end, work.timeout_seconds, confinement),
+        ended: describe_end(finished.end, work.timeout_seconds, confinement),
         output,
-        denied: denied.outside.into_iter().chain(secrets_named(finished, confinement, &output_seen, settings)).collect(),
+        denied: denied.outside.into_iter().chain(hidden_secrets_named(finished, confinement, &output_seen, settings)).collect(),
         notes,
         stopped: is_stopped(finished.end),
         direct: DirectlyWritten::default(),
@@ -326,13 +329,13 @@ pub(super) fn limits(output: &str) -> impl Iterator<Item = &'static str> {
     LIMITS.iter().filter(move |(signs, _)| signs.iter().any(|sign| small.contains(sign))).map(|(_, means)| *means)
 }
 
-fn ended(end: End, timeout_seconds: u64, confinement: &Confinement) -> String {
+fn describe_end(end: End, timeout_seconds: u64, confinement: &Confinement) -> String {
     match end {
         End::LayerFull => {
             let most = size(confinement.limits.layer_bytes.unwrap_or_default());
             format!("killed because it wrote more than {most}; `layer_mb` in the policy sets this limit")
         }
         End::TimedOut => format!("killed after {timeout_seconds} s"),
-        end => how_it_ended(end),
+        end => describe_process_end(end),
     }
 }

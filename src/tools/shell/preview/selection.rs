@@ -35,7 +35,7 @@ pub(super) fn select(
     for (root, changes) in changes.iter_mut().enumerate() {
         let own: Vec<&ListedEffect> = effects.iter().filter(|effect| effect.root == root).collect();
         let choices = choices(changes, &own, discarded);
-        let kept = kept(changes, &choices);
+        let kept = applied_paths(changes, &choices);
         let left: BTreeSet<PathBuf> =
             changes.entries().iter().filter(|change| !kept.contains(&change.path)).map(|change| change.path.clone()).collect();
         let is_directory = |path: &PathBuf| {
@@ -46,7 +46,7 @@ pub(super) fn select(
         // Changes that depend on others are left out with them.
         changes.without(&left);
     }
-    Ok(note(changes, effects, hunks, has_build_output))
+    Ok(selection_note(changes, effects, hunks, has_build_output))
 }
 
 fn is_discarded(effect: &ListedEffect, discarded: &[DiscardedEffect]) -> bool {
@@ -87,7 +87,7 @@ fn choices(changes: &Changes, effects: &[&ListedEffect], discarded: &[DiscardedE
 }
 
 /// Returns the paths whose changes are applied. A new directory that is not listed is created if something in it is.
-fn kept(changes: &Changes, choices: &BTreeMap<PathBuf, bool>) -> BTreeSet<PathBuf> {
+fn applied_paths(changes: &Changes, choices: &BTreeMap<PathBuf, bool>) -> BTreeSet<PathBuf> {
     let mut kept: BTreeSet<PathBuf> = choices.iter().filter(|(_, applies)| **applies).map(|(path, _)| path.clone()).collect();
     let is_made = |path: &&std::path::Path| {
         !choices.contains_key(*path)
@@ -128,23 +128,26 @@ fn is_kept(changes: &[Changes], effect: &ListedEffect) -> bool {
 }
 
 /// Returns the number of listed effects that are applied.
-pub(super) fn selected(changes: &[Changes], effects: &[ListedEffect]) -> usize {
+pub(super) fn applied_count(changes: &[Changes], effects: &[ListedEffect]) -> usize {
     effects.iter().filter(|effect| is_kept(changes, effect)).count()
 }
 
 /// Describes for the model what is applied and what is not.
-fn note(changes: &[Changes], effects: &[ListedEffect], hunks: Vec<String>, has_build_output: bool) -> String {
+fn selection_note(changes: &[Changes], effects: &[ListedEffect], hunks: Vec<String>, has_build_output: bool) -> String {
     let (kept, left): (Vec<_>, Vec<_>) = effects.iter().partition(|effect| is_kept(changes, effect));
     let names = |effects: Vec<&ListedEffect>| effects.iter().map(|effect| format!("`{}`", effect.name)).collect::<Vec<_>>();
     let left: Vec<String> = names(left).into_iter().chain(hunks).collect();
     let kept = names(kept);
     let build = if has_build_output { "; build output was discarded too" } else { "" };
-    let kept = if kept.is_empty() { "nothing".to_owned() } else { named(&kept) };
-    format!("[The user applied only a part of the changes. applied: {kept}; discarded, so unchanged: {}{build}]", named(&left))
+    let kept = if kept.is_empty() { "nothing".to_owned() } else { list_names(&kept) };
+    format!(
+        "[The user applied only a part of the changes. applied: {kept}; discarded, so unchanged: {}{build}]",
+        list_names(&left)
+    )
 }
 
 /// Lists names, and the number of those beyond the limit.
-fn named(names: &[String]) -> String {
+fn list_names(names: &[String]) -> String {
     let shown = names[..names.len().min(MAX_NAMED)].join(", ");
     match names.len().saturating_sub(MAX_NAMED) {
         0 => shown,

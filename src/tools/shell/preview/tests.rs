@@ -3,12 +3,13 @@ mod selection;
 mod unasked;
 mod undecided;
 
-use super::overlay_dir::{Call, View, previews};
+use super::overlay_dir::{Call, OverlayDir, previews};
 use super::*;
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{Plan, ToolRouter};
 use crate::protocol::{
-    CallId, EffectKind, Effects, ErrorCode, Outside, PreviewOffer, SandboxTier, SessionId, ToolError, ToolResult, ToolStatus,
+    CallId, EffectKind, Effects, ErrorCode, PreviewOffer, SandboxAccess, SandboxTier, SessionId, ToolError, ToolResult,
+    ToolStatus,
 };
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::sandbox::{RepositoryTrust, SandboxPolicy};
@@ -38,7 +39,7 @@ fn bench() -> Option<Bench> {
 }
 
 fn sandbox(workspace: PathBuf, base: PathBuf) -> SandboxPolicy {
-    let mut sandbox = SandboxPolicy::nothing();
+    let mut sandbox = SandboxPolicy::unsandboxed();
     (sandbox.tier, sandbox.network) = (SandboxTier::Preview, NetworkAccess::Proxied);
     (sandbox.roots, sandbox.previews) = (vec![workspace], Ok(base));
     sandbox.trust = RepositoryTrust::Trusted;
@@ -286,12 +287,12 @@ fn opened_hosts_and_paths_are_part_of_the_plan_and_evaluated() {
     let mut bench = Bench::new();
     bench.settings.paths.may_open = Arc::new(|path| path.starts_with("/opt"));
     let opens = vec![
-        Outside::Host { host: "example.com".into(), port: 443 },
-        Outside::Write { path: "/opt/x".into() },
-        Outside::Write { path: "/etc/x".into() },
+        SandboxAccess::Host { host: "example.com".into(), port: 443 },
+        SandboxAccess::Write { path: "/opt/x".into() },
+        SandboxAccess::Write { path: "/etc/x".into() },
     ];
     let router = bench.router();
-    let plan = block_on(router.plan_opened(call("RunCommand", json!({"command": "make"})), opens.clone())).unwrap();
+    let plan = block_on(router.plan_with_access(call("RunCommand", json!({"command": "make"})), opens.clone())).unwrap();
     assert_eq!(plan.opens, opens[..2]);
     assert_eq!(plan.summary, "$ make, allowing example.com:443, writing `/opt/x`");
     let fetched = plan
@@ -299,7 +300,7 @@ fn opened_hosts_and_paths_are_part_of_the_plan_and_evaluated() {
         .iter()
         .any(|action| matches!(action, crate::protocol::Action::Fetch { url, .. } if url == "https://example.com/"));
     assert!(fetched && plan.actions.len() == 2, "{:?}", plan.actions);
-    let error = block_on(router.plan_opened(call("ReadFile", json!({"path": "x"})), opens));
+    let error = block_on(router.plan_with_access(call("ReadFile", json!({"path": "x"})), opens));
     assert!(error.is_err());
 }
 
@@ -309,18 +310,21 @@ fn held_call(session: Option<&str>) -> Call {
 
 /// Returns the results found for this session, which awaits its calls or has their results.
 fn found(base: &Path, session: &str, awaits: bool) -> Vec<ToolResult> {
-    recover(&[base.to_owned()], Some(&Resumed { session: &SessionId::new(session), awaits: &|_| awaits, undecided: &|_| false }))
-        .settled
+    recover(
+        &[base.to_owned()],
+        Some(&ResumedSession { session: &SessionId::new(session), awaits: &|_| awaits, undecided: &|_| false }),
+    )
+    .settled
 }
 
 #[test]
 fn previews_of_dead_processes_are_removed_and_of_live_ones_kept() {
     let directory = tempfile::tempdir().unwrap();
-    let mut dead = View::make(directory.path(), &held_call(Some("s"))).unwrap();
+    let mut dead = OverlayDir::make(directory.path(), &held_call(Some("s"))).unwrap();
     fs::create_dir_all(dead.path().join("upper-0/deep/closed")).unwrap();
-    dead.leave();
+    dead.keep_on_drop();
     drop(dead);
-    let living = View::make(directory.path(), &held_call(Some("s"))).unwrap();
+    let living = OverlayDir::make(directory.path(), &held_call(Some("s"))).unwrap();
     assert!(found(directory.path(), "s", false).is_empty());
     let left: Vec<PathBuf> = fs::read_dir(previews(directory.path())).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(left, [living.path().to_owned()]);
@@ -329,11 +333,11 @@ fn previews_of_dead_processes_are_removed_and_of_live_ones_kept() {
 #[test]
 fn outcomes_are_kept_until_their_session_collects_them() {
     let directory = tempfile::tempdir().unwrap();
-    let mut view = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
-    view.keep_result(&ToolResult::succeeded(CallId::new("c"), "RunCommand", "said")).unwrap();
+    let mut view = OverlayDir::make(directory.path(), &held_call(Some("mine"))).unwrap();
+    view.keep_result(&ToolResult::success(CallId::new("c"), "RunCommand", "said")).unwrap();
     fs::create_dir(view.path().join("upper-0")).unwrap();
     let path = view.path().to_owned();
-    view.leave();
+    view.keep_on_drop();
     drop(view);
     assert!(found(directory.path(), "other", true).is_empty());
     assert!(recover(&[directory.path().to_owned()], None).settled.is_empty());
@@ -352,18 +356,18 @@ fn outcomes_are_kept_until_their_session_collects_them() {
 fn a_data_directory_can_be_removed_unless_a_commit_is_unfinished() {
     let directory = tempfile::tempdir().unwrap();
     assert!(finish_commits(directory.path()).is_complete, "it has no previews");
-    let mut ended = View::make(directory.path(), &held_call(Some("s"))).unwrap();
-    ended.keep_final(&ToolResult::succeeded(CallId::new("c"), "RunCommand", "applied")).unwrap();
-    ended.leave();
+    let mut ended = OverlayDir::make(directory.path(), &held_call(Some("s"))).unwrap();
+    ended.keep_final(&ToolResult::success(CallId::new("c"), "RunCommand", "applied")).unwrap();
+    ended.keep_on_drop();
     drop(ended);
-    let living = View::make(directory.path(), &held_call(Some("s"))).unwrap();
+    let living = OverlayDir::make(directory.path(), &held_call(Some("s"))).unwrap();
     let finished = finish_commits(directory.path());
     assert!(finished.is_complete && finished.notices.is_empty(), "{:?}", finished.notices);
     // A record that cannot be read: the commit can be neither completed nor rolled back.
     fs::write(living.path().join("commit.json"), "damaged").unwrap();
     assert!(!finish_commits(directory.path()).is_complete, "this process may be applying it");
     let mut killed = living;
-    killed.leave();
+    killed.keep_on_drop();
     drop(killed);
     let finished = finish_commits(directory.path());
     assert!(!finished.is_complete && finished.notices[0].contains("could not finish"), "{:?}", finished.notices);
@@ -372,15 +376,15 @@ fn a_data_directory_can_be_removed_unless_a_commit_is_unfinished() {
 #[test]
 fn a_call_that_ended_before_its_commit_is_reported_as_unapplied() {
     let directory = tempfile::tempdir().unwrap();
-    let mut early = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
-    early.leave();
+    let mut early = OverlayDir::make(directory.path(), &held_call(Some("mine"))).unwrap();
+    early.keep_on_drop();
     drop(early);
     let seen = found(directory.path(), "mine", true);
     assert!(seen[0].error.as_ref().unwrap().message.contains("nothing was written"), "{seen:?}");
     // The same call was previewed again, and those effects were applied.
-    let mut later = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
-    later.keep_final(&ToolResult::succeeded(CallId::new("c"), "RunCommand", "kept")).unwrap();
-    later.leave();
+    let mut later = OverlayDir::make(directory.path(), &held_call(Some("mine"))).unwrap();
+    later.keep_final(&ToolResult::success(CallId::new("c"), "RunCommand", "kept")).unwrap();
+    later.keep_on_drop();
     drop(later);
     let seen = found(directory.path(), "mine", true);
     assert_eq!(seen.len(), 1);
@@ -390,9 +394,9 @@ fn a_call_that_ended_before_its_commit_is_reported_as_unapplied() {
 #[test]
 fn a_partly_removed_preview_is_removed_and_not_recovered() {
     let directory = tempfile::tempdir().unwrap();
-    let mut view = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
+    let mut view = OverlayDir::make(directory.path(), &held_call(Some("mine"))).unwrap();
     let path = view.path().to_owned();
-    view.leave();
+    view.keep_on_drop();
     drop(view);
     fs::rename(&path, path.with_extension("gone")).unwrap();
     assert!(found(directory.path(), "mine", true).is_empty());

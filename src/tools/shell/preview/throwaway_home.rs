@@ -1,7 +1,7 @@
 //! Home directory of a command in a layer: private, empty except for what is visible there, and discarded with the layer. What is in
 //! it at the end is what the command wanted to write outside the workspace.
 
-use crate::sys::overlay::Layered;
+use crate::sys::overlay::LayeredDirectory;
 use crate::sys::sandbox::{Confinement, Substitute};
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
@@ -49,7 +49,7 @@ impl ThrowawayHome {
     pub(super) fn make(home: &Path, content: PathBuf, confinement: &mut Confinement) -> io::Result<Option<Self>> {
         let Confinement { roots, shown, caches, substitutes, writable, hidden, links, .. } = confinement;
         let visible = roots.iter().chain(shown.iter()).chain(writable.iter());
-        let visible = visible.chain(caches.iter().map(|Layered { directory, .. }| directory));
+        let visible = visible.chain(caches.iter().map(|LayeredDirectory { directory, .. }| directory));
         let visible: BTreeSet<PathBuf> = visible.chain(substitutes.iter().map(|one| &one.directory)).cloned().collect();
         let is_hidden = hidden.iter().any(|place| home.starts_with(place));
         if !is_hidden || visible.iter().any(|place| home.starts_with(place)) {
@@ -103,7 +103,7 @@ impl ThrowawayHome {
     }
 
     /// Returns what the command wrote, as real paths: each the topmost one that is new, with a slash after a directory.
-    pub(super) fn written(&self) -> Vec<PathBuf> {
+    pub(super) fn written_paths(&self) -> Vec<PathBuf> {
         let (mut found, mut left, mut open) = (Vec::new(), MAX_ENTRIES, vec![PathBuf::new()]);
         while let Some(directory) = open.pop() {
             let entries = fs::read_dir(self.content.join(&directory)).into_iter().flatten().flatten();
@@ -133,7 +133,7 @@ impl ThrowawayHome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::sandbox::Strength;
+    use crate::sys::sandbox::Backend;
 
     #[test]
     fn visible_paths_have_mount_points_and_only_new_files_count_as_written() {
@@ -143,7 +143,7 @@ mod tests {
             fs::create_dir_all(home.join(directory)).unwrap();
         }
         fs::write(home.join(".settings"), "").unwrap();
-        let mut confinement = Confinement::new(Strength::Namespaces, vec![home.join("work")]);
+        let mut confinement = Confinement::new(Backend::Namespaces, vec![home.join("work")]);
         confinement.hidden = vec![home.clone(), home.join(".ssh"), home.join(".tool/secret"), home.join("work/.env")];
         confinement.shown = vec![home.join(".tool"), home.join(".tool/bin"), home.join(".settings")];
         confinement.links = vec![(home.join(".bin/x"), "/usr/bin/x".into())];
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(confinement.hidden, [home.join(".tool/secret"), home.join("work/.env")]);
         assert!(content.join("work").is_dir() && content.join(".tool").is_dir() && content.join(".settings").is_file());
         assert!(!content.join(".tool/bin").exists() && content.join(".bin/x").is_symlink());
-        assert!(made.written().is_empty());
+        assert!(made.written_paths().is_empty());
         fs::create_dir_all(content.join(".config/app/deep")).unwrap();
         fs::create_dir_all(content.join("notes")).unwrap();
         fs::write(content.join("notes/a"), "").unwrap();
@@ -160,11 +160,11 @@ mod tests {
         fs::create_dir_all(content.join(".cargo/registry")).unwrap();
         fs::write(content.join(".cargo/.package-cache"), "").unwrap();
         fs::create_dir_all(content.join(".npm/_logs")).unwrap();
-        assert_eq!(made.written(), [home.join(".bin/y"), home.join(".config/app/"), home.join("notes/a")]);
+        assert_eq!(made.written_paths(), [home.join(".bin/y"), home.join(".config/app/"), home.join("notes/a")]);
         fs::write(content.join(".cargo/config.toml"), "").unwrap();
-        assert!(made.written().contains(&home.join(".cargo/config.toml")));
+        assert!(made.written_paths().contains(&home.join(".cargo/config.toml")));
         // A home directory that is visible as a whole is not replaced.
-        let mut visible = Confinement::new(Strength::Namespaces, vec![ground.path().to_owned()]);
+        let mut visible = Confinement::new(Backend::Namespaces, vec![ground.path().to_owned()]);
         visible.hidden = vec![home.clone()];
         assert!(ThrowawayHome::make(&home, content, &mut visible).unwrap().is_none());
     }

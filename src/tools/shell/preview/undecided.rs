@@ -1,8 +1,8 @@
 //! Layers whose effects are not decided yet: they outlive their process, are shown again, and count against a limit.
 
 use super::ended_run::{EndedRun, RunEffects};
-use super::overlay_dir::{View, previews};
-use super::run::{PreviewedCommand, Trial};
+use super::overlay_dir::{OverlayDir, previews};
+use super::run::{PreviewRunResult, PreviewedCommand};
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError};
 use crate::sys::overlay::{self, Changes};
 use crate::tools::sandbox::bytes_below;
@@ -15,7 +15,7 @@ use std::{fs, io};
 #[derive(Debug)]
 pub(in crate::tools) struct UndecidedLayer {
     pub(super) tool_call_id: CallId,
-    pub(super) view: View,
+    pub(super) view: OverlayDir,
 }
 
 impl UndecidedLayer {
@@ -24,8 +24,8 @@ impl UndecidedLayer {
     }
 
     /// Removes the layer on drop.
-    pub(in crate::tools) fn give_up(&mut self) {
-        self.view.give_up();
+    pub(in crate::tools) fn remove_on_drop(&mut self) {
+        self.view.remove_on_drop();
     }
 }
 
@@ -39,9 +39,9 @@ pub(crate) struct UndecidedUse {
 }
 
 /// Reads the effects of a layer again. They must be the ones with this digest, otherwise the layer is removed.
-pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Settings) -> Result<Trial, ToolError> {
+pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Settings) -> Result<PreviewRunResult, ToolError> {
     let mut view = layer.view;
-    view.give_up();
+    view.remove_on_drop();
     let other = |why: &str| ToolError::new(ErrorCode::Conflict, why);
     let ended: EndedRun = view.ended_run().ok_or_else(|| other("the record of its run cannot be read"))?;
     if !ended.layers.iter().all(|layer| settings.command.sandbox.roots.contains(&layer.directory)) {
@@ -50,14 +50,14 @@ pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Sett
     let found: io::Result<Vec<_>> = ended.layers.iter().map(|layered| overlay::changes(layered, ended.began)).collect();
     let mut changes = found.map_err(|error| other(&format!("its changes cannot be read: {error}")))?;
     if ended.is_settled {
-        changes.iter_mut().for_each(Changes::settle);
+        changes.iter_mut().for_each(Changes::mark_settled);
     }
     let RunEffects { effects, proposal, parts, listed, build, end } = ended.end.effects(&mut changes, settings);
     if effects.digest != was || effects != ended.effects {
         return Err(other("its changes, or the files that they replace, have changed since"));
     }
     view.outlives(settings.commands.clone());
-    let unlisted = effects.unlisted();
+    let unlisted = effects.unlisted_reason();
     let kept = PreviewedCommand {
         view,
         changes,
@@ -67,7 +67,7 @@ pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Sett
         build,
         ended_at: ended.ended_at.unwrap_or(ended.began),
     };
-    Ok(Trial { kept, effects, proposal, parts, end })
+    Ok(PreviewRunResult { kept, effects, proposal, parts, end })
 }
 
 /// Measures the undecided layers of all sessions below these directories.
@@ -75,7 +75,7 @@ pub(crate) fn undecided_use(bases: &[PathBuf]) -> Vec<UndecidedUse> {
     let entries = bases.iter().filter_map(|base| fs::read_dir(previews(base)).ok()).flatten().flatten();
     let measured = entries.filter_map(|entry| {
         let path = entry.path();
-        let (session, ended) = View::undecided_at(&path)?;
+        let (session, ended) = OverlayDir::undecided_session(&path)?;
         Some(UndecidedUse { session, bytes: bytes_below(&path), ended, path })
     });
     measured.collect()
@@ -109,9 +109,9 @@ pub(crate) fn forget_undecided(bases: &[PathBuf], session: &SessionId) {
 
 /// Removes a layer unless a process uses it. Returns whether it did.
 fn remove(one: &UndecidedUse) -> bool {
-    match View::left_over(&one.path) {
+    match OverlayDir::open_abandoned(&one.path) {
         Ok(Some(mut view)) => {
-            view.give_up();
+            view.remove_on_drop();
             true
         }
         Ok(None) => false,

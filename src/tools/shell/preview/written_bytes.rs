@@ -3,7 +3,7 @@
 use crate::sys::overlay::{Change, Kind};
 
 /// Returns the number of bytes written.
-pub(super) fn bytes_of(change: &Change) -> u64 {
+pub(super) fn written_bytes(change: &Change) -> u64 {
     match change.after {
         Some(after) if after.kind == Kind::File && !change.same_content && change.moved_from.is_none() => after.bytes,
         _ => 0,

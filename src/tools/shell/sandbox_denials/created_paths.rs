@@ -1,6 +1,6 @@
 //! Missing paths that one run may write: created before it, and removed after it if unused.
 
-use crate::protocol::Outside;
+use crate::protocol::SandboxAccess;
 use std::fs::{self, Metadata, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -34,10 +34,10 @@ impl State {
 impl CreatedPaths {
     /// Creates the missing writable paths of a run. Those that cannot be created stay unavailable, and the command reports the
     /// error.
-    pub(in crate::tools) fn make(opens: &[Outside]) -> Self {
+    pub(in crate::tools) fn make(opens: &[SandboxAccess]) -> Self {
         let mut made = Vec::new();
         for opened in opens {
-            let Outside::Write { path: text } = opened else { continue };
+            let SandboxAccess::Write { path: text } = opened else { continue };
             let path = Path::new(text.trim_end_matches('/'));
             if path.symlink_metadata().is_ok() {
                 continue;

@@ -7,12 +7,12 @@ mod tests;
 
 pub(in crate::tools) use created_paths::CreatedPaths;
 
-use crate::protocol::Outside;
+use crate::protocol::SandboxAccess;
 use crate::sys::path::{Kind, resolve};
-use crate::sys::sandbox::{Confinement, NetworkAccess, Strength, View};
+use crate::sys::sandbox::{Backend, Confinement, NetworkAccess, View};
 use crate::tools::settings::Settings;
 use crate::tools::shell::network::BlockedHosts;
-use output_parser::{DenialReason, Place, Want};
+use output_parser::{DenialReason, DeniedPath, WantedAccess};
 use std::path::{Path, PathBuf};
 
 /// Maximum number of paths offered in one approval.
@@ -25,9 +25,9 @@ const NEVER_OPENED: &[&str] = &["/tmp", "/var/tmp", "/dev", "/proc", "/sys", "/r
 
 /// Access that was blocked for a failed command.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::tools) struct Denied {
+pub(in crate::tools) struct BlockedAccess {
     /// Access that an approval can allow.
-    pub outside: Vec<Outside>,
+    pub outside: Vec<SandboxAccess>,
     /// Blocked hosts with the reasons; some cannot be allowed.
     servers: Vec<String>,
     /// Paths in the workspace that were read-only.
@@ -36,7 +36,7 @@ pub(in crate::tools) struct Denied {
     narrowed: bool,
 }
 
-impl Denied {
+impl BlockedAccess {
     /// Determines the blocked access. `hosts` are those that the proxy denied; `printed` is the output in `cwd`.
     pub(in crate::tools) fn detect(
         printed: &[&str],
@@ -45,19 +45,19 @@ impl Denied {
         confinement: &Confinement,
         settings: &Settings,
     ) -> Self {
-        Self::beyond(printed, hosts, &SandboxedCommand { confinement, settings, cwd, never: NEVER_OPENED })
+        Self::from_outputs(printed, hosts, &SandboxedCommand { confinement, settings, cwd, never: NEVER_OPENED })
     }
 
-    fn beyond(printed: &[&str], hosts: BlockedHosts, held: &SandboxedCommand<'_>) -> Self {
+    fn from_outputs(printed: &[&str], hosts: BlockedHosts, held: &SandboxedCommand<'_>) -> Self {
         let offline = held.confinement.network == NetworkAccess::Proxied;
         let BlockedHosts { openable: mut outside, lines: servers } = hosts;
-        if servers.is_empty() && offline && printed.iter().any(|text| output_parser::wanted_network(text)) {
-            outside.push(Outside::Network);
+        if servers.is_empty() && offline && printed.iter().any(|text| output_parser::reports_network_failure(text)) {
+            outside.push(SandboxAccess::Network);
         }
         let mut only_read: Vec<PathBuf> = Vec::new();
         let mut opens: Vec<PathBuf> = Vec::new();
         let mut shows: Vec<PathBuf> = Vec::new();
-        for place in printed.iter().flat_map(|text| output_parser::places(text)) {
+        for place in printed.iter().flat_map(|text| output_parser::denied_paths(text)) {
             match held.remedy(&place) {
                 Remedy::Opens(path) if !opens.iter().any(|known| path.starts_with(known)) => {
                     opens.retain(|known| !known.starts_with(&path));
@@ -72,8 +72,11 @@ impl Denied {
             }
         }
         shows.retain(|shown| !opens.iter().any(|opened| shown.starts_with(opened)));
-        outside.extend(shows.into_iter().filter_map(|path| path.to_str().map(|path| Outside::Read { path: path.to_owned() })));
-        outside.extend(opens.into_iter().filter_map(|path| path.to_str().map(|path| Outside::Write { path: path.to_owned() })));
+        outside
+            .extend(shows.into_iter().filter_map(|path| path.to_str().map(|path| SandboxAccess::Read { path: path.to_owned() })));
+        outside.extend(
+            opens.into_iter().filter_map(|path| path.to_str().map(|path| SandboxAccess::Write { path: path.to_owned() })),
+        );
         outside.truncate(MAX);
         only_read.truncate(MAX);
         Self { outside, servers, only_read, narrowed: false }
@@ -81,20 +84,20 @@ impl Denied {
 
     /// Determines blocked writes of a line that was allowed as read-only. Only `stderr` is used, because stdout may be the text
     /// of any file.
-    pub(in crate::tools) fn narrowed(mut self, stderr: &str, cwd: &Path, confinement: &Confinement) -> Self {
-        if !output_parser::met_read_only(stderr) {
+    pub(in crate::tools) fn detect_read_only(mut self, stderr: &str, cwd: &Path, confinement: &Confinement) -> Self {
+        if !output_parser::reports_read_only(stderr) {
             return self;
         }
         // Other paths are guesses; most likely it wanted to write in the workspace.
-        self.outside.retain(|place| !matches!(place, Outside::Write { .. }));
+        self.outside.retain(|place| !matches!(place, SandboxAccess::Write { .. }));
         let root = confinement.roots.iter().find(|root| cwd.starts_with(root)).and_then(|root| root.to_str());
-        self.outside.extend(root.map(|root| Outside::Write { path: root.to_owned() }));
+        self.outside.extend(root.map(|root| SandboxAccess::Write { path: root.to_owned() }));
         (self.narrowed, self.only_read) = (true, Vec::new());
         self
     }
 
     /// Formats the note for the model; `None` if nothing was blocked.
-    pub(in crate::tools) fn sentence(&self) -> Option<String> {
+    pub(in crate::tools) fn note(&self) -> Option<String> {
         let mut lines = Vec::new();
         if self.narrowed {
             lines.push(
@@ -141,7 +144,7 @@ struct SandboxedCommand<'a> {
 }
 
 impl SandboxedCommand<'_> {
-    fn remedy(&self, place: &Place) -> Remedy {
+    fn remedy(&self, place: &DeniedPath) -> Remedy {
         let Ok(found) = resolve(&place.given, self.cwd, self.settings.home.as_deref()) else { return Remedy::Nothing };
         let below = |places: &[PathBuf]| places.iter().any(|place| found.real.starts_with(place));
         let Confinement { roots, view, writable, read_only, hidden, shown, caches, substitutes, strength, .. } = self.confinement;
@@ -168,15 +171,15 @@ impl SandboxedCommand<'_> {
         if own || below(writable) || caches.iter().any(|cache| found.real.starts_with(&cache.directory)) {
             return Remedy::Nothing;
         }
-        if is_veiled && *strength == Strength::Landlock && place.why == DenialReason::NoAccess {
-            return self.unveiled(&found.real, found.kind, false);
+        if is_veiled && *strength == Backend::Landlock && place.why == DenialReason::NoAccess {
+            return self.access_to_hidden(&found.real, found.kind, false);
         }
         if let DenialReason::Missing { written } = place.why {
-            return if is_veiled { self.unveiled(&found.real, found.kind, written) } else { Remedy::Nothing };
+            return if is_veiled { self.access_to_hidden(&found.real, found.kind, written) } else { Remedy::Nothing };
         }
         // In a namespace, the kernel reports a read-only file system; missing permissions give another error.
         let is_there = !matches!(found.kind, Kind::Missing);
-        if place.why == DenialReason::NoAccess && *strength == Strength::Namespaces && is_there {
+        if place.why == DenialReason::NoAccess && *strength == Backend::Namespaces && is_there {
             return Remedy::Nothing;
         }
         match self.opens(&found.real, found.kind, place.wanted) {
@@ -187,7 +190,7 @@ impl SandboxedCommand<'_> {
 
     /// Returns the access to an existing hidden path: its directory, or only the file if the directory is too broad. To create a
     /// path, its directory must be writable.
-    fn unveiled(&self, real: &Path, kind: Kind, written: bool) -> Remedy {
+    fn access_to_hidden(&self, real: &Path, kind: Kind, written: bool) -> Remedy {
         let is_wide = |directory: &Path| self.is_too_wide(directory) || self.is_shared(directory);
         let parent = real.parent().filter(|parent| !is_wide(parent));
         let (path, opens) = match (kind, parent) {
@@ -199,7 +202,7 @@ impl SandboxedCommand<'_> {
         if opens && (self.settings.paths.may_open)(path) && could_write(path) {
             return Remedy::Opens(path.to_owned());
         }
-        let may_be_shown = !opens && self.may_be_shown(real) && self.may_be_shown(path);
+        let may_be_shown = !opens && self.can_show(real) && self.can_show(path);
         if may_be_shown { Remedy::Shows(path.to_owned()) } else { Remedy::Nothing }
     }
 
@@ -213,25 +216,25 @@ impl SandboxedCommand<'_> {
     }
 
     /// Returns whether the policy allows the path to be visible and the user can read it.
-    fn may_be_shown(&self, path: &Path) -> bool {
+    fn can_show(&self, path: &Path) -> bool {
         (self.settings.paths.may_show)(path) && crate::sys::path::may_read(path)
     }
 
     /// Returns the smallest path that has to be writable.
-    fn opens(&self, real: &Path, kind: Kind, wanted: Want) -> Option<PathBuf> {
+    fn opens(&self, real: &Path, kind: Kind, wanted: WantedAccess) -> Option<PathBuf> {
         let parent = existing(real.parent()?);
         let too_wide = self.is_too_wide(&parent);
         match (kind, wanted) {
-            (Kind::Missing, Want::Away) | (Kind::Link { .. }, _) => (!too_wide).then_some(parent),
+            (Kind::Missing, WantedAccess::Away) | (Kind::Link { .. }, _) => (!too_wide).then_some(parent),
             (Kind::Missing, _) if !too_wide => Some(parent),
             (Kind::Missing, _) => {
                 let first = parent.join(real.strip_prefix(&parent).ok()?.components().next()?);
                 // A final slash means a directory, even if it does not exist.
-                let directory = wanted == Want::Directory || first != real;
+                let directory = wanted == WantedAccess::Directory || first != real;
                 Some(if directory { first.join("") } else { first })
             }
             (Kind::Special, _) => None,
-            (_, Want::Away) => (!too_wide).then_some(parent),
+            (_, WantedAccess::Away) => (!too_wide).then_some(parent),
             (Kind::Directory, _) => (!self.is_too_wide(real)).then(|| real.to_owned()),
             (Kind::File { .. }, _) => Some(real.to_owned()),
         }

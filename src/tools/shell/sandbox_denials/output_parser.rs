@@ -1,6 +1,6 @@
 //! Parsing of program output for paths and network access that the sandbox blocked.
 
-use crate::protocol::cut_after;
+use crate::protocol::cut_position_after;
 
 /// Messages for writing to a read-only file system.
 const READ_ONLY: &[&str] = &[
@@ -78,11 +78,11 @@ const MAX_PLACES: usize = 64;
 
 /// A path that a program could not access.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct DeniedPath {
     /// As printed: absolute, below `~`, or relative to the directory of the program.
     pub given: String,
     pub why: DenialReason,
-    pub wanted: Want,
+    pub wanted: WantedAccess,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub(super) enum DenialReason {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum WantedAccess {
     /// Write a file.
     Write,
     /// Create a directory.
@@ -106,27 +106,27 @@ pub(super) enum Want {
 }
 
 /// Returns the paths in order.
-pub(super) fn places(text: &str) -> Vec<Place> {
-    let lines: Vec<&str> = end_of(text).lines().collect();
-    let mut places: Vec<Place> = Vec::new();
+pub(super) fn denied_paths(text: &str) -> Vec<DeniedPath> {
+    let lines: Vec<&str> = output_tail(text).lines().collect();
+    let mut places: Vec<DeniedPath> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let small = line.to_lowercase();
         let Some((why, mark)) = reason(&small) else { continue };
-        let mut given = named_in(line, &small, Some(mark));
+        let mut given = paths_in_line(line, &small, Some(mark));
         let mut told = small;
         if given.is_empty() {
             let above = lines[at.saturating_sub(LINES_BACK)..at].iter().rev();
             let found = above
                 .map(|line| (line, line.to_lowercase()))
                 .filter(|(_, small)| WHAT_FAILED.iter().any(|word| small.contains(word)))
-                .map(|(line, small)| (named_in(line, &small, None), small))
+                .map(|(line, small)| (paths_in_line(line, &small, None), small))
                 .find(|(given, _)| !given.is_empty());
             (given, told) = found.unwrap_or_default();
         }
-        let wanted = want(&told);
+        let wanted = wanted_access(&told);
         for given in given {
             if places.len() < MAX_PLACES && !places.iter().any(|place| place.given == given) {
-                places.push(Place { given, why, wanted });
+                places.push(DeniedPath { given, why, wanted });
             }
         }
     }
@@ -134,19 +134,19 @@ pub(super) fn places(text: &str) -> Vec<Place> {
 }
 
 /// Returns whether the output reports a read-only file system.
-pub(super) fn met_read_only(text: &str) -> bool {
-    let text = end_of(text).to_lowercase();
+pub(super) fn reports_read_only(text: &str) -> bool {
+    let text = output_tail(text).to_lowercase();
     READ_ONLY.iter().any(|mark| text.contains(mark))
 }
 
 /// Returns whether the output reports a network failure.
-pub(super) fn wanted_network(text: &str) -> bool {
-    let text = end_of(text).to_lowercase();
+pub(super) fn reports_network_failure(text: &str) -> bool {
+    let text = output_tail(text).to_lowercase();
     NO_NETWORK.iter().any(|mark| text.contains(mark))
 }
 
-fn end_of(text: &str) -> &str {
-    &text[cut_after(text, text.len().saturating_sub(MAX_BYTES))..]
+fn output_tail(text: &str) -> &str {
+    &text[cut_position_after(text, text.len().saturating_sub(MAX_BYTES))..]
 }
 
 fn reason(small: &str) -> Option<(DenialReason, &'static str)> {
@@ -161,19 +161,19 @@ fn reason(small: &str) -> Option<(DenialReason, &'static str)> {
         .or_else(missing)
 }
 
-fn want(small: &str) -> Want {
+fn wanted_access(small: &str) -> WantedAccess {
     if TAKES_AWAY.iter().any(|word| small.contains(word)) {
-        Want::Away
+        WantedAccess::Away
     } else if MAKES_DIRECTORY.iter().any(|word| small.contains(word)) {
-        Want::Directory
+        WantedAccess::Directory
     } else {
-        Want::Write
+        WantedAccess::Write
     }
 }
 
 /// Returns the paths named in a line. `mark` is the error message, in lower case.
-fn named_in(line: &str, small: &str, mark: Option<&str>) -> Vec<String> {
-    let quoted: Vec<String> = in_quotes(line).into_iter().filter(|text| could_be_place(text, mark)).collect();
+fn paths_in_line(line: &str, small: &str, mark: Option<&str>) -> Vec<String> {
+    let quoted: Vec<String> = quoted_strings(line).into_iter().filter(|text| looks_like_path(text, mark)).collect();
     if !quoted.is_empty() {
         // The source of a copy is not written.
         let copied = quoted.len() == 2 && small.contains(" to ") && small.contains("copy");
@@ -185,7 +185,7 @@ fn named_in(line: &str, small: &str, mark: Option<&str>) -> Vec<String> {
         .filter(|word| (word.starts_with('/') && word.len() > 1) || word.starts_with("~/") || word.starts_with("../"))
         .map(str::to_owned)
         .collect();
-    let field = mark.and_then(|mark| field_before(line, small, mark)).filter(|field| could_be_place(field, mark));
+    let field = mark.and_then(|mark| field_before(line, small, mark)).filter(|field| looks_like_path(field, mark));
     if let Some(field) = field {
         // The field may contain spaces, so the words above may be parts of it.
         words.retain(|word| !field.contains(word.as_str()));
@@ -198,7 +198,7 @@ fn named_in(line: &str, small: &str, mark: Option<&str>) -> Vec<String> {
     words
 }
 
-fn could_be_place(text: &str, mark: Option<&str>) -> bool {
+fn looks_like_path(text: &str, mark: Option<&str>) -> bool {
     let small = text.to_lowercase();
     !text.trim().is_empty()
         && text.len() < 4096
@@ -208,7 +208,7 @@ fn could_be_place(text: &str, mark: Option<&str>) -> bool {
 }
 
 /// Returns the strings in quotes of each kind. An apostrophe inside a word is not a quote.
-fn in_quotes(line: &str) -> Vec<String> {
+fn quoted_strings(line: &str) -> Vec<String> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for (open, close) in QUOTES {
         let mut from = 0;

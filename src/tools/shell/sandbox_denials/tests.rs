@@ -1,56 +1,68 @@
-use super::output_parser::{DenialReason, Want, places, wanted_network};
+use super::output_parser::{DenialReason, WantedAccess, denied_paths, reports_network_failure};
 use super::*;
 use crate::tools::tests::settings;
 use std::fs;
 
 /// Program output, the paths it refers to, and the access to them.
-const PRINTED: &[(&str, &[(&str, Want)])] = &[
-    ("bash: line 1: /opt/x: Read-only file system", &[("/opt/x", Want::Write)]),
-    ("bash: line 1: ../some notes.txt: Read-only file system", &[("../some notes.txt", Want::Write)]),
-    ("/home/me/run.sh: line 3: /opt/x: Permission denied", &[("/opt/x", Want::Write)]),
-    ("cp: cannot create regular file '/opt/a b': Read-only file system", &[("/opt/a b", Want::Write)]),
-    ("mkdir: cannot create directory ‘/opt/x’: Read-only file system", &[("/opt/x", Want::Directory)]),
-    ("touch: cannot touch '/opt/x': Read-only file system", &[("/opt/x", Want::Write)]),
-    ("rm: cannot remove '/opt/x': Read-only file system", &[("/opt/x", Want::Away)]),
-    ("mv: cannot move 'a' to '/opt/a': Read-only file system", &[("a", Want::Away), ("/opt/a", Want::Away)]),
-    ("tee: /opt/x: Read-only file system", &[("/opt/x", Want::Write)]),
-    ("sed: couldn't open temporary file /opt/sedX1: Read-only file system", &[("/opt/sedX1", Want::Write)]),
-    ("ln: failed to create symbolic link '/opt/l': Read-only file system", &[("/opt/l", Want::Write)]),
-    ("tar: /opt/x: Cannot open: Read-only file system", &[("/opt/x", Want::Write)]),
-    ("/usr/bin/ld: cannot open output file /opt/x: Read-only file system", &[("/opt/x", Want::Write)]),
-    ("fatal: could not create work tree dir '/opt/x': Read-only file system", &[("/opt/x", Want::Write)]),
-    ("error: could not lock config file /home/me/.gitconfig: Read-only file system", &[("/home/me/.gitconfig", Want::Write)]),
+const PRINTED: &[(&str, &[(&str, WantedAccess)])] = &[
+    ("bash: line 1: /opt/x: Read-only file system", &[("/opt/x", WantedAccess::Write)]),
+    ("bash: line 1: ../some notes.txt: Read-only file system", &[("../some notes.txt", WantedAccess::Write)]),
+    ("/home/me/run.sh: line 3: /opt/x: Permission denied", &[("/opt/x", WantedAccess::Write)]),
+    ("cp: cannot create regular file '/opt/a b': Read-only file system", &[("/opt/a b", WantedAccess::Write)]),
+    ("mkdir: cannot create directory ‘/opt/x’: Read-only file system", &[("/opt/x", WantedAccess::Directory)]),
+    ("touch: cannot touch '/opt/x': Read-only file system", &[("/opt/x", WantedAccess::Write)]),
+    ("rm: cannot remove '/opt/x': Read-only file system", &[("/opt/x", WantedAccess::Away)]),
+    ("mv: cannot move 'a' to '/opt/a': Read-only file system", &[("a", WantedAccess::Away), ("/opt/a", WantedAccess::Away)]),
+    ("tee: /opt/x: Read-only file system", &[("/opt/x", WantedAccess::Write)]),
+    ("sed: couldn't open temporary file /opt/sedX1: Read-only file system", &[("/opt/sedX1", WantedAccess::Write)]),
+    ("ln: failed to create symbolic link '/opt/l': Read-only file system", &[("/opt/l", WantedAccess::Write)]),
+    ("tar: /opt/x: Cannot open: Read-only file system", &[("/opt/x", WantedAccess::Write)]),
+    ("/usr/bin/ld: cannot open output file /opt/x: Read-only file system", &[("/opt/x", WantedAccess::Write)]),
+    ("fatal: could not create work tree dir '/opt/x': Read-only file system", &[("/opt/x", WantedAccess::Write)]),
+    (
+        "error: could not lock config file /home/me/.gitconfig: Read-only file system",
+        &[("/home/me/.gitconfig", WantedAccess::Write)],
+    ),
     (
         "npm error rofs EROFS: read-only file system, mkdir '/usr/lib/node_modules/x'",
-        &[("/usr/lib/node_modules/x", Want::Directory)],
+        &[("/usr/lib/node_modules/x", WantedAccess::Directory)],
     ),
-    ("npm ERR! Error: EACCES: permission denied, rename '/opt/a' -> '/opt/b'", &[("/opt/a", Want::Away), ("/opt/b", Want::Away)]),
-    ("Error: EROFS: read-only file system, open '/opt/x'", &[("/opt/x", Want::Write)]),
-    ("error An unexpected error occurred: \"EROFS: read-only file system, mkdir '/opt/x'\".", &[("/opt/x", Want::Directory)]),
+    (
+        "npm ERR! Error: EACCES: permission denied, rename '/opt/a' -> '/opt/b'",
+        &[("/opt/a", WantedAccess::Away), ("/opt/b", WantedAccess::Away)],
+    ),
+    ("Error: EROFS: read-only file system, open '/opt/x'", &[("/opt/x", WantedAccess::Write)]),
+    (
+        "error An unexpected error occurred: \"EROFS: read-only file system, mkdir '/opt/x'\".",
+        &[("/opt/x", WantedAccess::Directory)],
+    ),
     (
         "ERROR: Could not install packages due to an OSError: [Errno 30] Read-only file system: '/opt/lib/x'",
-        &[("/opt/lib/x", Want::Write)],
+        &[("/opt/lib/x", WantedAccess::Write)],
     ),
-    ("PermissionError: [Errno 13] Permission denied: '/opt/x'", &[("/opt/x", Want::Write)]),
+    ("PermissionError: [Errno 13] Permission denied: '/opt/x'", &[("/opt/x", WantedAccess::Write)]),
     (
         "error: failed to create directory `/opt/cargo/registry`\n\nCaused by:\n  Read-only file system (os error 30)",
-        &[("/opt/cargo/registry", Want::Directory)],
+        &[("/opt/cargo/registry", WantedAccess::Directory)],
     ),
     (
         "error: could not create temp file: '/opt/rustup/tmp/x': Read-only file system (os error 30)",
-        &[("/opt/rustup/tmp/x", Want::Write)],
+        &[("/opt/rustup/tmp/x", WantedAccess::Write)],
     ),
-    ("go: could not create module cache: mkdir /opt/go: read-only file system", &[("/opt/go", Want::Directory)]),
-    ("open /opt/go-build/00: read-only file system", &[("/opt/go-build/00", Want::Write)]),
-    ("java.io.FileNotFoundException: /opt/x (Read-only file system)", &[("/opt/x", Want::Write)]),
-    ("Read-only file system @ rb_sysopen - /opt/x (Errno::EROFS)", &[("/opt/x", Want::Write)]),
-    ("PHP Warning: file_put_contents(/opt/x): Failed to open stream: Read-only file system", &[("/opt/x", Want::Write)]),
+    ("go: could not create module cache: mkdir /opt/go: read-only file system", &[("/opt/go", WantedAccess::Directory)]),
+    ("open /opt/go-build/00: read-only file system", &[("/opt/go-build/00", WantedAccess::Write)]),
+    ("java.io.FileNotFoundException: /opt/x (Read-only file system)", &[("/opt/x", WantedAccess::Write)]),
+    ("Read-only file system @ rb_sysopen - /opt/x (Errno::EROFS)", &[("/opt/x", WantedAccess::Write)]),
+    ("PHP Warning: file_put_contents(/opt/x): Failed to open stream: Read-only file system", &[("/opt/x", WantedAccess::Write)]),
     (
         "CMake Error: file cannot create directory: /opt/inc. Maybe need administrative privileges.",
-        &[("/opt/inc", Want::Directory)],
+        &[("/opt/inc", WantedAccess::Directory)],
     ),
-    ("CMake Error: file INSTALL cannot copy file \"/w/a\" to \"/opt/a\": Read-only file system.", &[("/opt/a", Want::Write)]),
-    ("Access to the path '/opt/x' is denied.", &[("/opt/x", Want::Write)]),
+    (
+        "CMake Error: file INSTALL cannot copy file \"/w/a\" to \"/opt/a\": Read-only file system.",
+        &[("/opt/a", WantedAccess::Write)],
+    ),
+    ("Access to the path '/opt/x' is denied.", &[("/opt/x", WantedAccess::Write)]),
     ("all is well in /opt/x", &[]),
     ("Read-only file system", &[]),
 ];
@@ -58,8 +70,8 @@ const PRINTED: &[(&str, &[(&str, Want)])] = &[
 #[test]
 fn denied_paths_are_found_in_program_output() {
     for (text, expected) in PRINTED {
-        let found = places(text);
-        let found: Vec<(&str, Want)> = found.iter().map(|place| (place.given.as_str(), place.wanted)).collect();
+        let found = denied_paths(text);
+        let found: Vec<(&str, WantedAccess)> = found.iter().map(|place| (place.given.as_str(), place.wanted)).collect();
         assert_eq!(found, *expected, "{text}");
     }
 }
@@ -77,9 +89,9 @@ fn only_network_errors_are_recognized_as_a_need_for_the_network() {
         "error: failed to lookup address information: Name or service not known",
         "java.net.UnknownHostException: x",
     ];
-    assert!(yes.iter().all(|text| wanted_network(text)));
+    assert!(yes.iter().all(|text| reports_network_failure(text)));
     let no = ["curl: (7) Failed to connect to localhost port 1: Connection refused", "404 Not Found", ""];
-    assert!(!no.iter().any(|text| wanted_network(text)));
+    assert!(!no.iter().any(|text| reports_network_failure(text)));
 }
 
 /// A system with a home directory, a workspace in it, other directories, and a sandbox.
@@ -103,15 +115,19 @@ impl Machine {
         let confinement = Confinement {
             writable: vec![root.join("free")],
             hidden: vec![root.join("home/.hidden")],
-            ..Confinement::new(Strength::Namespaces, vec![root.join("home/ws")])
+            ..Confinement::new(Backend::Namespaces, vec![root.join("home/ws")])
         };
         Self { _directory: directory, root, settings, confinement }
     }
 
     /// Examines the output; the root of the test itself is removed, because it is in a hidden directory.
-    fn look(&self, line: &str, cwd: &Path, hosts: BlockedHosts) -> Denied {
+    fn look(&self, line: &str, cwd: &Path, hosts: BlockedHosts) -> BlockedAccess {
         let (confinement, settings) = (&self.confinement, &self.settings);
-        Denied::beyond(&[line], hosts, &SandboxedCommand { confinement, settings, cwd, never: &["/nobody", "/proc"] })
+        BlockedAccess::from_outputs(
+            &[line],
+            hosts,
+            &SandboxedCommand { confinement, settings, cwd, never: &["/nobody", "/proc"] },
+        )
     }
 
     /// Returns the access that a line leads to; `@` stands for the root.
@@ -119,8 +135,8 @@ impl Machine {
         let root = self.root.to_str().unwrap();
         let line = line.replace('@', root);
         let found = self.look(&line, &self.root.join("home/ws"), BlockedHosts::default());
-        let short = |outside: Outside| match outside {
-            Outside::Write { path } => path.replace(root, "@"),
+        let short = |outside: SandboxAccess| match outside {
+            SandboxAccess::Write { path } => path.replace(root, "@"),
             other => other.to_string(),
         };
         found.outside.into_iter().map(short).collect()
@@ -173,14 +189,14 @@ fn a_path_covers_its_subpaths_and_a_known_host_replaces_the_network() {
         "touch: cannot touch '@/other/data/x': Read-only file system\ntouch: cannot touch '@/other/x': Read-only file system";
     assert_eq!(machine.opens(lines), ["@/other"]);
     assert_eq!(machine.opens("curl: (6) Could not resolve host: x"), ["the network"]);
-    let host = Outside::Host { host: "x".into(), port: 443 };
+    let host = SandboxAccess::Host { host: "x".into(), port: 443 };
     let found = machine.look(
         "curl: (6) Could not resolve host: x",
         &machine.root,
         BlockedHosts { openable: vec![host.clone()], lines: vec!["x:443 (not allowed)".into()] },
     );
     assert_eq!(found.outside, [host]);
-    assert!(found.sentence().unwrap().contains("blocked x:443"));
+    assert!(found.note().unwrap().contains("blocked x:443"));
 }
 
 #[test]
@@ -191,7 +207,7 @@ fn a_read_only_workspace_is_reported_and_not_opened() {
     let found = machine.look(&line, &machine.root, BlockedHosts::default());
     assert_eq!(found.only_read, [machine.root.join("home/ws/x")]);
     assert!(found.outside.is_empty());
-    assert!(found.sentence().unwrap().contains("read-only access to `"));
+    assert!(found.note().unwrap().contains("read-only access to `"));
 }
 
 #[test]
@@ -201,14 +217,14 @@ fn protected_paths_of_a_writable_workspace_are_reported() {
     let line = |name: &str| format!("bash: line 1: {}/home/ws/{name}: Read-only file system", machine.root.display());
     let found = machine.look(&line(".vscode/x"), &machine.root, BlockedHosts::default());
     assert_eq!(found.only_read, [machine.root.join("home/ws/.vscode/x")]);
-    assert_eq!(machine.look(&line("x"), &machine.root, BlockedHosts::default()), Denied::default());
+    assert_eq!(machine.look(&line("x"), &machine.root, BlockedHosts::default()), BlockedAccess::default());
 }
 
 #[test]
 fn paths_created_for_a_run_are_removed_if_unused() {
     let machine = Machine::new();
     let names = ["unused", "used", "unused-directory/", "used-directory/"].map(|name| machine.root.join("other").join(name));
-    let opens = names.clone().map(|path| Outside::Write { path: path.to_str().unwrap().to_owned() });
+    let opens = names.clone().map(|path| SandboxAccess::Write { path: path.to_str().unwrap().to_owned() });
     let opened = CreatedPaths::make(&opens);
     assert!(names.iter().all(|path| path.exists()));
     fs::write(&names[1], "x").unwrap();
@@ -219,8 +235,8 @@ fn paths_created_for_a_run_are_removed_if_unused() {
 
 #[test]
 fn the_reason_for_a_denied_write_is_recognized() {
-    assert_eq!(places("bash: line 1: /x: Read-only file system")[0].why, DenialReason::ReadOnly);
-    assert_eq!(places("bash: line 1: /x: Permission denied")[0].why, DenialReason::NoAccess);
+    assert_eq!(denied_paths("bash: line 1: /x: Read-only file system")[0].why, DenialReason::ReadOnly);
+    assert_eq!(denied_paths("bash: line 1: /x: Permission denied")[0].why, DenialReason::NoAccess);
 }
 
 #[test]
@@ -263,14 +279,15 @@ fn hidden_paths_except_credentials_are_offered_for_reading() {
 
 #[test]
 fn a_command_denied_by_read_only_access_is_offered_a_run_with_write_access() {
-    let confinement = Confinement::new(Strength::Namespaces, vec!["/w".into()]);
+    let confinement = Confinement::new(Backend::Namespaces, vec!["/w".into()]);
     let narrowed = |stderr: &str| {
-        let guessed = Denied { outside: vec![Outside::Write { path: "/opt/x".to_owned() }], ..Denied::default() };
-        guessed.narrowed(stderr, Path::new("/w/sub"), &confinement)
+        let guessed =
+            BlockedAccess { outside: vec![SandboxAccess::Write { path: "/opt/x".to_owned() }], ..BlockedAccess::default() };
+        guessed.detect_read_only(stderr, Path::new("/w/sub"), &confinement)
     };
     let denied = narrowed("touch: cannot touch 'a': Read-only file system");
-    assert_eq!(denied.outside, [Outside::Write { path: "/w".to_owned() }]);
-    let told = denied.sentence().unwrap();
+    assert_eq!(denied.outside, [SandboxAccess::Write { path: "/w".to_owned() }]);
+    let told = denied.note().unwrap();
     assert!(told.contains("read-only view of the workspace") && told.lines().count() == 1, "{told}");
-    assert_eq!(narrowed("no such file").outside, [Outside::Write { path: "/opt/x".to_owned() }]);
+    assert_eq!(narrowed("no such file").outside, [SandboxAccess::Write { path: "/opt/x".to_owned() }]);
 }

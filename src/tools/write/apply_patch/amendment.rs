@@ -1,52 +1,52 @@
 //! Patches edited by the user: hunks left out or edited.
 
-use super::tree::{File, Now, PathBefore};
+use super::tree::{File, PathAfter, PathBefore};
 use super::{Changes, Work, changes};
 use crate::protocol::{Amendable, Amendment, Hunk, HunkChoice, ToolError};
 use crate::tools::document::content::Document;
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::settings::Settings;
-use crate::tools::write::amendment::{Sides, offered, texts};
+use crate::tools::write::amendment::{EditableFile, amendable_parts, texts};
 use crate::tools::write::file_change::CurrentFile;
 
 impl Changes {
     /// Returns the editable sides of a shown part: the text of a file that is not moved.
-    fn sides(&self, part: usize) -> Option<Sides<'_>> {
+    fn sides(&self, part: usize) -> Option<EditableFile<'_>> {
         let (at, cuts) = self.cuts.get(part)?;
         let file = self.files.get(*at)?;
         match (&file.was, &file.now) {
-            (PathBefore::File(before @ (CurrentFile::Absent | CurrentFile::Text { .. })), Now::Text(after))
+            (PathBefore::File(before @ (CurrentFile::Absent | CurrentFile::Text { .. })), PathAfter::Text(after))
                 if file.moved_from.is_none() =>
             {
-                Some(Sides { target: &file.target, before, after, cuts })
+                Some(EditableFile { target: &file.target, before, after, cuts })
             }
             _ => None,
         }
     }
 
-    fn all_sides(&self) -> Vec<Sides<'_>> {
+    fn all_sides(&self) -> Vec<EditableFile<'_>> {
         (0..self.cuts.len()).filter_map(|part| self.sides(part)).collect()
     }
 }
 
 /// Returns why the hunks of a file cannot be chosen.
-fn fixed(file: &File) -> &'static str {
+fn indivisible_reason(file: &File) -> &'static str {
     match (&file.now, &file.moved_from) {
-        (Now::Absent, _) => "a file can only be deleted as a whole",
+        (PathAfter::Absent, _) => "a file can only be deleted as a whole",
         (_, Some(_)) => "a moved file can only be changed as proposed",
         _ => "it is not text, so it has no hunks",
     }
 }
 
 pub(super) fn amendable(changes: &Changes, settings: &Settings) -> (Amendable, Vec<String>) {
-    let (mut offer, texts) = offered(&changes.all_sides(), settings);
+    let (mut offer, texts) = amendable_parts(&changes.all_sides(), settings);
     let mut own = std::mem::take(&mut offer.hunks).into_iter();
     for (part, (at, cuts)) in changes.cuts.iter().enumerate() {
         if changes.sides(part).is_some() {
             offer.hunks.extend(own.by_ref().take(cuts.len()));
         } else {
-            let why = Some(fixed(&changes.files[*at]).to_owned());
+            let why = Some(indivisible_reason(&changes.files[*at]).to_owned());
             let hunk = Hunk { file: None, first: 0, end: 0, name: None, fixed: why };
             offer.hunks.extend(cuts.iter().map(|_| hunk.clone()));
         }
@@ -69,9 +69,9 @@ pub(super) fn amend(
     for (at, text) in places.into_iter().zip(texts) {
         let file = &mut changed.files[at];
         file.now = match (text, &file.was) {
-            (Some(text), _) => Now::Text(text),
-            (None, PathBefore::File(CurrentFile::Text { document, .. })) => Now::Text(Document::clone(document)),
-            (None, _) => Now::Absent,
+            (Some(text), _) => PathAfter::Text(text),
+            (None, PathBefore::File(CurrentFile::Text { document, .. })) => PathAfter::Text(Document::clone(document)),
+            (None, _) => PathAfter::Absent,
         };
         file.notes.clear();
     }
@@ -95,7 +95,7 @@ fn own_choices(changes: &Changes, choices: &[HunkChoice]) -> Result<Vec<HunkChoi
         if changes.sides(part).is_some() {
             own.extend(these.into_iter().cloned());
         } else if these.iter().any(|choice| **choice != HunkChoice::Taken) {
-            return Err(invalid(fixed(&changes.files[changes.cuts[part].0])));
+            return Err(invalid(indivisible_reason(&changes.files[changes.cuts[part].0])));
         }
     }
     Ok(own)

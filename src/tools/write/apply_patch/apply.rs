@@ -1,23 +1,23 @@
 //! Application of hunks to a text. Unchanged lines keep their bytes; new lines get the line endings around them.
 
-use super::choose::{Unclear, choose, span};
-use super::find::{Lines, Lost, Places};
+use super::choose::{AmbiguousHunks, choose, span};
+use super::find::{HunkNotFound, Lines, Places};
 use super::parse::{Hunk, Kind, Line};
 use crate::tools::document::line_breaks::{Breaks, has_lone_cr};
 use std::ops::Range;
 
 /// The text after the hunks, and how each was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Applied {
+pub(crate) struct AppliedHunks {
     pub text: String,
     pub places: Vec<Places>,
 }
 
 /// Reason why hunks do not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Misfit {
-    Lost { hunk: usize, why: Lost },
-    Unclear(Unclear),
+pub(crate) enum HunkMismatch {
+    Lost { hunk: usize, why: HunkNotFound },
+    Unclear(AmbiguousHunks),
 }
 
 /// Limit of compared places over all hunks.
@@ -26,16 +26,18 @@ const MAX_PLACES: usize = 2_000_000;
 /// Applies `hunks` to `text`. Places that touch one of the `hidden` ranges (in the text with LF endings) do not count.
 ///
 /// A lone CR ends a line if the hunks match that way, and is an ordinary character if they match only so.
-pub(crate) fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<Applied, Misfit> {
+pub(crate) fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<AppliedHunks, HunkMismatch> {
     if !has_lone_cr(text) {
-        return apply_by(Breaks::Lf, text, hunks, hidden);
+        return apply_with_breaks(Breaks::Lf, text, hunks, hidden);
     }
     let parted: Vec<Hunk> = hunks.iter().map(at_cr).collect();
-    apply_by(Breaks::Cr, text, &parted, hidden).or_else(|misfit| match apply_by(Breaks::Lf, text, hunks, hidden) {
-        Ok(applied) => Ok(applied),
-        // An ambiguous place is more informative than a missing one.
-        Err(other @ Misfit::Unclear(_)) if matches!(misfit, Misfit::Lost { .. }) => Err(other),
-        Err(_) => Err(misfit),
+    apply_with_breaks(Breaks::Cr, text, &parted, hidden).or_else(|misfit| {
+        match apply_with_breaks(Breaks::Lf, text, hunks, hidden) {
+            Ok(applied) => Ok(applied),
+            // An ambiguous place is more informative than a missing one.
+            Err(other @ HunkMismatch::Unclear(_)) if matches!(misfit, HunkMismatch::Lost { .. }) => Err(other),
+            Err(_) => Err(misfit),
+        }
     })
 }
 
@@ -50,7 +52,7 @@ fn at_cr(hunk: &Hunk) -> Hunk {
     Hunk { lines: hunk.lines.iter().flat_map(parted).collect(), ..hunk.clone() }
 }
 
-fn apply_by(breaks: Breaks, text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<Applied, Misfit> {
+fn apply_with_breaks(breaks: Breaks, text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<AppliedHunks, HunkMismatch> {
     let lines = Lines::new(text, breaks);
     let offsets = offsets(&lines);
     let refused = |start: usize, length: usize| {
@@ -62,9 +64,9 @@ fn apply_by(breaks: Breaks, text: &str, hunks: &[Hunk], hidden: &[Range<usize>])
     let mut room = MAX_PLACES;
     for (index, hunk) in hunks.iter().enumerate() {
         let found = lines.find(hunk, index + 1 == hunks.len(), &refused);
-        let found = found.map_err(|why| Misfit::Lost { hunk: index, why })?;
+        let found = found.map_err(|why| HunkMismatch::Lost { hunk: index, why })?;
         let Some(rest) = room.checked_sub(found.starts.len()) else {
-            return Err(Misfit::Unclear(Unclear::Several { hunk: index, starts: found.starts }));
+            return Err(HunkMismatch::Unclear(AmbiguousHunks::Several { hunk: index, starts: found.starts }));
         };
         room = rest;
         places.push(found);
@@ -72,10 +74,10 @@ fn apply_by(breaks: Breaks, text: &str, hunks: &[Hunk], hidden: &[Range<usize>])
     let whole: Vec<(&str, &'static str)> =
         breaks.lines(text).into_iter().map(|line| (breaks.body(line), breaks.ending(line))).collect();
     let same = |one: &[usize], other: &[usize]| {
-        one == other || joined(&whole, hunks, &places, one) == joined(&whole, hunks, &places, other)
+        one == other || join_blocks(&whole, hunks, &places, one) == join_blocks(&whole, hunks, &places, other)
     };
-    let starts = choose(hunks, &places, &same).map_err(Misfit::Unclear)?;
-    Ok(Applied { text: joined(&whole, hunks, &places, &starts), places })
+    let starts = choose(hunks, &places, &same).map_err(HunkMismatch::Unclear)?;
+    Ok(AppliedHunks { text: join_blocks(&whole, hunks, &places, &starts), places })
 }
 
 /// Returns the start of each line in the text with LF endings, and the end of the last one.
@@ -89,7 +91,7 @@ fn offsets(lines: &Lines<'_>) -> Vec<usize> {
 }
 
 /// A line and its ending.
-type Ended<'a> = (&'a str, &'static str);
+type LineWithEnding<'a> = (&'a str, &'static str);
 
 /// Lines to remove, and their replacement.
 struct Block<'a> {
@@ -98,11 +100,11 @@ struct Block<'a> {
     added: Vec<&'a str>,
 }
 
-fn joined(whole: &[Ended<'_>], hunks: &[Hunk], places: &[Places], starts: &[usize]) -> String {
+fn join_blocks(whole: &[LineWithEnding<'_>], hunks: &[Hunk], places: &[Places], starts: &[usize]) -> String {
     let mut blocks: Vec<Block<'_>> =
         hunks.iter().zip(places).zip(starts).flat_map(|((hunk, places), start)| blocks(hunk, places, *start)).collect();
     blocks.sort_by_key(|block| (block.at, block.removed));
-    let mut result: Vec<Ended<'_>> = Vec::with_capacity(whole.len());
+    let mut result: Vec<LineWithEnding<'_>> = Vec::with_capacity(whole.len());
     let mut done = 0;
     for block in &blocks {
         result.extend_from_slice(&whole[done..block.at]);
@@ -135,8 +137,8 @@ fn blocks<'a>(hunk: &'a Hunk, places: &Places, start: usize) -> Vec<Block<'a>> {
     let (mut at, mut open) = (start, false);
     // Lines that are not in the file can be neither removed nor replaced.
     let phantoms = hunk.lines.iter().rev().filter(|line| line.kind == Kind::Removed).take(places.dropped).count();
-    let last_is_empty = hunk.added().last().is_some_and(str::is_empty);
-    let kept = hunk.added().count() - usize::from(phantoms > 0 && last_is_empty);
+    let last_is_empty = hunk.added_lines().last().is_some_and(str::is_empty);
+    let kept = hunk.added_lines().count() - usize::from(phantoms > 0 && last_is_empty);
     let mut seen = 0;
     for line in &hunk.lines {
         if line.kind == Kind::Context {
@@ -167,7 +169,13 @@ fn blocks<'a>(hunk: &'a Hunk, places: &Places, start: usize) -> Vec<Block<'a>> {
 }
 
 /// Ends every line but the last; the last keeps its ending, or follows the patch.
-fn close(result: &mut [Ended<'_>], whole: &[Ended<'_>], hunks: &[Hunk], at: (&[Places], &[usize]), blocks: &[Block<'_>]) {
+fn close(
+    result: &mut [LineWithEnding<'_>],
+    whole: &[LineWithEnding<'_>],
+    hunks: &[Hunk],
+    at: (&[Places], &[usize]),
+    blocks: &[Block<'_>],
+) {
     let was_open = whole.last().is_some_and(|line| line.1.is_empty());
     let touched = blocks.iter().any(|block| block.at + block.removed == whole.len() && !block.added.is_empty());
     let last_hunk =

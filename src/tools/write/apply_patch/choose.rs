@@ -12,7 +12,7 @@ const SEARCHED: usize = 10_000;
 const COMPARED_HUNKS: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unclear {
+pub(crate) enum AmbiguousHunks {
     /// The hunk matches several places.
     Several { hunk: usize, starts: Vec<usize> },
     /// The hunks change the same lines.
@@ -44,7 +44,7 @@ pub(crate) fn choose(
     hunks: &[Hunk],
     places: &[Places],
     same: &dyn Fn(&[usize], &[usize]) -> bool,
-) -> Result<Vec<usize>, Unclear> {
+) -> Result<Vec<usize>, AmbiguousHunks> {
     let all: Vec<&[usize]> = places.iter().map(|places| places.starts.as_slice()).collect();
     let in_blocks: Vec<&[usize]> = places
         .iter()
@@ -68,7 +68,7 @@ pub(crate) fn choose(
             if let Some(hunk) = (0..hunks.len()).find(|hunk| earliest[*hunk] != latest[*hunk]) {
                 let between = earliest[hunk]..=latest[hunk];
                 let starts = starts[hunk].iter().copied().filter(|start| between.contains(start)).collect();
-                unclear = Some(Unclear::Several { hunk, starts });
+                unclear = Some(AmbiguousHunks::Several { hunk, starts });
             }
         }
         if let Some(unclear) = unclear {
@@ -77,13 +77,13 @@ pub(crate) fn choose(
     }
     for core in [false, true] {
         let spans = |hunk: usize, start| extent(hunk, start, core);
-        let (found, all_of_them) = in_any_order(&all, &spans);
+        let (found, all_of_them) = unordered_readings(&all, &spans);
         let Some(first) = found.first() else { continue };
         if all_of_them && found.iter().all(|other| same(first, other)) {
             return Ok(first.clone());
         }
         let hunk = (0..hunks.len()).find(|hunk| all[*hunk].len() > 1).unwrap_or(0);
-        return Err(Unclear::Several { hunk, starts: all[hunk].to_vec() });
+        return Err(AmbiguousHunks::Several { hunk, starts: all[hunk].to_vec() });
     }
     Err(overlap(&all, &|hunk, start| extent(hunk, start, true)))
 }
@@ -130,7 +130,7 @@ fn all_same(starts: &[&[usize]], spans: Spans<'_>, same: &dyn Fn(&[usize], &[usi
 }
 
 /// Returns the readings without overlaps, and whether the list is complete.
-fn in_any_order(starts: &[&[usize]], spans: Spans<'_>) -> (Vec<Vec<usize>>, bool) {
+fn unordered_readings(starts: &[&[usize]], spans: Spans<'_>) -> (Vec<Vec<usize>>, bool) {
     if starts.iter().all(|starts| starts.len() == 1) {
         let only: Vec<usize> = starts.iter().map(|starts| starts[0]).collect();
         let mut taken: Vec<Range<usize>> = only.iter().enumerate().map(|(hunk, start)| spans(hunk, *start)).collect();
@@ -169,14 +169,14 @@ fn in_any_order(starts: &[&[usize]], spans: Spans<'_>) -> (Vec<Vec<usize>>, bool
     (found, true)
 }
 
-fn overlap(starts: &[&[usize]], spans: Spans<'_>) -> Unclear {
+fn overlap(starts: &[&[usize]], spans: Spans<'_>) -> AmbiguousHunks {
     for second in 0..starts.len().min(COMPARED_HUNKS) {
         for first in 0..second {
             let (one, other) = (spans(first, starts[first][0]), spans(second, starts[second][0]));
             if one.start < other.end && other.start < one.end {
-                return Unclear::Overlap { first, second };
+                return AmbiguousHunks::Overlap { first, second };
             }
         }
     }
-    Unclear::Overlap { first: 0, second: starts.len().saturating_sub(1) }
+    AmbiguousHunks::Overlap { first: 0, second: starts.len().saturating_sub(1) }
 }

@@ -1,8 +1,8 @@
 //! Explanation of hunks that do not match, so that the model can correct them.
 
-use super::apply::Misfit;
-use super::choose::Unclear;
-use super::find::{Level, Lost};
+use super::apply::HunkMismatch;
+use super::choose::AmbiguousHunks;
+use super::find::{HunkNotFound, Level};
 use super::parse::{Hunk, Section};
 use crate::policy::redact::Redactor;
 use crate::protocol::ToolError;
@@ -20,36 +20,36 @@ const MAX_SHOWN_CHARACTERS: usize = 200;
 const COMPARED: usize = 4_000_000;
 
 /// Builds the error. `hunks` are as the model wrote them, so that no secret is revealed.
-pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &str, redactor: &Redactor) -> ToolError {
+pub(super) fn misfit(misfit: &HunkMismatch, hunks: &[Hunk], section: &Section, text: &str, redactor: &Redactor) -> ToolError {
     let path = &section.path;
     let at = |hunk: usize| format!("line {} of the patch", hunks[hunk].line);
     let message = match misfit {
-        Misfit::Lost { hunk, why: Lost::Nowhere } => {
-            let closest = closest(&redactor.redact(&as_compared(text)).text, &hunks[*hunk]);
+        HunkMismatch::Lost { hunk, why: HunkNotFound::Nowhere } => {
+            let closest = closest(&redactor.redact(&comparable_text(text)).text, &hunks[*hunk]);
             format!(
                 "{}: the context and removed lines of this hunk are not in `{path}`; nothing was changed. {closest}",
                 at(*hunk)
             )
         }
-        Misfit::Lost { hunk, why: Lost::OnlyBefore { header, starts } } => format!(
+        HunkMismatch::Lost { hunk, why: HunkNotFound::OnlyBefore { header, starts } } => format!(
             "{}: the lines of this hunk occur in `{path}` only before `{header}`, at line {}; nothing was changed. Remove the \
              header, or use lines below it",
             at(*hunk),
-            places(starts)
+            format_line_numbers(starts)
         ),
-        Misfit::Lost { hunk, why: Lost::NothingToFind } => format!(
+        HunkMismatch::Lost { hunk, why: HunkNotFound::NothingToFind } => format!(
             "{}: this hunk only adds lines to `{path}` and does not say where; nothing was changed. Add the line before or after \
              them with a leading space, or `*** End of File` after the hunk to append them",
             at(*hunk)
         ),
-        Misfit::Unclear(Unclear::Several { hunk, starts }) => format!(
+        HunkMismatch::Unclear(AmbiguousHunks::Several { hunk, starts }) => format!(
             "{}: the lines of this hunk occur in `{path}` {} times, at lines {}; nothing was changed. Add lines around it, or `@@` with \
              the first line of its function or class, until it is unique",
             at(*hunk),
             starts.len(),
-            places(starts)
+            format_line_numbers(starts)
         ),
-        Misfit::Unclear(Unclear::Overlap { first, second }) => format!(
+        HunkMismatch::Unclear(AmbiguousHunks::Overlap { first, second }) => format!(
             "{}: this hunk changes lines of `{path}` that the hunk at {} also changes; nothing was changed. Merge the two hunks",
             at(*second),
             at(*first)
@@ -59,7 +59,7 @@ pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &
 }
 
 /// Returns the text with LF endings, as compared with the hunks.
-fn as_compared(text: &str) -> String {
+fn comparable_text(text: &str) -> String {
     if has_lone_cr(text) {
         return Breaks::Cr.lines(text).into_iter().flat_map(|line| [Breaks::Cr.body(line), "\n"]).collect();
     }
@@ -67,7 +67,7 @@ fn as_compared(text: &str) -> String {
 }
 
 /// Formats line numbers, counted from 1.
-fn places(starts: &[usize]) -> String {
+fn format_line_numbers(starts: &[usize]) -> String {
     let named: Vec<_> = starts.iter().take(MAX_NAMED).map(|start| (start + 1).to_string()).collect();
     let rest = if starts.len() > MAX_NAMED { " and more" } else { "" };
     format!("{}{rest}", named.join(", "))
@@ -98,19 +98,19 @@ fn closest(text: &str, hunk: &Hunk) -> String {
     if let Some(index) = differs {
         let given = hunk.old().nth(index).unwrap_or_default();
         let stands =
-            lines.get(start + index).map_or_else(|| "the end of the file".to_owned(), |line| format!("`{}`", short(line)));
-        let _ = write!(message, " line {} is {stands}, not `{}`;", start + index + 1, short(given));
+            lines.get(start + index).map_or_else(|| "the end of the file".to_owned(), |line| format!("`{}`", quote_short(line)));
+        let _ = write!(message, " line {} is {stands}, not `{}`;", start + index + 1, quote_short(given));
     }
     let from = start + differs.unwrap_or(0).saturating_sub(MAX_SHOWN_LINES / 2);
     let height = wanted.len().clamp(1, MAX_SHOWN_LINES);
     let _ = write!(message, " current text from line {}:", from + 1);
     for line in lines.iter().skip(from).take(height) {
-        let _ = write!(message, "\n{}", short(line));
+        let _ = write!(message, "\n{}", quote_short(line));
     }
     message
 }
 
-fn short(line: &str) -> String {
+fn quote_short(line: &str) -> String {
     let shown: String = line.chars().take(MAX_SHOWN_CHARACTERS).collect();
     if shown.len() < line.len() { format!("{shown}…") } else { shown }
 }

@@ -3,7 +3,7 @@
 use super::parse::{Hunk, Kind};
 use crate::tools::document::line_breaks::Breaks;
 use crate::tools::write::find_lines::occurrences;
-use crate::tools::write::matching::typed;
+use crate::tools::write::matching::typed_equivalent;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -28,13 +28,13 @@ const MAX_BLANK: usize = 32;
 pub(crate) struct Lines<'a> {
     pub bodies: Vec<&'a str>,
     /// Normalized lines per level, created on demand.
-    levels: [OnceCell<Numbered<'a>>; LEVELS.len()],
+    levels: [OnceCell<LineNumbers<'a>>; LEVELS.len()],
     /// First line after the block that each line opens.
     block_ends: OnceCell<Vec<usize>>,
 }
 
 /// A number per line; equal lines have equal numbers.
-struct Numbered<'a> {
+struct LineNumbers<'a> {
     numbers: Vec<usize>,
     known: HashMap<Cow<'a, str>, usize>,
     /// The lines with each number.
@@ -58,7 +58,7 @@ pub(crate) struct Places {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub(crate) enum HunkNotFound {
     /// The lines are not in the file.
     Nowhere,
     /// The lines occur only before the header.
@@ -73,17 +73,22 @@ impl<'a> Lines<'a> {
         Self { bodies, levels: Default::default(), block_ends: OnceCell::new() }
     }
 
-    fn level(&self, level: Level) -> &Numbered<'a> {
-        self.levels[level as usize].get_or_init(|| Numbered::normalize(&self.bodies, level))
+    fn level(&self, level: Level) -> &LineNumbers<'a> {
+        self.levels[level as usize].get_or_init(|| LineNumbers::normalize(&self.bodies, level))
     }
 
     /// Finds the places of a hunk, except those that `refused` rejects, at the most exact level.
-    pub(crate) fn find(&self, hunk: &Hunk, is_last: bool, refused: &dyn Fn(usize, usize) -> bool) -> Result<Places, Lost> {
+    pub(crate) fn find(
+        &self,
+        hunk: &Hunk,
+        is_last: bool,
+        refused: &dyn Fn(usize, usize) -> bool,
+    ) -> Result<Places, HunkNotFound> {
         let old: Vec<&str> = hunk.old().collect();
         if old.is_empty() {
             return self.end_for(hunk, is_last);
         }
-        let mut lost = Lost::Nowhere;
+        let mut lost = HunkNotFound::Nowhere;
         for (dropped, at_end) in attempts(hunk, &old) {
             let wanted = &old[..old.len() - dropped];
             // Without any non-empty line, every place would match.
@@ -91,19 +96,19 @@ impl<'a> Lines<'a> {
                 continue;
             }
             for level in LEVELS {
-                let mut starts = self.starts(wanted, level);
+                let mut starts = self.find_starts(wanted, level);
                 starts.retain(|start| !refused(*start, wanted.len()) && (!at_end || start + wanted.len() == self.bodies.len()));
                 if starts.is_empty() {
                     continue;
                 }
-                let (after, unknown_header) = self.below(&hunk.headers, &starts, wanted.len());
+                let (after, unknown_header) = self.below_headers(&hunk.headers, &starts, wanted.len());
                 if after.is_empty() {
-                    if lost == Lost::Nowhere {
-                        lost = Lost::OnlyBefore { header: hunk.headers.join(" / "), starts };
+                    if lost == HunkNotFound::Nowhere {
+                        lost = HunkNotFound::OnlyBefore { header: hunk.headers.join(" / "), starts };
                     }
                     continue;
                 }
-                let in_block = self.in_block(&hunk.headers, &after);
+                let in_block = self.starts_in_block(&hunk.headers, &after);
                 let not_at_end = hunk.at_end && !at_end;
                 return Ok(Places { level, starts: after, in_block, dropped, unknown_header, not_at_end });
             }
@@ -112,10 +117,10 @@ impl<'a> Lines<'a> {
     }
 
     /// Returns the place of added lines without context: the end, if stated or if the file is empty.
-    fn end_for(&self, hunk: &Hunk, is_last: bool) -> Result<Places, Lost> {
+    fn end_for(&self, hunk: &Hunk, is_last: bool) -> Result<Places, HunkNotFound> {
         let end = self.bodies.len();
         if end > 0 && !hunk.at_end && !(is_last && hunk.headers.is_empty()) {
-            return Err(Lost::NothingToFind);
+            return Err(HunkNotFound::NothingToFind);
         }
         let places = Places {
             level: Level::Exact,
@@ -128,14 +133,14 @@ impl<'a> Lines<'a> {
         Ok(places)
     }
 
-    fn starts(&self, wanted: &[&str], level: Level) -> Vec<usize> {
+    fn find_starts(&self, wanted: &[&str], level: Level) -> Vec<usize> {
         let numbered = self.level(level);
         let wanted: Option<Vec<usize>> = wanted.iter().map(|line| numbered.known.get(&level.normalize(line)).copied()).collect();
         wanted.map_or_else(Vec::new, |wanted| numbered.find(&wanted))
     }
 
     /// Returns the `starts` below the headers in their order, and the first unknown header.
-    fn below(&self, headers: &[String], starts: &[usize], length: usize) -> (Vec<usize>, Option<String>) {
+    fn below_headers(&self, headers: &[String], starts: &[usize], length: usize) -> (Vec<usize>, Option<String>) {
         let mut unknown = None;
         // The earliest line that can be the last header.
         let mut earliest = None;
@@ -155,15 +160,15 @@ impl<'a> Lines<'a> {
         (after, unknown)
     }
 
-    fn in_block(&self, headers: &[String], starts: &[usize]) -> Vec<usize> {
+    fn starts_in_block(&self, headers: &[String], starts: &[usize]) -> Vec<usize> {
         let blocks = headers.iter().map(|header| self.header_lines(header)).filter(|lines| !lines.is_empty());
-        let openers = blocks.reduce(|outer, inner| self.within(&outer, &inner));
-        openers.map_or_else(Vec::new, |openers| self.within(&openers, starts))
+        let openers = blocks.reduce(|outer, inner| self.inside_blocks(&outer, &inner));
+        openers.map_or_else(Vec::new, |openers| self.inside_blocks(&openers, starts))
     }
 
     /// Returns the `lines` inside a block that one of `openers` opens: no line in between is less indented than the first line
     /// of the block. Both are ascending.
-    fn within(&self, openers: &[usize], lines: &[usize]) -> Vec<usize> {
+    fn inside_blocks(&self, openers: &[usize], lines: &[usize]) -> Vec<usize> {
         let ends = self.block_ends.get_or_init(|| block_ends(&self.bodies));
         let mut openers = openers.iter().copied().peekable();
         let mut reach = 0;
@@ -180,7 +185,7 @@ impl<'a> Lines<'a> {
     /// git cuts long headers.
     fn header_lines(&self, header: &str) -> Vec<usize> {
         for level in LEVELS {
-            let found = self.starts(&[header], level);
+            let found = self.find_starts(&[header], level);
             if !found.is_empty() {
                 return found;
             }
@@ -193,7 +198,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl<'a> Numbered<'a> {
+impl<'a> LineNumbers<'a> {
     fn normalize(bodies: &[&'a str], level: Level) -> Self {
         let mut known: HashMap<Cow<'a, str>, usize> = HashMap::new();
         let mut lines: Vec<Vec<usize>> = Vec::new();
@@ -263,13 +268,13 @@ impl Level {
             Self::Exact => Cow::Borrowed(line),
             Self::TrailingSpace => Cow::Borrowed(line.trim_end()),
             Self::OuterSpace => Cow::Borrowed(line.trim()),
-            Self::Typography => plain(line),
+            Self::Typography => to_ascii_punctuation(line),
         }
     }
 }
 
 /// Replaces typographic characters with their keyboard equivalents.
-fn plain(line: &str) -> Cow<'_, str> {
+fn to_ascii_punctuation(line: &str) -> Cow<'_, str> {
     if line.is_ascii() {
         return Cow::Borrowed(line.trim());
     }
@@ -280,7 +285,7 @@ fn plain(line: &str) -> Cow<'_, str> {
             '\u{00AB}' | '\u{00BB}' => text.push('"'),
             '\u{1680}' => text.push(' '),
             '\u{200C}' | '\u{200D}' => {}
-            other => match typed(other) {
+            other => match typed_equivalent(other) {
                 Some(plain) => text.push_str(plain),
                 None => text.push(other),
             },

@@ -15,7 +15,7 @@ mod tree;
 use self::parse::{FileOperation, Section, parse};
 use self::steps::Steps;
 use self::tree::{Fault, File, Tree};
-use super::file_change::unfit;
+use super::file_change::draft_mismatch;
 use super::git_guard::guard_all;
 use super::move_path;
 use crate::policy::redact::has_marker;
@@ -23,9 +23,9 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, ToolError};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
-use crate::tools::diff::cuts::Cut;
+use crate::tools::diff::cuts::HunkLines;
 use crate::tools::draft::CallDraft;
-use crate::tools::error::{invalid, not_amended};
+use crate::tools::error::{amendment_error, invalid};
 use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::tool::Tool;
@@ -57,13 +57,17 @@ pub(in crate::tools) struct Changes {
     steps: Steps,
     done: String,
     /// For each shown part, its index among the files, and its hunks.
-    cuts: Vec<(usize, Vec<Cut>)>,
+    cuts: Vec<(usize, Vec<HunkLines>)>,
     actions: Vec<Action>,
 }
 
 impl Tool for ApplyPatch {
     const NAME: &'static str = "ApplyPatch";
-    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("apply_patch"), Alias::same("applypatch"), Alias::same("patch")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::with_same_arguments("apply_patch"),
+        Alias::with_same_arguments("applypatch"),
+        Alias::with_same_arguments("patch"),
+    ];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../../assets/tools/ApplyPatch.md");
     const RESTORES: bool = true;
@@ -84,18 +88,18 @@ impl Tool for ApplyPatch {
                 Ok(()) => {}
                 Err(Fault::Plain(error)) => return Err(error),
                 Err(Fault::Told { target, error }) => {
-                    return unfit(("Patch", "the patch does not match"), target, error, settings, Work::Explain);
+                    return draft_mismatch(("Patch", "the patch does not match"), target, error, settings, Work::Explain);
                 }
             }
         }
-        guard_all(&tree.written())?;
+        guard_all(&tree.written_paths())?;
         let (proposal, changes) = changes(tree.files, actions, settings);
         Ok(CallDraft::changes(changes.actions.clone(), proposal, Work::Apply(changes)))
     }
 
-    fn places(work: &Work) -> Vec<PlaceChange> {
+    fn planned_changes(work: &Work) -> Vec<PlaceChange> {
         match work {
-            Work::Apply(changes) => changes.steps.places(),
+            Work::Apply(changes) => changes.steps.planned_changes(),
             Work::Explain(_) => Vec::new(),
         }
     }
@@ -110,7 +114,7 @@ impl Tool for ApplyPatch {
     fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Work>, String), ToolError> {
         match work {
             Work::Apply(changes) => amendment::amend(changes, amendment, settings),
-            Work::Explain(_) => Err(not_amended()),
+            Work::Explain(_) => Err(amendment_error()),
         }
     }
 
@@ -126,7 +130,7 @@ impl Tool for ApplyPatch {
 }
 
 fn changes(files: Vec<File>, actions: Vec<Action>, settings: &Settings) -> (Proposal, Changes) {
-    let PatchProposal { proposal, done, cuts } = proposal::shown(&files, settings);
+    let PatchProposal { proposal, done, cuts } = proposal::build_proposal(&files, settings);
     let steps = tree::steps(&files);
     (proposal, Changes { files, steps, done, cuts, actions })
 }
@@ -177,7 +181,7 @@ fn actions(sections: &[Section], paths: &Paths<'_>) -> Result<Vec<Action>, ToolE
 
 /// Returns the text after each update section of a patch.
 #[cfg(feature = "fuzzing")]
-pub fn patched(text: &str, patch: &str) -> Result<Vec<String>, String> {
+pub fn apply_to_text(text: &str, patch: &str) -> Result<Vec<String>, String> {
     let mut results = Vec::new();
     for section in parse(patch).map_err(|error| error.to_string())? {
         if let FileOperation::Update { hunks, .. } = section.what {

@@ -36,7 +36,7 @@ impl Hunk {
         self.lines.iter().filter(|line| line.kind != Kind::Added).map(|line| line.text.as_str())
     }
 
-    pub(crate) fn added(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn added_lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter(|line| line.kind == Kind::Added).map(|line| line.text.as_str())
     }
 }
@@ -75,13 +75,15 @@ const MAX_SHOWN_CHARACTERS: usize = 80;
 /// Parses a patch into its sections, at least one.
 pub(crate) fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
     let mut parser = Parser::new(patch);
-    parser.enter()?;
+    parser.skip_to_begin()?;
     let mut sections = Vec::new();
     while let Some(section) = parser.section()? {
         sections.push(section);
     }
     if sections.is_empty() {
-        return Err(parser.wrong("the patch has no `*** Add File:`, `*** Update File:` or `*** Delete File:`; add at least one"));
+        return Err(
+            parser.error_here("the patch has no `*** Add File:`, `*** Update File:` or `*** Delete File:`; add at least one")
+        );
     }
     Ok(sections)
 }
@@ -124,12 +126,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Builds an error for the current line.
-    fn wrong(&self, message: impl Into<String>) -> ParseError {
+    fn error_here(&self, message: impl Into<String>) -> ParseError {
         Self::error((self.at + 1).min(self.lines.len().max(1)), message)
     }
 
     /// Moves to the first line of the patch, past a code fence or the start of a heredoc.
-    fn enter(&mut self) -> Result<(), ParseError> {
+    fn skip_to_begin(&mut self) -> Result<(), ParseError> {
         for (index, line) in self.lines.iter().enumerate() {
             if line.trim().eq_ignore_ascii_case(BEGIN) {
                 self.at = index + 1;
@@ -145,7 +147,7 @@ impl<'a> Parser<'a> {
 
     fn section(&mut self) -> Result<Option<Section>, ParseError> {
         loop {
-            let Some(line) = self.peek() else { return self.ends_here().map(|()| None) };
+            let Some(line) = self.peek() else { return self.check_end().map(|()| None) };
             if line.trim().eq_ignore_ascii_case(END) {
                 self.at += 1;
                 self.after_end()?;
@@ -155,40 +157,40 @@ impl<'a> Parser<'a> {
                 self.at += 1;
                 continue;
             }
-            if self.wraps_up() {
+            if self.closes_wrapper() {
                 return Ok(None);
             }
             let Some((which, path)) = header(line) else {
                 let message = format!(
                     "{} is not a header; expected `*** Add File: PATH`, `*** Update File: PATH`, `*** Delete File: PATH` or `{END}`",
-                    shown(line)
+                    excerpt(line)
                 );
-                return Err(self.wrong(message));
+                return Err(self.error_here(message));
             };
             if path.is_empty() {
-                return Err(self.wrong("the path is missing; write it after the colon"));
+                return Err(self.error_here("the path is missing; write it after the colon"));
             }
             let number = self.at + 1;
             self.at += 1;
             let what = match which {
-                0 => self.added()?,
+                0 => self.parse_added()?,
                 1 => FileOperation::Delete,
-                _ => self.updated(number)?,
+                _ => self.parse_updated(number)?,
             };
             return Ok(Some(Section { path: path.to_owned(), line: number, what }));
         }
     }
 
     /// Accepts the end of the input. Without an end marker, the last line must be complete.
-    fn ends_here(&self) -> Result<(), ParseError> {
+    fn check_end(&self) -> Result<(), ParseError> {
         if self.ended {
             return Ok(());
         }
-        Err(self.wrong(format!("the patch ends in the middle of a line, without `{END}`; send the whole patch")))
+        Err(self.error_here(format!("the patch ends in the middle of a line, without `{END}`; send the whole patch")))
     }
 
     /// Returns whether the line closes a fence or heredoc opened before the patch, and nothing follows.
-    fn wraps_up(&self) -> bool {
+    fn closes_wrapper(&self) -> bool {
         let opener = self.opener;
         let closer = self.peek().unwrap_or_default().trim();
         let heredoc = opener.split_once("<<").map(|(_, word)| word.trim_start_matches('-').trim_matches(['\'', '"', ' ']));
@@ -200,14 +202,14 @@ impl<'a> Parser<'a> {
     fn after_end(&mut self) -> Result<(), ParseError> {
         while let Some(line) = self.peek() {
             if line.starts_with(['+', '-', '@']) || line.trim_start().starts_with("*** ") {
-                return Err(self.wrong(format!("{} follows `{END}`; put all sections before it", shown(line))));
+                return Err(self.error_here(format!("{} follows `{END}`; put all sections before it", excerpt(line))));
             }
             self.at += 1;
         }
         Ok(())
     }
 
-    fn added(&mut self) -> Result<FileOperation, ParseError> {
+    fn parse_added(&mut self) -> Result<FileOperation, ParseError> {
         let mut content = String::new();
         let mut blank = 0;
         while let Some(line) = self.peek() {
@@ -226,15 +228,15 @@ impl<'a> Parser<'a> {
             } else if (content.is_empty() && line.starts_with("@@")) || line.trim().eq_ignore_ascii_case(END_OF_FILE) {
                 // A hunk marker, which means nothing here.
             } else {
-                let message = format!("{} does not start with `+`; every line of an added file must", shown(line));
-                return Err(self.wrong(message));
+                let message = format!("{} does not start with `+`; every line of an added file must", excerpt(line));
+                return Err(self.error_here(message));
             }
             self.at += 1;
         }
         Ok(FileOperation::Add { content })
     }
 
-    fn updated(&mut self, number: usize) -> Result<FileOperation, ParseError> {
+    fn parse_updated(&mut self, number: usize) -> Result<FileOperation, ParseError> {
         let mut move_to = None;
         let mut hunks: Vec<Hunk> = Vec::new();
         // File names as in a unified diff.
@@ -246,7 +248,7 @@ impl<'a> Parser<'a> {
                 && let Some(path) = after_prefix(trimmed, MOVE)
             {
                 if path.is_empty() {
-                    return Err(self.wrong("the path is missing; write it after the colon"));
+                    return Err(self.error_here("the path is missing; write it after the colon"));
                 }
                 move_to = Some(path.to_owned());
             } else if hunks.is_empty() && trimmed.is_empty() {
@@ -310,8 +312,8 @@ impl<'a> Parser<'a> {
             Some('\t' | '\r') => (Kind::Context, line),
             Some(_) => {
                 let message =
-                    format!("{} does not start with a space (an unchanged line), `-` or `+`; put one before it", shown(line));
-                return Err(self.wrong(message));
+                    format!("{} does not start with a space (an unchanged line), `-` or `+`; put one before it", excerpt(line));
+                return Err(self.error_here(message));
             }
         };
         let text = text.strip_suffix('\r').unwrap_or(text).to_owned();
@@ -336,7 +338,7 @@ impl<'a> Parser<'a> {
                 };
         }
         let unknown = line.starts_with("*** ") && !trimmed.eq_ignore_ascii_case(END_OF_FILE);
-        unknown || (!line.starts_with([' ', '+', '-']) && !trimmed.is_empty() && self.wraps_up())
+        unknown || (!line.starts_with([' ', '+', '-']) && !trimmed.is_empty() && self.closes_wrapper())
     }
 }
 
@@ -361,7 +363,7 @@ fn hunk_header(line: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn shown(line: &str) -> String {
+fn excerpt(line: &str) -> String {
     let shown: String = line.trim_end().chars().take(MAX_SHOWN_CHARACTERS).collect();
     let rest = if shown.len() < line.trim_end().len() { "…" } else { "" };
     format!("`{shown}{rest}`")

@@ -1,13 +1,13 @@
 //! A patch as shown for approval, and its result.
 
-use super::tree::{File, Now, PathBefore};
+use super::tree::{File, PathAfter, PathBefore};
 use crate::protocol::{FileDiff, Proposal};
-use crate::tools::diff::cuts::Cut;
-use crate::tools::diff::{LineDiff, compare, plain};
+use crate::tools::diff::cuts::HunkLines;
+use crate::tools::diff::{LineDiff, compare, prepare_text};
 use crate::tools::document::content::Document;
-use crate::tools::paths::{listed, shown_in_one_line};
+use crate::tools::paths::{display_path_one_line, join_names};
 use crate::tools::settings::Settings;
-use crate::tools::write::file_change::{HAS_NUL, kept_notes, removal};
+use crate::tools::write::file_change::{HAS_NUL, preservation_notes, removal};
 use std::fmt::Write as _;
 
 pub(super) struct PatchProposal {
@@ -15,7 +15,7 @@ pub(super) struct PatchProposal {
     /// Result for the model.
     pub done: String,
     /// For each shown part, its index among the files, and its hunks.
-    pub cuts: Vec<(usize, Vec<Cut>)>,
+    pub cuts: Vec<(usize, Vec<HunkLines>)>,
 }
 
 /// The change of one file as a summary line and its difference.
@@ -28,7 +28,7 @@ struct Part {
     removed: usize,
     notes: Vec<String>,
     file: usize,
-    cuts: Vec<Cut>,
+    cuts: Vec<HunkLines>,
 }
 
 impl Part {
@@ -43,15 +43,15 @@ impl Part {
     }
 }
 
-pub(super) fn shown(files: &[File], settings: &Settings) -> PatchProposal {
-    let parts: Vec<Part> = (0..files.len()).filter_map(|at| part(at, files, settings)).collect();
+pub(super) fn build_proposal(files: &[File], settings: &Settings) -> PatchProposal {
+    let parts: Vec<Part> = (0..files.len()).filter_map(|at| file_part(at, files, settings)).collect();
     let (added, removed) =
         (parts.iter().map(|part| part.added).sum::<usize>(), parts.iter().map(|part| part.removed).sum::<usize>());
     let summary = match parts.as_slice() {
         [] => "Patch without changes".to_owned(),
         [part] => part.line(part.verb),
         parts => {
-            format!("Patch {} files +{added} −{removed}: {}", parts.len(), listed(parts.iter().map(|part| part.name.clone())))
+            format!("Patch {} files +{added} −{removed}: {}", parts.len(), join_names(parts.iter().map(|part| part.name.clone())))
         }
     };
     let note = |part: &Part, note: &String| if parts.len() == 1 { note.clone() } else { format!("{}: {note}", part.name) };
@@ -67,11 +67,11 @@ pub(super) fn shown(files: &[File], settings: &Settings) -> PatchProposal {
     if parts.is_empty() {
         done.push_str("the patch changes nothing: the files already have this content");
     }
-    let touched = files.iter().filter(|file| !(file.is_new() && matches!(file.now, Now::Absent)));
+    let touched = files.iter().filter(|file| !(file.is_new() && matches!(file.now, PathAfter::Absent)));
     let bytes = files.iter().map(|file| match &file.now {
-        Now::Absent => 0,
-        Now::Text(document) => document.form.encode(&document.text).map_or(0, |bytes| bytes.len() as u64),
-        Now::Bytes(bytes) => bytes.len() as u64,
+        PathAfter::Absent => 0,
+        PathAfter::Text(document) => document.form.encode(&document.text).map_or(0, |bytes| bytes.len() as u64),
+        PathAfter::Bytes(bytes) => bytes.len() as u64,
     });
     let paths = if parts.is_empty() { Vec::new() } else { touched.map(|file| file.target.real.clone()).collect() };
     let bytes = if parts.is_empty() { 0 } else { bytes.sum() };
@@ -81,18 +81,18 @@ pub(super) fn shown(files: &[File], settings: &Settings) -> PatchProposal {
 }
 
 /// Returns the part of a file; `None` if it does not change, or was moved, which its destination reports.
-fn part(at: usize, files: &[File], settings: &Settings) -> Option<Part> {
+fn file_part(at: usize, files: &[File], settings: &Settings) -> Option<Part> {
     let file = &files[at];
-    let name = shown_in_one_line(&file.target.real, settings);
+    let name = display_path_one_line(&file.target.real, settings);
     let mut notes = file.notes.clone();
-    if let Now::Absent = file.now {
+    if let PathAfter::Absent = file.now {
         let moved = files.iter().any(|other| other.moved_from.as_deref().is_some_and(|from| file.is_at(from)));
-        return if moved || file.is_new() { None } else { Some(deleted(at, file, name, settings)) };
+        return if moved || file.is_new() { None } else { Some(deletion_part(at, file, name, settings)) };
     }
     let source = file.moved_from.as_deref().and_then(|from| files.iter().find(|other| other.is_at(from)));
     let old = source.unwrap_or(file);
-    let old_name = shown_in_one_line(&old.target.real, settings);
-    let diff = FileDiff::titled(&old_name, &name);
+    let old_name = display_path_one_line(&old.target.real, settings);
+    let diff = FileDiff::with_title(&old_name, &name);
     let (verb, past, mut diff) = match (source, file.is_new()) {
         (Some(_), _) => ("Move", "Moved", diff.renamed(&old_name, &name)),
         (None, true) => ("Create", "Created", diff.created("100644")),
@@ -100,12 +100,12 @@ fn part(at: usize, files: &[File], settings: &Settings) -> Option<Part> {
     };
     let shown_name = if source.is_some() { format!("{old_name} to {name}") } else { name.clone() };
     let (added, removed, cuts) = match (&file.now, old.text_before()) {
-        (Now::Text(new), before) => {
+        (PathAfter::Text(new), before) => {
             let LineDiff { hunks, added, removed, cuts } = text_diff(old, new, settings);
             if hunks.is_empty() && source.is_none() && !file.is_new() && before.is_some_and(|before| before == new) {
                 return None;
             }
-            notes.extend(before.map(|before| kept_notes(before, &new.text)).unwrap_or_default());
+            notes.extend(before.map(|before| preservation_notes(before, &new.text)).unwrap_or_default());
             if new.text.contains('\0') {
                 notes.push(HAS_NUL.to_owned());
             }
@@ -122,13 +122,13 @@ fn part(at: usize, files: &[File], settings: &Settings) -> Option<Part> {
 }
 
 fn text_diff(old: &File, new: &Document, settings: &Settings) -> LineDiff {
-    let before = old.text_before().map_or(String::new(), |document| plain(&document.text, settings));
-    compare(&before, &plain(&new.text, settings))
+    let before = old.text_before().map_or(String::new(), |document| prepare_text(&document.text, settings));
+    compare(&before, &prepare_text(&new.text, settings))
 }
 
-fn deleted(at: usize, file: &File, name: String, settings: &Settings) -> Part {
+fn deletion_part(at: usize, file: &File, name: String, settings: &Settings) -> Part {
     let mut notes = file.notes.clone();
-    let mut diff = FileDiff::titled(&name, &name).deleted("100644");
+    let mut diff = FileDiff::with_title(&name, &name).deleted("100644");
     let mut removed = 0;
     let mut cuts = Vec::new();
     match removal(&file.target, settings) {
@@ -136,7 +136,7 @@ fn deleted(at: usize, file: &File, name: String, settings: &Settings) -> Part {
             diff = diff.with_hunks(&format!("a/{name}"), "/dev/null", hunks);
             removed = lines;
             // A single hunk, which cannot be chosen separately.
-            cuts.push(Cut { old: 0..lines, new: 0..0, name: None });
+            cuts.push(HunkLines { old: 0..lines, new: 0..0, name: None });
         }
         None => {
             if let PathBefore::Entry(survey) = &file.was {

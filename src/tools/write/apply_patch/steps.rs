@@ -5,8 +5,8 @@ use crate::sys::file::PreImage;
 use crate::sys::file::transaction::{ExpectedEntry, Failure, PathOperation, Step, commit};
 use crate::tools::crash_outcome;
 use crate::tools::settings::Settings;
-use crate::tools::write::file_change::not_written;
-use crate::tools::write::git_guard::{Written, guarded};
+use crate::tools::write::file_change::write_error;
+use crate::tools::write::git_guard::{Written, with_guard};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -18,20 +18,22 @@ pub(in crate::tools::write) struct Steps {
 
 impl Steps {
     /// Returns the state of each path before and after.
-    pub(in crate::tools::write) fn places(&self) -> Vec<PlaceChange> {
-        self.steps.iter().map(place).collect()
+    pub(in crate::tools::write) fn planned_changes(&self) -> Vec<PlaceChange> {
+        self.steps.iter().map(planned_change).collect()
     }
 
     /// Performs all steps or none, if the files are still as planned.
     pub(in crate::tools::write) fn commit(&self, settings: &Settings) -> Result<(), ToolError> {
         let reals: Vec<&Path> = self.steps.iter().map(|step| step.real.as_path()).collect();
         let places: Vec<Written<'_>> = reals.iter().copied().zip(self.given.iter().map(|(given, _)| given.as_str())).collect();
-        guarded(&places, || settings.seen.around(&reals, || commit(&self.steps)).map_err(|failure| self.refused(failure)))
+        with_guard(&places, || {
+            settings.seen.write_unread(&reals, || commit(&self.steps)).map_err(|failure| self.write_error(failure))
+        })
     }
 
-    fn refused(&self, failure: Failure) -> ToolError {
+    fn write_error(&self, failure: Failure) -> ToolError {
         let (given, before) = &self.given[failure.step];
-        let mut error = not_written(given, *before, failure.why);
+        let mut error = write_error(given, *before, failure.why);
         if self.steps.len() > 1 && failure.left.is_empty() {
             error.message.push_str(". No file of the patch was changed");
         }
@@ -49,7 +51,7 @@ impl Steps {
 }
 
 /// Returns the state of a step's path before and after.
-fn place(step: &Step) -> PlaceChange {
+fn planned_change(step: &Step) -> PlaceChange {
     let (before, after) = match &step.what {
         PathOperation::Write { content, before, .. } => {
             (crash_outcome::content(before), crash_outcome::content(&PreImage::hash(content)))

@@ -1,5 +1,5 @@
-use super::apply::{Misfit, apply};
-use super::choose::Unclear;
+use super::apply::{HunkMismatch, apply};
+use super::choose::AmbiguousHunks;
 use super::parse::{FileOperation, Hunk, Kind, parse};
 use crate::tools::document::line_breaks::Breaks;
 use proptest::prelude::*;
@@ -186,9 +186,9 @@ fn pathological_patches_are_handled_in_bounded_time() {
     assert_eq!(done.text, text.replace('l', "m"));
 
     let headed = apply(&"h\n x\n".repeat(15_000), &hunks(&update("@@ h\n- x\n+y\n")), &[]);
-    assert!(matches!(headed, Err(Misfit::Unclear(Unclear::Several { .. }))));
+    assert!(matches!(headed, Err(HunkMismatch::Unclear(AmbiguousHunks::Several { .. }))));
     let same = apply(&"a\n".repeat(20_000), &hunks(&update(&"@@\n-a\n+b\n".repeat(3_000))), &[]);
-    assert!(matches!(same, Err(Misfit::Unclear(Unclear::Several { .. }))));
+    assert!(matches!(same, Err(HunkMismatch::Unclear(AmbiguousHunks::Several { .. }))));
     let nearly = update(&format!("@@\n{}-b\n+c\n", "-a\n".repeat(20_000)));
     assert!(apply(&("a\n".repeat(40_000) + "b\nb\n"), &hunks(&nearly), &[]).is_ok());
     let blank = update(&format!("@@\n-x\n+z\n{}", "\n".repeat(15_000)));
@@ -288,7 +288,7 @@ fn lines_with_lone_cr_endings_are_matched_separately() {
         assert_eq!(applied.text, after, "{text:?} {body:?}");
     }
     let misfit = apply("one\rtwo\rone\r", &update("-one\n+1\n"), &[]).unwrap_err();
-    assert_eq!(misfit, Misfit::Unclear(Unclear::Several { hunk: 0, starts: vec![0, 2] }));
+    assert_eq!(misfit, HunkMismatch::Unclear(AmbiguousHunks::Several { hunk: 0, starts: vec![0, 2] }));
     let patch = "*** Begin Patch\r*** Update File: f\r@@\r-two\r+2\r*** End Patch\r";
     assert_eq!(apply("one\rtwo\r", &hunks(patch), &[]).unwrap().text, "one\r2\r");
 }

@@ -13,12 +13,12 @@ use crate::sys::file::tree::Survey;
 use crate::tools::document::content::Document;
 use crate::tools::document::replacement::with_lf;
 use crate::tools::error::invalid;
-use crate::tools::paths::{ExpectedKind, Paths, not_found};
-use crate::tools::redaction::{keep_hidden, restored, restorer};
+use crate::tools::paths::{ExpectedKind, Paths, not_found_error};
+use crate::tools::redaction::{refuse_exposure, restore_secrets, restorer};
 use crate::tools::settings::Settings;
-use crate::tools::write::file_change::{CurrentFile, fitted, lacks, not_text};
+use crate::tools::write::file_change::{CurrentFile, fit_encoding, not_text, unencodable_text};
 use crate::tools::write::git_guard::{Written, guard};
-use crate::tools::write::tree_change::{inspect, must_be_there};
+use crate::tools::write::tree_change::{check_exists, inspect};
 use std::path::{Path, PathBuf};
 
 pub(super) struct Tree<'a> {
@@ -30,7 +30,7 @@ pub(super) struct Tree<'a> {
 pub(super) struct File {
     pub target: Target,
     pub was: PathBefore,
-    pub now: Now,
+    pub now: PathAfter,
     /// Original path of moved content.
     pub moved_from: Option<PathBuf>,
     /// Notes on how hunks were found.
@@ -44,7 +44,7 @@ pub(super) enum PathBefore {
     Entry(Box<Survey>),
 }
 
-pub(super) enum Now {
+pub(super) enum PathAfter {
     Absent,
     Text(Document),
     /// Content that is not text; only its path changes.
@@ -97,9 +97,9 @@ impl<'a> Tree<'a> {
         }
         let before = CurrentFile::read(&target, self.paths.settings)?;
         let now = match &before {
-            CurrentFile::Absent => Now::Absent,
-            CurrentFile::Text { document, .. } => Now::Text(document.clone()),
-            CurrentFile::NotText { bytes, .. } => Now::Bytes(bytes.clone()),
+            CurrentFile::Absent => PathAfter::Absent,
+            CurrentFile::Text { document, .. } => PathAfter::Text(document.clone()),
+            CurrentFile::NotText { bytes, .. } => PathAfter::Bytes(bytes.clone()),
         };
         self.files.push(File { target, was: PathBefore::File(before), now, moved_from: None, notes: Vec::new() });
         Ok(self.files.len() - 1)
@@ -115,19 +115,19 @@ impl<'a> Tree<'a> {
             let target = target.clone();
             move |error| Fault::Told { target, error }
         };
-        let given = restored(&restorer, content, &at, &file.target).map_err(told(&file.target))?;
+        let given = restore_secrets(&restorer, content, &at, &file.target).map_err(told(&file.target))?;
         let absent = CurrentFile::Absent;
         let before = match &file.was {
             PathBefore::File(before) => before,
             PathBefore::Entry(_) => &absent,
         };
-        let (text, form, note) = fitted(before, &given);
-        keep_hidden(&restorer, before.document(), &text, &[content], settings, &file.target).map_err(told(&file.target))?;
+        let (text, form, note) = fit_encoding(before, &given);
+        refuse_exposure(&restorer, before.document(), &text, &[content], settings, &file.target).map_err(told(&file.target))?;
         if !matches!(before, CurrentFile::Absent) {
             file.notes.push("replaces the whole file".to_owned());
         }
         file.notes.extend(note);
-        file.now = Now::Text(Document { text, form });
+        file.now = PathAfter::Text(Document { text, form });
         Ok(())
     }
 
@@ -135,14 +135,14 @@ impl<'a> Tree<'a> {
         let settings = self.paths.settings;
         let target = self.paths.entry("patch", &section.path)?;
         if let Some(known) = self.files.iter_mut().find(|file| file.target.real == target.real) {
-            if matches!(known.now, Now::Absent) {
-                return Err(gone(section).into());
+            if matches!(known.now, PathAfter::Absent) {
+                return Err(deleted_error(section).into());
             }
-            known.now = Now::Absent;
+            known.now = PathAfter::Absent;
             known.moved_from = None;
             return Ok(());
         }
-        must_be_there(&target, settings)?;
+        check_exists(&target, settings)?;
         guard(&target)?;
         if target.place == Place::Directory {
             let message = format!(
@@ -155,7 +155,7 @@ impl<'a> Tree<'a> {
         self.files.push(File {
             target,
             was: PathBefore::Entry(Box::new(survey)),
-            now: Now::Absent,
+            now: PathAfter::Absent,
             moved_from: None,
             notes: Vec::new(),
         });
@@ -168,21 +168,21 @@ impl<'a> Tree<'a> {
             self.change(index, section, hunks)?;
         }
         let settings = self.paths.settings;
-        if matches!(self.files[index].now, Now::Absent) {
-            return Err(self.missing(index, section, settings).into());
+        if matches!(self.files[index].now, PathAfter::Absent) {
+            return Err(self.missing_error(index, section, settings).into());
         }
         let Some(to) = move_to else { return Ok(()) };
         let there = self.file(to)?;
         if there == index {
             return Ok(());
         }
-        let now = std::mem::replace(&mut self.files[index].now, Now::Absent);
+        let now = std::mem::replace(&mut self.files[index].now, PathAfter::Absent);
         let source = &mut self.files[index];
         // A file created by the patch has no owner and mode to preserve.
         let from = source.moved_from.take().or_else(|| (!source.is_new()).then(|| source.target.real.clone()));
         let notes = std::mem::take(&mut self.files[index].notes);
         let file = &mut self.files[there];
-        if !matches!(file.now, Now::Absent) {
+        if !matches!(file.now, PathAfter::Absent) {
             file.notes.push("replaces an existing file".to_owned());
         }
         file.now = now;
@@ -198,10 +198,10 @@ impl<'a> Tree<'a> {
         from.unwrap_or(file)
     }
 
-    fn missing(&self, index: usize, section: &Section, settings: &Settings) -> ToolError {
+    fn missing_error(&self, index: usize, section: &Section, settings: &Settings) -> ToolError {
         match &self.files[index].was {
-            PathBefore::File(CurrentFile::Absent) => not_found(&self.files[index].target, settings),
-            PathBefore::File(_) | PathBefore::Entry(_) => gone(section),
+            PathBefore::File(CurrentFile::Absent) => not_found_error(&self.files[index].target, settings),
+            PathBefore::File(_) | PathBefore::Entry(_) => deleted_error(section),
         }
     }
 
@@ -212,23 +212,25 @@ impl<'a> Tree<'a> {
         let target = file.target.clone();
         let told = |error| Fault::Told { target: target.clone(), error };
         let document = match (&file.now, &file.was) {
-            (Now::Text(document), _) => document.clone(),
-            (Now::Absent, _) => return Err(self.missing(index, section, settings).into()),
-            (Now::Bytes(_), PathBefore::File(CurrentFile::NotText { why, .. })) => return Err(not_text(&target, *why).into()),
-            (Now::Bytes(_), _) => return Err(invalid(format!("`{}` is not text", section.path)).into()),
+            (PathAfter::Text(document), _) => document.clone(),
+            (PathAfter::Absent, _) => return Err(self.missing_error(index, section, settings).into()),
+            (PathAfter::Bytes(_), PathBefore::File(CurrentFile::NotText { why, .. })) => {
+                return Err(not_text(&target, *why).into());
+            }
+            (PathAfter::Bytes(_), _) => return Err(invalid(format!("`{}` is not text", section.path)).into()),
         };
         let restorer = self.origin(index).restorer(settings);
         let whole =
-            hunks.iter().map(|hunk| restored_hunk(hunk, &restorer, &target)).collect::<Result<Vec<_>, _>>().map_err(told)?;
-        let hidden = settings.redactor.hidden(&with_lf(&document.text));
+            hunks.iter().map(|hunk| restore_hunk(hunk, &restorer, &target)).collect::<Result<Vec<_>, _>>().map_err(told)?;
+        let hidden = settings.redactor.redacted_ranges(&with_lf(&document.text));
         let applied = apply(&document.text, &whole, &hidden)
             .map_err(|misfit| told(explain::misfit(&misfit, hunks, section, &document.text, &settings.redactor)))?;
         if let PathBefore::File(before) = &self.origin(index).was {
-            let written: Vec<&str> = hunks.iter().flat_map(Hunk::added).collect();
-            keep_hidden(&restorer, before.document(), &applied.text, &written, settings, &target).map_err(told)?;
+            let written: Vec<&str> = hunks.iter().flat_map(Hunk::added_lines).collect();
+            refuse_exposure(&restorer, before.document(), &applied.text, &written, settings, &target).map_err(told)?;
         }
         if document.form.encode(&applied.text).is_none() {
-            return Err(lacks(&section.path, document.form, "the patch").into());
+            return Err(unencodable_text(&section.path, document.form, "the patch").into());
         }
         let file = &mut self.files[index];
         for (hunk, places) in hunks.iter().zip(&applied.places) {
@@ -249,13 +251,13 @@ impl<'a> Tree<'a> {
                 file.notes.push(format!("the hunk at line {line} of the patch is not at the end of the file as it says"));
             }
         }
-        file.now = Now::Text(Document { text: applied.text, form: document.form });
+        file.now = PathAfter::Text(Document { text: applied.text, form: document.form });
         Ok(())
     }
 
     /// Returns the paths that exist afterwards.
-    pub(crate) fn written(&self) -> Vec<Written<'_>> {
-        let there = self.files.iter().filter(|file| !matches!(file.now, Now::Absent));
+    pub(crate) fn written_paths(&self) -> Vec<Written<'_>> {
+        let there = self.files.iter().filter(|file| !matches!(file.now, PathAfter::Absent));
         there.map(|file| (file.target.real.as_path(), file.target.given.as_str())).collect()
     }
 }
@@ -270,16 +272,18 @@ pub(super) fn steps(files: &[File]) -> Steps {
             PathBefore::Entry(_) => PreImage::Absent,
         };
         let what = match (&file.was, &file.now) {
-            (PathBefore::File(CurrentFile::Absent), Now::Absent) => continue,
-            (PathBefore::Entry(survey), Now::Absent) => {
+            (PathBefore::File(CurrentFile::Absent), PathAfter::Absent) => continue,
+            (PathBefore::Entry(survey), PathAfter::Absent) => {
                 transaction::PathOperation::Remove { before: ExpectedEntry::Entry(survey.clone()) }
             }
-            (PathBefore::File(_), Now::Absent) => transaction::PathOperation::Remove { before: ExpectedEntry::Content(before) },
+            (PathBefore::File(_), PathAfter::Absent) => {
+                transaction::PathOperation::Remove { before: ExpectedEntry::Content(before) }
+            }
             (_, now) => {
                 let content = match now {
-                    Now::Text(Document { text, form }) => form.encode(text).unwrap_or_else(|| text.clone().into_bytes()),
-                    Now::Bytes(bytes) => bytes.clone(),
-                    Now::Absent => continue,
+                    PathAfter::Text(Document { text, form }) => form.encode(text).unwrap_or_else(|| text.clone().into_bytes()),
+                    PathAfter::Bytes(bytes) => bytes.clone(),
+                    PathAfter::Absent => continue,
                 };
                 if file.moved_from.is_none() && before == PreImage::hash(&content) {
                     continue;
@@ -316,20 +320,20 @@ impl File {
 }
 
 /// Restores the markers of a hunk; a secret may have several lines.
-fn restored_hunk(hunk: &Hunk, restorer: &Restorer, target: &Target) -> Result<Hunk, ToolError> {
+fn restore_hunk(hunk: &Hunk, restorer: &Restorer, target: &Target) -> Result<Hunk, ToolError> {
     let mut lines = Vec::with_capacity(hunk.lines.len());
     for line in &hunk.lines {
         if has_marker(&line.text).is_none() {
             lines.push(line.clone());
             continue;
         }
-        let whole = restored(restorer, &line.text, &format!("the hunk at line {} of the patch", hunk.line), target)?;
+        let whole = restore_secrets(restorer, &line.text, &format!("the hunk at line {} of the patch", hunk.line), target)?;
         lines.extend(whole.split('\n').map(|text| Line { text: text.to_owned(), ..line.clone() }));
     }
     Ok(Hunk { lines, ..hunk.clone() })
 }
 
-fn gone(section: &Section) -> ToolError {
+fn deleted_error(section: &Section) -> ToolError {
     invalid(format!(
         "line {} of the patch: `{}` no longer exists after an earlier section; nothing was changed",
         section.line, section.path

@@ -14,10 +14,10 @@ use crate::tools::document::replacement::with_lf;
 use crate::tools::error::invalid;
 use crate::tools::paths::open_error;
 use crate::tools::read_state::ReadState;
-use crate::tools::redaction::hidden_would_open;
+use crate::tools::redaction::refuse_partial_exposure;
 use crate::tools::settings::Settings;
 use crate::tools::write::edit_arguments::{Arguments, Edit};
-use crate::tools::write::file_change::{lacks, not_written};
+use crate::tools::write::file_change::{unencodable_text, write_error};
 use crate::tools::write::no_match;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -40,13 +40,13 @@ pub(in crate::tools) struct Splice {
 
 impl Splice {
     /// Returns the state of the path before; the result is unknown until everything is written.
-    pub(in crate::tools::write) fn places(&self) -> Vec<PlaceChange> {
+    pub(in crate::tools::write) fn planned_changes(&self) -> Vec<PlaceChange> {
         vec![PlaceChange { path: self.target.real.clone(), before: crash_outcome::content(&self.before), after: None }]
     }
 }
 
 /// Prepares the change and its proposal.
-pub(in crate::tools::write) fn edited(
+pub(in crate::tools::write) fn plan_edits(
     large: &Large,
     arguments: &Arguments,
     target: &Target,
@@ -100,15 +100,15 @@ impl Edits<'_> {
                  changed"
             )));
         }
-        let places = self.places(edit)?;
+        let places = self.find_places(edit)?;
         let all = edit.replace_all == Some(true);
         let message = match places.len() {
             0 => format!(
                 "not found: {at} is not in `{given}`; nothing was changed. Files of this size are searched for exact matches \
                  only: copy the text from ReadFile, or find it with Grep"
             ),
-            1 => return self.put(&places, edit),
-            _ if all && places.len() <= MAX_PLACES => return self.put(&apart(places), edit),
+            1 => return self.apply_edit(&places, edit),
+            _ if all && places.len() <= MAX_PLACES => return self.apply_edit(&without_overlaps(places), edit),
             _ if all => format!(
                 "{at} occurs in `{given}` more than {MAX_PLACES} times, the limit for one edit; nothing was changed. Use \
                  RunCommand instead"
@@ -124,12 +124,12 @@ impl Edits<'_> {
         Err(invalid(message))
     }
 
-    fn failed(&self, error: &io::Error) -> ToolError {
+    fn read_error(&self, error: &io::Error) -> ToolError {
         open_error(self.target, error)
     }
 
     /// Finds the visible places of the text, with either line ending.
-    fn places(&mut self, edit: &Edit) -> Result<Vec<Range<u64>>, ToolError> {
+    fn find_places(&mut self, edit: &Edit) -> Result<Vec<Range<u64>>, ToolError> {
         let old = with_lf(&edit.old_text);
         let mut texts = vec![old.clone()];
         if old.contains('\n') {
@@ -139,12 +139,12 @@ impl Edits<'_> {
         if needles.is_empty() {
             return Ok(Vec::new());
         }
-        let found = self.pieces.find(&needles, MAX_PLACES).map_err(|error| self.failed(&error))?;
+        let found = self.pieces.find(&needles, MAX_PLACES).map_err(|error| self.read_error(&error))?;
         let mut seen = Vec::with_capacity(found.len());
         for range in found {
-            let (text, place) = self.around(&range)?;
+            let (text, place) = self.context_of(&range)?;
             let cuts = |hidden: &Range<usize>| hidden.start < place.end && place.start < hidden.end;
-            if !self.settings.redactor.hidden(&text).iter().any(cuts) {
+            if !self.settings.redactor.redacted_ranges(&text).iter().any(cuts) {
                 seen.push(range);
             }
         }
@@ -152,9 +152,9 @@ impl Edits<'_> {
     }
 
     /// Returns the text around a place, and the position of the place in it.
-    fn around(&mut self, range: &Range<u64>) -> Result<(String, Range<usize>), ToolError> {
+    fn context_of(&mut self, range: &Range<u64>) -> Result<(String, Range<usize>), ToolError> {
         let (from, upto) = (range.start.saturating_sub(AROUND_BYTES), range.end + AROUND_BYTES);
-        let bytes = self.pieces.read(from..upto.min(self.pieces.len())).map_err(|error| self.failed(&error))?;
+        let bytes = self.pieces.read(from..upto.min(self.pieces.len())).map_err(|error| self.read_error(&error))?;
         let (start, end) = ((range.start - from) as usize, (range.end - from) as usize);
         let text = |bytes: &[u8]| with_lf(&self.form.encoding().decode_without_bom_handling(bytes).0);
         let (head, there, tail) = (text(&bytes[..start]), text(&bytes[start..end]), text(&bytes[end..]));
@@ -162,16 +162,16 @@ impl Edits<'_> {
         Ok((head + &there + &tail, place))
     }
 
-    fn put(&mut self, places: &[Range<u64>], edit: &Edit) -> Result<(), ToolError> {
+    fn apply_edit(&mut self, places: &[Range<u64>], edit: &Edit) -> Result<(), ToolError> {
         let new = with_lf(&edit.new_text);
         let mut replaced = Vec::with_capacity(places.len());
         for range in places {
-            let (text, place) = self.around(range)?;
+            let (text, place) = self.context_of(range)?;
             let after = [&text[..place.start], &new, &text[place.end..]].concat();
-            hidden_would_open(&text, &after, &edit.new_text, self.settings, self.target)?;
+            refuse_partial_exposure(&text, &after, &edit.new_text, self.settings, self.target)?;
             let ended = if self.ends_with_crlf(range)? { new.replace('\n', "\r\n") } else { new.clone() };
             let Some(bytes) = body(self.form, &ended) else {
-                return Err(lacks(&self.target.given, self.form, "`newText`"));
+                return Err(unencodable_text(&self.target.given, self.form, "`newText`"));
             };
             replaced.push((range.clone(), bytes));
         }
@@ -183,7 +183,7 @@ impl Edits<'_> {
     fn ends_with_crlf(&mut self, range: &Range<u64>) -> Result<bool, ToolError> {
         let from = range.start.saturating_sub(AROUND_BYTES);
         let upto = (range.end + AROUND_BYTES).min(self.pieces.len());
-        let bytes = self.pieces.read(from..upto).map_err(|error| self.failed(&error))?;
+        let bytes = self.pieces.read(from..upto).map_err(|error| self.read_error(&error))?;
         let (before, after) = bytes.split_at((range.start - from) as usize);
         let crlf = |bytes: &[u8], lf: usize| bytes[..lf].ends_with(b"\r");
         let found = memchr::memrchr(b'\n', before).map(|lf| crlf(before, lf));
@@ -194,13 +194,13 @@ impl Edits<'_> {
         const MAX_NAMED: usize = 10;
         const MAX_SHOWN: usize = 5;
         let starts: Vec<u64> = places.iter().take(MAX_NAMED).map(|range| range.start).collect();
-        let lines = self.pieces.lines_before(&starts).map_err(|error| self.failed(&error))?;
+        let lines = self.pieces.lines_before(&starts).map_err(|error| self.read_error(&error))?;
         let numbers: Vec<String> = lines.iter().map(|line| (line + 1).to_string()).collect();
         let mut shown = Vec::new();
         for (range, number) in places.iter().zip(&numbers).take(MAX_SHOWN) {
-            let (text, place) = self.around(range)?;
-            let hidden = self.settings.redactor.hidden(&text);
-            shown.push(format!("line {number}:\n{}", no_match::around(&text, &place, &hidden)));
+            let (text, place) = self.context_of(range)?;
+            let hidden = self.settings.redactor.redacted_ranges(&text);
+            shown.push(format!("line {number}:\n{}", no_match::lines_around(&text, &place, &hidden)));
         }
         let rest = if places.len() > MAX_NAMED { " and more" } else { "" };
         let count = if places.len() > MAX_PLACES { format!("more than {MAX_PLACES}") } else { places.len().to_string() };
@@ -215,7 +215,7 @@ fn body(form: Form, text: &str) -> Option<Vec<u8>> {
 }
 
 /// Returns the places that do not overlap an earlier one.
-fn apart(places: Vec<Range<u64>>) -> Vec<Range<u64>> {
+fn without_overlaps(places: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let mut end = 0;
     places
         .into_iter()
@@ -263,10 +263,10 @@ impl Splice {
             Parents::MustExist,
         );
         if let Err(error) = written {
-            return Err(not_written(&self.target.given, self.before, error).into());
+            return Err(write_error(&self.target.given, self.before, error).into());
         }
-        if stood && let Ok(content) = Fingerprint::of_file(real) {
-            seen.wrote(real, content);
+        if stood && let Ok(content) = Fingerprint::from_file(real) {
+            seen.record_write(real, content);
         }
         Ok(self.done.clone())
     }

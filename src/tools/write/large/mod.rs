@@ -9,7 +9,7 @@ mod proposal;
 #[cfg(test)]
 mod tests;
 
-pub(super) use edit::{Splice, edited};
+pub(super) use edit::{Splice, plan_edits};
 
 use super::file_tail::Tail;
 use super::git_guard::guard;

@@ -3,9 +3,9 @@
 use super::Large;
 use super::pieces::{Part, SplicedFile};
 use crate::protocol::{FileDiff, Proposal, Target};
-use crate::tools::diff::{compare, plain};
+use crate::tools::diff::{compare, prepare_text};
 use crate::tools::document::content::Form;
-use crate::tools::paths::shown_in_one_line;
+use crate::tools::paths::display_path_one_line;
 use crate::tools::settings::Settings;
 use std::io;
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub(super) fn proposal(
     target: &Target,
     settings: &Settings,
 ) -> io::Result<Proposal> {
-    let name = shown_in_one_line(&target.real, settings);
+    let name = display_path_one_line(&target.real, settings);
     let groups = groups(pieces.parts(), large.bytes);
     let mut original = SplicedFile::new(crate::sys::path::open_file(&target.real)?, large.bytes);
     let windows: Vec<(Range<u64>, Range<u64>)> = groups.iter().take(MAX_GROUPS).map(|group| window(group, large.bytes)).collect();
@@ -38,7 +38,7 @@ pub(super) fn proposal(
     let new_lines = pieces.lines_before(&windows.iter().map(|(_, new)| new.start).collect::<Vec<_>>())?;
     let (mut hunks, mut added, mut removed) = (Vec::new(), 0, 0);
     let mut notes = Vec::new();
-    let text = |bytes: Vec<u8>| plain(&form.encoding().decode_without_bom_handling(&bytes).0, settings);
+    let text = |bytes: Vec<u8>| prepare_text(&form.encoding().decode_without_bom_handling(&bytes).0, settings);
     for (((old, new), old_before), new_before) in windows.into_iter().zip(old_lines).zip(new_lines) {
         if old.end - old.start > MAX_BYTES || new.end - new.start > MAX_BYTES {
             notes.push(format!("the change at line {} is too large to show", old_before + 1));

@@ -1,11 +1,11 @@
 //! Edits with lines of dots for omitted lines, which stay unchanged.
 
-use super::{Match, Missed, Passage, Place};
+use super::{Match, MatchFailure, Passage, Place};
 use crate::tools::document::replacement::Occurrences;
 
 /// Finds each piece between dots, which must occur once and in order. `None` without dots in the old text, or if they may be
 /// literal.
-pub(super) fn find(wanted: &Passage<'_>, old: &str, new: &str) -> Option<Result<Match, Missed>> {
+pub(super) fn find(wanted: &Passage<'_>, old: &str, new: &str) -> Option<Result<Match, MatchFailure>> {
     let (old, old_dots) = pieces(old);
     if old_dots.is_empty() || wanted.which == Occurrences::All {
         return None;
@@ -15,7 +15,7 @@ pub(super) fn find(wanted: &Passage<'_>, old: &str, new: &str) -> Option<Result<
         return None;
     }
     if old_dots != new_dots {
-        return Some(Err(Missed::Elided));
+        return Some(Err(MatchFailure::Elided));
     }
     let mut places = Vec::new();
     let mut from = 0;
@@ -25,12 +25,12 @@ pub(super) fn find(wanted: &Passage<'_>, old: &str, new: &str) -> Option<Result<
             if new.is_empty() {
                 continue;
             }
-            return Some(Err(Missed::Elided));
+            return Some(Err(MatchFailure::Elided));
         }
         if !old.chars().any(char::is_alphanumeric) {
             return None;
         }
-        let exact = wanted.exact(old);
+        let exact = wanted.find_exact(old);
         let [range] = exact.as_slice() else { return None };
         let at_line = range.start == 0 || wanted.text[..range.start].ends_with('\n');
         if !at_line || range.start < from {

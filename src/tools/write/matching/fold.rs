@@ -17,7 +17,7 @@ pub(super) enum Level {
 }
 
 /// A normalized text.
-pub(super) struct Folded {
+pub(super) struct FoldedText {
     pub(super) text: String,
     /// Differences from the original, in order.
     pieces: Vec<FoldedRange>,
@@ -28,7 +28,7 @@ struct FoldedRange {
     original: Range<usize>,
 }
 
-impl Folded {
+impl FoldedText {
     /// Normalizes text. Line breaks are kept, so that line numbers stay the same.
     pub(super) fn fold(text: &str, level: Level) -> Self {
         let mut folded = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
@@ -43,9 +43,9 @@ impl Folded {
             if level < Level::Characters || (level == Level::Characters && kept.is_ascii()) {
                 folded.text.push_str(kept);
             } else {
-                folded.letters(kept, at, level);
+                folded.push_text(kept, at, level);
             }
-            folded.replaced(at + kept.len()..at + body.len(), "");
+            folded.push_replacement(at + kept.len()..at + body.len(), "");
             if body.len() < line.len() {
                 folded.text.push('\n');
             }
@@ -54,7 +54,7 @@ impl Folded {
         folded
     }
 
-    fn letters(&mut self, body: &str, at: usize, level: Level) {
+    fn push_text(&mut self, body: &str, at: usize, level: Level) {
         let spaces = level == Level::Spaces;
         let indent = body.len() - body.trim_start_matches(blank).len();
         let marks = CanonicalCombiningClassMapBorrowed::new();
@@ -66,8 +66,8 @@ impl Folded {
                 while let Some((next, letter)) = letters.next_if(|(_, letter)| blank(*letter)) {
                     end = next + letter.len_utf8();
                 }
-                let needed = letters.peek().is_some_and(|(_, next)| last.is_some_and(|last| parted(last, *next)));
-                self.replaced(at + start..at + end, if needed { " " } else { "" });
+                let needed = letters.peek().is_some_and(|(_, next)| last.is_some_and(|last| is_space_significant(last, *next)));
+                self.push_replacement(at + start..at + end, if needed { " " } else { "" });
                 last = Some(' ');
                 continue;
             }
@@ -77,18 +77,20 @@ impl Folded {
             let original = &body[start..end];
             let composed =
                 if original.is_ascii() { original.into() } else { ComposingNormalizerBorrowed::new_nfc().normalize(original) };
-            let plain: String =
-                composed.chars().map(|letter| typed(letter).map_or_else(|| letter.to_string(), str::to_owned)).collect();
+            let plain: String = composed
+                .chars()
+                .map(|letter| typed_equivalent(letter).map_or_else(|| letter.to_string(), str::to_owned))
+                .collect();
             last = plain.chars().last().or(last);
             if plain == original {
                 self.text.push_str(original);
             } else {
-                self.replaced(at + start..at + end, &plain);
+                self.push_replacement(at + start..at + end, &plain);
             }
         }
     }
 
-    fn replaced(&mut self, original: Range<usize>, by: &str) {
+    fn push_replacement(&mut self, original: Range<usize>, by: &str) {
         if original.is_empty() {
             return;
         }
@@ -100,13 +102,13 @@ impl Folded {
     /// Maps a range back to the original, with or without what was dropped at its end. `None` if an end is inside a
     /// replacement.
     pub(super) fn original(&self, range: Range<usize>, with_rest: bool) -> Option<Range<usize>> {
-        let (_, start) = self.between(range.start)?;
-        let (near, far) = self.between(range.end)?;
+        let (_, start) = self.dropped_span(range.start)?;
+        let (near, far) = self.dropped_span(range.end)?;
         Some(start..if with_rest { far } else { near }.max(start))
     }
 
     /// Returns the original positions before and after what was dropped here.
-    fn between(&self, at: usize) -> Option<(usize, usize)> {
+    fn dropped_span(&self, at: usize) -> Option<(usize, usize)> {
         let index = self.pieces.partition_point(|piece| piece.folded.end < at);
         let shift = |index: usize| match index.checked_sub(1).map(|before| &self.pieces[before]) {
             Some(piece) => at - piece.folded.end + piece.original.end,
@@ -130,11 +132,11 @@ impl Folded {
 }
 
 fn blank(letter: char) -> bool {
-    matches!(letter, ' ' | '\t') || typed(letter).is_some_and(|plain| plain.trim().is_empty())
+    matches!(letter, ' ' | '\t') || typed_equivalent(letter).is_some_and(|plain| plain.trim().is_empty())
 }
 
 /// Returns the keyboard equivalent of a typographic character; an empty string for a zero-width character.
-pub(in crate::tools::write) fn typed(letter: char) -> Option<&'static str> {
+pub(in crate::tools::write) fn typed_equivalent(letter: char) -> Option<&'static str> {
     Some(match letter {
         '\u{2018}'..='\u{201B}' | '\u{2032}' | '\u{FF07}' => "'",
         '\u{201C}'..='\u{201F}' | '\u{2033}' | '\u{FF02}' => "\"",
@@ -148,7 +150,7 @@ pub(in crate::tools::write) fn typed(letter: char) -> Option<&'static str> {
 
 /// Returns whether a space between two characters is significant: between words, and between symbols that would otherwise
 /// merge.
-fn parted(left: char, right: char) -> bool {
+fn is_space_significant(left: char, right: char) -> bool {
     let word = |letter: char| letter.is_alphanumeric() || letter == '_';
     let sign = |letter: char| "+-*/<>=&|!~^%?:.@#$\\'\"`".contains(letter);
     (word(left) && word(right)) || (sign(left) && sign(right))

@@ -35,14 +35,14 @@ impl Indents {
             return Some(line.trim_start_matches([' ', '\t']).to_owned());
         }
         let given = indent(line);
-        Some(format!("{}{}", self.there(given)?, &line[given.len()..]))
+        Some(format!("{}{}", self.map_indent(given)?, &line[given.len()..]))
     }
 
-    fn there(&self, given: &str) -> Option<String> {
+    fn map_indent(&self, given: &str) -> Option<String> {
         if let Some((_, there)) = self.pairs.iter().find(|(known, _)| known == given) {
             return Some(there.clone());
         }
-        match (self.shifted(given), self.scaled(given)) {
+        match (self.shift(given), self.scale(given)) {
             (Some(shifted), Some(scaled)) if shifted != scaled => {
                 // Both are possible: the step must fit the file in exactly one of them.
                 let fits = |text: &str| self.unit > 0 && text.chars().count().is_multiple_of(self.unit);
@@ -60,7 +60,7 @@ impl Indents {
     }
 
     /// Applies a constant shift of all indentation.
-    fn shifted(&self, given: &str) -> Option<String> {
+    fn shift(&self, given: &str) -> Option<String> {
         let (first_given, first_there) = self.pairs.first()?;
         if let Some(more) = first_there.strip_suffix(first_given.as_str()) {
             let all = self.pairs.iter().all(|(given, there)| there.strip_suffix(given.as_str()) == Some(more));
@@ -72,7 +72,7 @@ impl Indents {
     }
 
     /// Applies a constant ratio of steps, or tabs for spaces.
-    fn scaled(&self, given: &str) -> Option<String> {
+    fn scale(&self, given: &str) -> Option<String> {
         let known: Vec<_> = self.pairs.iter().filter(|(given, there)| !(given.is_empty() && there.is_empty())).collect();
         let only = |text: &str| text.chars().next().filter(|first| text.chars().all(|letter| letter == *first));
         let from = only(given)?;

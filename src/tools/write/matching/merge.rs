@@ -8,7 +8,7 @@ const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
 /// Merges `new` into `there`, which matches `old` line by line. Lines in both `old` and `new` stay as they are in the file; others are
 /// converted by `changed`. `None` if `changed` fails for a line.
-pub(super) fn merged(there: &str, old: &str, new: &str, changed: impl Fn(&str) -> Option<String>) -> Option<String> {
+pub(super) fn merge(there: &str, old: &str, new: &str, changed: impl Fn(&str) -> Option<String>) -> Option<String> {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let (there, old, new) = (lines(there), lines(old), lines(new));
     if there.len() != old.len() {

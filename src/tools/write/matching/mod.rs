@@ -13,10 +13,10 @@ mod variants;
 mod window;
 
 use crate::tools::document::replacement::Occurrences;
-pub(in crate::tools::write) use fold::typed;
-use fold::{Folded, Level};
+pub(in crate::tools::write) use fold::typed_equivalent;
+use fold::{FoldedText, Level};
 use indent::Indents;
-use merge::merged;
+use merge::merge;
 use std::ops::Range;
 use variants::{Variant, variants};
 
@@ -41,7 +41,7 @@ pub(in crate::tools) struct Match {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::tools) enum Missed {
+pub(in crate::tools) enum MatchFailure {
     Nowhere,
     Several {
         places: Vec<Range<usize>>,
@@ -68,42 +68,42 @@ pub(in crate::tools) fn find(
     new: &str,
     which: Occurrences,
     hidden: &[Range<usize>],
-) -> Result<Match, Missed> {
+) -> Result<Match, MatchFailure> {
     let wanted = Passage { text, which, hidden };
-    let exact = wanted.exact(old);
+    let exact = wanted.find_exact(old);
     if !exact.is_empty() {
-        return wanted.decided(exact.into_iter().map(|range| (range, new.to_owned())).collect(), None);
+        return wanted.accept(exact.into_iter().map(|range| (range, new.to_owned())).collect(), None);
     }
     if text.len() > MAX_LOOSE_BYTES || old.trim().is_empty() {
-        return Err(Missed::Nowhere);
+        return Err(MatchFailure::Nowhere);
     }
-    Loose { wanted, folded: Vec::new() }.find(old, new)
+    FuzzySearch { wanted, folded: Vec::new() }.find(old, new)
 }
 
 impl Passage<'_> {
-    fn shown(&self, place: &Range<usize>) -> bool {
+    fn is_visible(&self, place: &Range<usize>) -> bool {
         let near = self.hidden.partition_point(|hidden| hidden.end <= place.start);
         let mut over = self.hidden[near..].iter().take_while(|hidden| hidden.start < place.end);
         !over.any(|hidden| hidden.start < place.start || place.end < hidden.end)
     }
 
-    fn exact(&self, old: &str) -> Vec<Range<usize>> {
+    fn find_exact(&self, old: &str) -> Vec<Range<usize>> {
         let all = occurrences(self.text, old, self.which);
-        all.into_iter().map(|at| at..at + old.len()).filter(|place| self.shown(place)).collect()
+        all.into_iter().map(|at| at..at + old.len()).filter(|place| self.is_visible(place)).collect()
     }
 
     /// Accepts one place, or all if all are wanted.
-    fn decided(&self, places: Vec<(Range<usize>, String)>, how: Option<String>) -> Result<Match, Missed> {
+    fn accept(&self, places: Vec<(Range<usize>, String)>, how: Option<String>) -> Result<Match, MatchFailure> {
         let places: Vec<Place> = places.into_iter().map(|(range, new)| Place { range, new }).collect();
-        if places.len() == 1 || self.which == Occurrences::All || self.same_whichever(&places) {
+        if places.len() == 1 || self.which == Occurrences::All || self.has_same_result(&places) {
             let kept = if self.which == Occurrences::All { places } else { places.into_iter().take(1).collect() };
             return Ok(Match { places: kept, how });
         }
-        Err(Missed::Several { places: places.into_iter().map(|place| place.range).collect(), how })
+        Err(MatchFailure::Several { places: places.into_iter().map(|place| place.range).collect(), how })
     }
 
     /// Returns whether overlapping places give the same result, as with two of three empty lines.
-    fn same_whichever(&self, places: &[Place]) -> bool {
+    fn has_same_result(&self, places: &[Place]) -> bool {
         const COMPARED: usize = 8;
         let overlap = places.windows(2).all(|pair| pair[1].range.start < pair[0].range.end);
         let result = |place: &Place| [&self.text[..place.range.start], &place.new, &self.text[place.range.end..]].concat();
@@ -133,16 +133,16 @@ fn occurrences(text: &str, needle: &str, which: Occurrences) -> Vec<usize> {
 }
 
 /// The search that ignores some differences.
-struct Loose<'a> {
+struct FuzzySearch<'a> {
     wanted: Passage<'a>,
     /// The text normalized per level, as needed.
-    folded: Vec<(Level, Folded)>,
+    folded: Vec<(Level, FoldedText)>,
 }
 
 type Places = Vec<(Range<usize>, Option<String>)>;
 
-impl Loose<'_> {
-    fn find(mut self, old: &str, new: &str) -> Result<Match, Missed> {
+impl FuzzySearch<'_> {
+    fn find(mut self, old: &str, new: &str) -> Result<Match, MatchFailure> {
         let own = Variant {
             old: old.to_owned(),
             new: new.to_owned(),
@@ -155,27 +155,27 @@ impl Loose<'_> {
         let readings = variants(self.wanted.text, old, new);
         let worth = |text: &str| text.chars().any(char::is_alphanumeric);
         for level in [Level::Trailing, Level::Characters] {
-            if let Some(decided) = self.at(level, &own) {
+            if let Some(decided) = self.find_at_level(level, &own) {
                 return decided;
             }
         }
         for reading in readings.iter().filter(|reading| worth(&reading.old)) {
             for level in [Level::Exact, Level::Trailing, Level::Characters] {
-                if let Some(decided) = self.at(level, reading) {
+                if let Some(decided) = self.find_at_level(level, reading) {
                     return decided;
                 }
             }
         }
         if worth(old)
-            && let Some(decided) = self.at(Level::Spaces, &own)
+            && let Some(decided) = self.find_at_level(Level::Spaces, &own)
         {
             return decided;
         }
-        elision::find(&self.wanted, old, new).unwrap_or(Err(Missed::Nowhere))
+        elision::find(&self.wanted, old, new).unwrap_or(Err(MatchFailure::Nowhere))
     }
 
     /// Searches at one level, first with the given indentation, then with any; `None` if nothing is found.
-    fn at(&mut self, level: Level, reading: &Variant) -> Option<Result<Match, Missed>> {
+    fn find_at_level(&mut self, level: Level, reading: &Variant) -> Option<Result<Match, MatchFailure>> {
         let words = match level {
             Level::Exact => "",
             Level::Trailing => "ignoring trailing whitespace",
@@ -185,7 +185,7 @@ impl Loose<'_> {
         let index = self.fold(level);
         let passages = self.passages(level, index, reading);
         if !passages.is_empty() {
-            return Some(self.decided(passages, words, reading));
+            return Some(self.accept(passages, words, reading));
         }
         if level == Level::Exact {
             return None;
@@ -196,31 +196,31 @@ impl Loose<'_> {
             Level::Characters => "ignoring its indentation and typographic characters",
             Level::Spaces => "ignoring its indentation and spaces within lines",
         };
-        (!windows.is_empty()).then(|| self.decided(windows, words, reading))
+        (!windows.is_empty()).then(|| self.accept(windows, words, reading))
     }
 
     fn fold(&mut self, level: Level) -> usize {
         if let Some(index) = self.folded.iter().position(|(known, _)| *known == level) {
             return index;
         }
-        self.folded.push((level, Folded::fold(self.wanted.text, level)));
+        self.folded.push((level, FoldedText::fold(self.wanted.text, level)));
         self.folded.len() - 1
     }
 
-    fn decided(&self, places: Places, words: &str, reading: &Variant) -> Result<Match, Missed> {
+    fn accept(&self, places: Places, words: &str, reading: &Variant) -> Result<Match, MatchFailure> {
         let how = [reading.how, words].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ");
         let ranges = || places.iter().map(|(range, _)| range.clone()).collect::<Vec<_>>();
         let same =
             || places.windows(2).all(|pair| alike(&self.wanted.text[pair[0].0.clone()], &self.wanted.text[pair[1].0.clone()]));
         if places.len() > 1 && (self.wanted.which == Occurrences::TheOnly || !same()) {
-            return Err(Missed::Several { places: ranges(), how: Some(how) });
+            return Err(MatchFailure::Several { places: ranges(), how: Some(how) });
         }
         let mut made = Vec::with_capacity(places.len());
         for (range, new) in places {
-            let Some(new) = new else { return Err(Missed::Indentation(range)) };
+            let Some(new) = new else { return Err(MatchFailure::Indentation(range)) };
             made.push((range, new));
         }
-        self.wanted.decided(made, Some(how))
+        self.wanted.accept(made, Some(how))
     }
 
     /// Finds passages that match after normalization, starting anywhere in a line.
@@ -249,9 +249,9 @@ impl Loose<'_> {
             .map(|at| at..at + needle.len())
             .filter(whole)
             .filter_map(|range| folded.original(range, rest))
-            .filter(|range| self.may_be(range, reading));
-        self.made(found.collect(), reading, |range| {
-            let merged = || merged(&text[range.clone()], &reading.old, &reading.new, |line| Some(line.to_owned()));
+            .filter(|range| self.can_match(range, reading));
+        self.build_places(found.collect(), reading, |range| {
+            let merged = || merge(&text[range.clone()], &reading.old, &reading.new, |line| Some(line.to_owned()));
             if level == Level::Exact { Some(reading.new.clone()) } else { merged() }
         })
     }
@@ -263,12 +263,17 @@ impl Loose<'_> {
         let ranges = window::find(text, &self.folded[index].1.text, &needle);
         let unit = if ranges.is_empty() { 0 } else { indent::unit(text) };
         let found =
-            ranges.into_iter().filter(|range| self.may_be(range, reading) && (!reading.at_eof || range.end == text.len()));
-        self.made(found.collect(), reading, |range| indented(&text[range.clone()], reading, unit))
+            ranges.into_iter().filter(|range| self.can_match(range, reading) && (!reading.at_eof || range.end == text.len()));
+        self.build_places(found.collect(), reading, |range| indented(&text[range.clone()], reading, unit))
     }
 
     /// Computes the replacement of each place, unless several were found and one is wanted.
-    fn made(&self, places: Vec<Range<usize>>, reading: &Variant, new: impl Fn(&Range<usize>) -> Option<String>) -> Places {
+    fn build_places(
+        &self,
+        places: Vec<Range<usize>>,
+        reading: &Variant,
+        new: impl Fn(&Range<usize>) -> Option<String>,
+    ) -> Places {
         let unclear = places.len() > 1 && self.wanted.which == Occurrences::TheOnly;
         let one = |range: Range<usize>| {
             let new = if unclear { None } else { new(&range) };
@@ -283,10 +288,10 @@ impl Loose<'_> {
         if goes { range.start - 1..range.end } else { range }
     }
 
-    fn may_be(&self, range: &Range<usize>, reading: &Variant) -> bool {
+    fn can_match(&self, range: &Range<usize>, reading: &Variant) -> bool {
         let line_before = || self.wanted.text[..range.start].trim_end_matches('\n').rsplit('\n').next().unwrap_or_default();
         let fenced = || reading.unfenced && variants::fence(line_before()).is_some();
-        self.wanted.shown(range) && !fenced()
+        self.wanted.is_visible(range) && !fenced()
     }
 }
 
@@ -294,7 +299,7 @@ impl Loose<'_> {
 fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
     let (old, new) = (&reading.old, &reading.new);
     let like_old = Indents::derive(old.lines().zip(there.lines()), unit)
-        .and_then(|indents| merged(there, old, new, |line| indents.line(line)));
+        .and_then(|indents| merge(there, old, new, |line| indents.line(line)));
     let first = |text: &str| text.lines().find(|line| !line.trim().is_empty()).map_or(0, |line| indent::indent(line).len());
     let unlike_old = (indent::margin(new) == indent::margin(there) && indent::margin(new) != indent::margin(old))
         || (first(new) == first(there) && first(new) != first(old));
@@ -310,7 +315,7 @@ fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
 fn needle(old: &str, level: Level) -> String {
     let begun = old.rfind('\n').map_or("", |at| &old[at + 1..]);
     let kept = if begun.trim().is_empty() { begun } else { "" };
-    Folded::fold(old, level).text + kept
+    FoldedText::fold(old, level).text + kept
 }
 
 /// Returns whether the lines differ only in surrounding whitespace.

@@ -16,10 +16,10 @@ fn check_all(text: &str, old: &str, new: &str, which: Occurrences, expected: &st
             }
             (result, found.how)
         }
-        Err(Missed::Several { how, .. }) => ("several".to_owned(), how),
-        Err(Missed::Nowhere) => ("nowhere".to_owned(), None),
-        Err(Missed::Indentation(_)) => ("indentation".to_owned(), None),
-        Err(Missed::Elided) => ("elided".to_owned(), None),
+        Err(MatchFailure::Several { how, .. }) => ("several".to_owned(), how),
+        Err(MatchFailure::Nowhere) => ("nowhere".to_owned(), None),
+        Err(MatchFailure::Indentation(_)) => ("indentation".to_owned(), None),
+        Err(MatchFailure::Elided) => ("elided".to_owned(), None),
     };
     assert_eq!(result, expected, "{text:?}, {old:?} to {new:?}, {how:?}");
 }
@@ -204,8 +204,8 @@ fn redacted_text_never_matches() {
     let text = "key = “abc”  \nend\n";
     let hidden = 6..13;
     let find = |old: &str| find(text, old, "x", Occurrences::TheOnly, std::slice::from_ref(&hidden));
-    assert_eq!(find("abc"), Err(Missed::Nowhere));
-    assert_eq!(find("\"abc"), Err(Missed::Nowhere));
+    assert_eq!(find("abc"), Err(MatchFailure::Nowhere));
+    assert_eq!(find("\"abc"), Err(MatchFailure::Nowhere));
     assert!(find("key = \"abc\"\nend").is_ok_and(|found| found.how.is_some()));
 }
 
@@ -214,8 +214,8 @@ fn redacted_text_never_matches() {
 fn pathological_passages_are_handled_in_bounded_time() {
     let lines = " a\n".repeat(30_000);
     let several = find(&lines, &"a\n".repeat(1_000), "c\n", Occurrences::TheOnly, &[]);
-    assert!(matches!(several, Err(Missed::Several { .. })));
-    assert_eq!(find(&lines, &("a\n".repeat(15_000) + "b\n"), "c\n", Occurrences::TheOnly, &[]), Err(Missed::Nowhere));
+    assert!(matches!(several, Err(MatchFailure::Several { .. })));
+    assert_eq!(find(&lines, &("a\n".repeat(15_000) + "b\n"), "c\n", Occurrences::TheOnly, &[]), Err(MatchFailure::Nowhere));
     let hidden: Vec<std::ops::Range<usize>> = (0..10_000).map(|at| at * 3 + 1..at * 3 + 2).collect();
     let all = find(&lines, "a", "b", Occurrences::All, &hidden).unwrap();
     assert_eq!(all.places.len(), 30_000);

@@ -21,10 +21,11 @@ pub(super) struct Variant {
 
 /// Returns the variants in the order in which they are tried.
 pub(super) fn variants(text: &str, old: &str, new: &str) -> Vec<Variant> {
-    let readings = [numbered(text, old, new), fenced(old, new), escaped(old, new), quoted(old, new), entities(old, new)];
+    let readings =
+        [strip_line_numbers(text, old, new), strip_fence(old, new), escaped(old, new), quoted(old, new), entities(old, new)];
     let carriage_returns = carriage_returns(text, old, new);
     let readings: Vec<Variant> = readings.into_iter().flatten().collect();
-    let own = Variant { how: "", ..plain(old, new) };
+    let own = Variant { how: "", ..unchanged(old, new) };
     let ends =
         |variant: &Variant| [without_blank_lines(variant), without_last_break(variant)].into_iter().flatten().collect::<Vec<_>>();
     let mut all = ends(&own);
@@ -37,7 +38,7 @@ pub(super) fn variants(text: &str, old: &str, new: &str) -> Vec<Variant> {
     all
 }
 
-fn plain(old: &str, new: &str) -> Variant {
+fn unchanged(old: &str, new: &str) -> Variant {
     Variant { old: old.to_owned(), new: new.to_owned(), how: "", at_start: false, at_end: false, at_eof: false, unfenced: false }
 }
 
@@ -45,7 +46,7 @@ fn plain(old: &str, new: &str) -> Variant {
 fn lines(old: &str, new: &str, how: &'static str) -> Variant {
     let old = if old.ends_with('\n') && !new.ends_with('\n') && !new.is_empty() { &old[..old.len() - 1] } else { old };
     let new = if new.ends_with('\n') && !old.ends_with('\n') { &new[..new.len() - 1] } else { new };
-    Variant { how, at_start: true, at_end: true, ..plain(old, new) }
+    Variant { how, at_start: true, at_end: true, ..unchanged(old, new) }
 }
 
 fn is_blank(line: &str) -> bool {
@@ -90,11 +91,11 @@ fn carriage_returns(text: &str, old: &str, new: &str) -> Option<Variant> {
         return None;
     }
     let how = "with the CR line endings of the file";
-    Some(Variant { how, ..plain(&old.replace('\n', "\r"), &new.replace('\n', "\r")) })
+    Some(Variant { how, ..unchanged(&old.replace('\n', "\r"), &new.replace('\n', "\r")) })
 }
 
 /// Removes line numbers of a view.
-fn numbered(text: &str, old: &str, new: &str) -> Option<Variant> {
+fn strip_line_numbers(text: &str, old: &str, new: &str) -> Option<Variant> {
     let mut kind = None;
     let mut last = None;
     let mut stripped = String::with_capacity(old.len());
@@ -109,7 +110,7 @@ fn numbered(text: &str, old: &str, new: &str) -> Option<Variant> {
     }
     let kind = kind?;
     // `12: line` and `12:line` look alike for indented lines; the file decides.
-    let spaced = matches!(kind, ':' | '|') && stands_without_a_space(text, &stripped);
+    let spaced = matches!(kind, ':' | '|') && occurs_only_unindented(text, &stripped);
     let unspaced = |line: &'_ str| -> String { line.strip_prefix(' ').filter(|_| spaced).unwrap_or(line).to_owned() };
     let mut last = None;
     let mut bare = |line| {
@@ -128,7 +129,7 @@ fn numbered(text: &str, old: &str, new: &str) -> Option<Variant> {
 }
 
 /// Returns whether all lines start with a space, and occur in the text only without it.
-fn stands_without_a_space(text: &str, lines: &str) -> bool {
+fn occurs_only_unindented(text: &str, lines: &str) -> bool {
     let known: HashSet<&str> = text.lines().map(str::trim_end).collect();
     lines
         .lines()
@@ -154,7 +155,7 @@ fn number(line: &str) -> Option<(u64, Option<char>, &str)> {
     Some((number, Some(sign), &rest[sign.len_utf8()..]))
 }
 
-fn fenced(old: &str, new: &str) -> Option<Variant> {
+fn strip_fence(old: &str, new: &str) -> Option<Variant> {
     let inner = unfence(old)?;
     let new = match unfence(new) {
         Some(new) => new,
@@ -193,7 +194,7 @@ fn escaped(old: &str, new: &str) -> Option<Variant> {
     if open(&new) && !open(&meant) {
         return None;
     }
-    Some(Variant { how: "with its escapes (`\\n`, `\\t`, `\\\"`) resolved", ..plain(&meant, &new) })
+    Some(Variant { how: "with its escapes (`\\n`, `\\t`, `\\\"`) resolved", ..unchanged(&meant, &new) })
 }
 
 /// Unescapes only quotes.
@@ -201,7 +202,7 @@ fn quoted(old: &str, new: &str) -> Option<Variant> {
     const SIGNS: &[(char, char)] = &[('"', '"'), ('\'', '\''), ('`', '`')];
     let meant = unescape(old, SIGNS)?;
     let new = unescape(new, SIGNS).unwrap_or_else(|| new.to_owned());
-    Some(Variant { how: "with its escaped quotes resolved", ..plain(&meant, &new) })
+    Some(Variant { how: "with its escaped quotes resolved", ..unchanged(&meant, &new) })
 }
 
 /// Returns `None` if nothing is escaped.
@@ -224,12 +225,12 @@ fn unescape(text: &str, signs: &[(char, char)]) -> Option<String> {
 }
 
 fn entities(old: &str, new: &str) -> Option<Variant> {
-    let meant = decoded(old);
-    (meant != old).then(|| Variant { how: "with its HTML entities resolved", ..plain(&meant, &decoded(new)) })
+    let meant = decode_entities(old);
+    (meant != old).then(|| Variant { how: "with its HTML entities resolved", ..unchanged(&meant, &decode_entities(new)) })
 }
 
 /// Decodes HTML entities; `&amp;` last, so that nothing is decoded twice.
-fn decoded(text: &str) -> String {
+fn decode_entities(text: &str) -> String {
     const ENTITIES: &[(&str, &str)] =
         &[("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#x27;", "'"), ("&apos;", "'"), ("&amp;", "&")];
     ENTITIES.iter().fold(text.to_owned(), |text, (entity, sign)| text.replace(entity, sign))

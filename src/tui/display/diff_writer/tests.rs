@@ -33,9 +33,9 @@ impl Terminal {
     }
 
     fn cells_of(&self, grapheme: &str) -> usize {
-        match (self.belief, text::doubt(grapheme)) {
-            (Belief::NarrowPictures, Doubt::Picture) => 1,
-            (Belief::WidePictures, Doubt::Picture) | (Belief::WideSigns, Doubt::Letter | Doubt::Sign) => 2,
+        match (self.belief, text::width_doubt(grapheme)) {
+            (Belief::NarrowPictures, WidthDoubt::Picture) => 1,
+            (Belief::WidePictures, WidthDoubt::Picture) | (Belief::WideSigns, WidthDoubt::Letter | WidthDoubt::Sign) => 2,
             _ => text::width(grapheme).max(1),
         }
     }
@@ -107,16 +107,16 @@ fn faults(next: &Buffer, terminal: &Terminal) -> Vec<String> {
     let mut faults = Vec::new();
     for y in 0..next.area.height {
         let mut x = 0;
-        let mut before = Doubt::None;
+        let mut before = WidthDoubt::None;
         while x < next.area.width {
             let symbol = next[(x, y)].symbol();
             let shown = &terminal.cells[usize::from(y)][usize::from(x)];
-            let doubt = text::doubt(symbol);
-            let is_covered = symbol == " " && before != Doubt::None;
-            if doubt == Doubt::None && !is_covered && shown != symbol {
+            let doubt = text::width_doubt(symbol);
+            let is_covered = symbol == " " && before != WidthDoubt::None;
+            if doubt == WidthDoubt::None && !is_covered && shown != symbol {
                 faults.push(format!("{:?} row {y} cell {x}: `{symbol}` is shown as `{shown}`", terminal.belief));
             }
-            if doubt == Doubt::Picture && terminal.belief != Belief::WidePictures && shown != symbol {
+            if doubt == WidthDoubt::Picture && terminal.belief != Belief::WidePictures && shown != symbol {
                 faults.push(format!("{:?} row {y} cell {x}: the picture `{symbol}` is shown as `{shown}`", terminal.belief));
             }
             // Blanks after a possibly too wide grapheme may be covered by it.

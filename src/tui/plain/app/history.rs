@@ -8,10 +8,10 @@ use std::io::{self, Write};
 
 impl<W: Write> LineApp<W> {
     /// Prints transcript entries that no event printed.
-    pub(super) fn tell_entries(&mut self) -> io::Result<()> {
+    pub(super) fn print_entries(&mut self) -> io::Result<()> {
         let told = self.told;
         let mut lines = Vec::new();
-        let count = self.model.transcript.kinds_from(told).map(|kind| lines.extend(entries::live(kind))).count();
+        let count = self.model.transcript.kinds_from(told).map(|kind| lines.extend(entries::live_text(kind))).count();
         self.told += count;
         for (is_own, words) in lines {
             if is_own {
@@ -28,18 +28,18 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Prints the greeting and, for a resumed session, the last prompt with its results.
-    pub(super) fn tell_past(&mut self) -> io::Result<()> {
+    pub(super) fn print_past(&mut self) -> io::Result<()> {
         let kinds: Vec<&Kind> = self.model.transcript.kinds_from(0).collect();
         let last = kinds.iter().rposition(|kind| matches!(kind, Kind::User(_)));
         let first = kinds.iter().position(|kind| matches!(kind, Kind::User(_)));
         let mut lines: Vec<(bool, String)> = Vec::new();
         let until = first.unwrap_or(kinds.len());
-        lines.extend(kinds[..until].iter().filter_map(|kind| entries::live(kind)));
+        lines.extend(kinds[..until].iter().filter_map(|kind| entries::live_text(kind)));
         if let Some(last) = last {
             if first != Some(last) {
                 lines.push((true, "Earlier messages are not shown here; `aye sessions show` prints them.".to_owned()));
             }
-            lines.extend(kinds[last..].iter().filter_map(|kind| entries::past(kind).or_else(|| entries::live(kind))));
+            lines.extend(kinds[last..].iter().filter_map(|kind| entries::past_text(kind).or_else(|| entries::live_text(kind))));
         }
         self.told = kinds.len();
         for (is_own, words) in lines {

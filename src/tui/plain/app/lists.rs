@@ -3,7 +3,7 @@
 use super::LineApp;
 use crate::protocol::{Branch, ListedSession, ListedState};
 use crate::text;
-use crate::tui::format::about;
+use crate::tui::format::format_estimate;
 use crate::tui::model::Effect;
 use crate::tui::sessions::Sessions;
 use crate::tui::update;
@@ -67,7 +67,7 @@ fn line_of_session(session: &ListedSession, is_current: bool) -> String {
         ListedState::Done => None,
     };
     let branch = session.branch.as_deref().map(|branch| format!("branch {}", text::reveal_line(branch)));
-    let cost = session.cost_usd.map(|cost| about(cost, session.estimated));
+    let cost = session.cost_usd.map(|cost| format_estimate(cost, session.estimated));
     let lacks = session.lacks.as_deref().map(text::reveal_line);
     let hit = session.hit.as_deref().map(|hit| format!("match: {}", text::reveal_line(hit)));
     let facts = [Some(title), state, Some(text::reveal_line(&session.age)), branch, cost, lacks, hit];

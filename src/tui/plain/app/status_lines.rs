@@ -18,7 +18,7 @@ const COMMANDS: &[(&str, &str)] = &[
 
 impl<W: Write> LineApp<W> {
     /// Explains how to continue when saving fails; the failure itself is already printed.
-    pub(super) fn tell_saving(&mut self) -> io::Result<()> {
+    pub(super) fn print_save_state(&mut self) -> io::Result<()> {
         let since = self.model.info.saving.stopped.as_ref().map(|(_, since)| *since);
         if since.is_some() && since != self.unsaved {
             self.paper.write_text(

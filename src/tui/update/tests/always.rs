@@ -8,7 +8,7 @@ fn rule(words: &[&str], exact: bool) -> GrantRule {
     GrantRule::Command(CommandRule { words, exact, ..CommandRule::default() })
 }
 
-fn offer(words: &[&str], exact: bool) -> Offer {
+fn offer(words: &[&str], exact: bool) -> GrantOption {
     always(vec![rule(words, exact)]).offers.remove(0)
 }
 
@@ -25,7 +25,7 @@ fn choosing() -> (Model, Vec<String>) {
     (model, sent)
 }
 
-fn told(model: &mut Model, told: RuleTold, at: u64) {
+fn told(model: &mut Model, told: RuleInfo, at: u64) {
     tell(model, EventKind::RuleTold { approval_id: ApprovalId::new("a"), told }, at);
     draw(model, at);
 }
@@ -36,7 +36,7 @@ fn the_wider_rule_lists_the_commands_that_would_have_been_allowed() {
     assert_eq!(sent, ["askrule { approval_id: approvalid(\"a\"), asked: reach { offer: 1 } }"]);
     let before: Vec<char> = model.dialogs.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect();
     let lines = vec!["cargo clippy --fix".to_owned(), "cargo clippy\u{202e} -q".to_owned()];
-    told(&mut model, RuleTold::Reaches { offer: 1, of: 200, lines }, 7100);
+    told(&mut model, RuleInfo::Reaches { offer: 1, of: 200, lines }, 7100);
     let after: Vec<char> = model.dialogs.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect();
     assert_eq!(before, after, "no key becomes another choice");
     let screen = draw(&mut model, 7700);
@@ -58,20 +58,20 @@ fn a_rule_written_by_the_user_is_checked_by_the_policy_before_saving() {
     let typed = "command = [\"cargo\"]<enter>";
     let sent = play(&mut model, 10_000, typed);
     assert_eq!(sent, ["askrule { approval_id: approvalid(\"a\"), asked: written { rule: \"command = [\\\"cargo\\\"]\" } }"]);
-    told(&mut model, RuleTold::Refused { message: "`command = [\"cargo\"]` reaches further".to_owned() }, 13_000);
+    told(&mut model, RuleInfo::Refused { message: "`command = [\"cargo\"]` reaches further".to_owned() }, 13_000);
     let screen = draw(&mut model, 13_100);
     assert!(
         screen.contains("not accepted: `command = [\"cargo\"]` reaches further") && screen.contains("rule: command"),
         "{screen}"
     );
-    let written = Offer { written: true, ..offer(&["cargo", "clippy", "-q"], false) };
-    told(&mut model, RuleTold::Offered { offer: written, at: 2 }, 14_000);
+    let written = GrantOption { written: true, ..offer(&["cargo", "clippy", "-q"], false) };
+    told(&mut model, RuleInfo::Offered { offer: written, at: 2 }, 14_000);
     let screen = draw(&mut model, 14_600);
     assert!(screen.contains("every command that begins with `cargo clippy -q`") && !screen.contains("  rule: "), "{screen}");
     play(&mut model, 15_000, "2");
     wait(&mut model, 15_350);
     let sent = play(&mut model, 15_500, "<enter>");
-    assert_eq!(sent, ["a ApprovedAlways { remember: Remember { scope: Project, offer: 2, until: None } }"]);
+    assert_eq!(sent, ["a ApprovedAlways { remember: GrantChoice { scope: Project, offer: 2, until: None } }"]);
 }
 
 #[test]

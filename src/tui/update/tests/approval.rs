@@ -24,7 +24,7 @@ fn always_takes_two_keys() {
     );
     assert_eq!(play(&mut model, 6900, "<enter>"), Vec::<String>::new(), "nobody has read it yet");
     assert_eq!(play(&mut model, 7000, "<enter>"), Vec::<String>::new(), "the key is held");
-    let session = "a ApprovedAlways { remember: Remember { scope: Session, offer: 0, until: None } }";
+    let session = "a ApprovedAlways { remember: GrantChoice { scope: Session, offer: 0, until: None } }";
     assert_eq!(play(&mut model, 8000, "<enter>"), [session]);
     for (letter, scope, until) in [('1', "Session", "None"), ('2', "Project", "None"), ('3', "Everywhere", "None")] {
         let mut model = asked(vec![edit_approval("a")]);
@@ -32,7 +32,7 @@ fn always_takes_two_keys() {
         wait(&mut model, 6400);
         assert_eq!(play(&mut model, 7500, &letter.to_string()), Vec::<String>::new());
         assert_eq!(wait(&mut model, 7900), Vec::<String>::new(), "a digit only moves the highlight");
-        let sent = format!("a ApprovedAlways {{ remember: Remember {{ scope: {scope}, offer: 0, until: {until} }} }}");
+        let sent = format!("a ApprovedAlways {{ remember: GrantChoice {{ scope: {scope}, offer: 0, until: {until} }} }}");
         assert_eq!(play(&mut model, 8000, "<enter>"), [sent]);
         assert!(!model.dialogs.is_open());
     }

@@ -20,7 +20,7 @@ fn dropped(model: &mut Model, pasted: &str, files: Vec<DroppedFile>, at: u64) {
     told(model, HostResponse::Dropped { pasted: pasted.to_owned(), files }, at);
 }
 
-fn image() -> Clipped {
+fn image() -> ClipboardData {
     let image = Image {
         uri: "artifact:0123456789abcdef01234567".to_owned(),
         media_type: "image/png".to_owned(),
@@ -28,7 +28,7 @@ fn image() -> Clipped {
         height: 480,
         bytes: 4711,
     };
-    Clipped::Image { image, by: "wl-paste".to_owned() }
+    ClipboardData::Image { image, by: "wl-paste".to_owned() }
 }
 
 fn said(model: &Model) -> &str {
@@ -101,11 +101,11 @@ fn a_clipboard_image_is_attached_to_the_draft() {
 #[test]
 fn clipboard_text_is_pasted_and_an_empty_clipboard_is_reported() {
     let mut model = model(80, 24);
-    told(&mut model, HostResponse::Clipboard(Clipped::Text { text: "two\nlines".to_owned() }), 1000);
+    told(&mut model, HostResponse::Clipboard(ClipboardData::Text { text: "two\nlines".to_owned() }), 1000);
     assert_eq!(model.composer.text(), "two\nlines");
-    told(&mut model, HostResponse::Clipboard(Clipped::Nothing { why: "install xclip".to_owned() }), 2000);
+    told(&mut model, HostResponse::Clipboard(ClipboardData::Nothing { why: "install xclip".to_owned() }), 2000);
     assert_eq!(said(&model), "install xclip");
-    let files = Clipped::Text { text: "file:///w/a.rs".to_owned() };
+    let files = ClipboardData::Text { text: "file:///w/a.rs".to_owned() };
     let sent = told(&mut model, HostResponse::Clipboard(files), 3000);
     assert!(sent.iter().any(|one| one.contains("/w/a.rs")), "files of a file manager are looked for: {sent:?}");
 }

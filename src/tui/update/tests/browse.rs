@@ -240,9 +240,9 @@ fn clicks_on_rows_below_the_transcript_perform_their_action() {
     click(&mut model, "2 waiting for you", 8100);
     assert!(!model.dialogs.is_open(), "the click that brings the window to the front is none");
     click(&mut model, "2 waiting for you", 9000);
-    assert!(model.dialogs.is_open() && model.dialogs.place() == 1);
+    assert!(model.dialogs.is_open() && model.dialogs.position_number() == 1);
     click(&mut model, "2 waiting for you", 9500);
-    assert_eq!(model.dialogs.place(), 2, "the next one");
+    assert_eq!(model.dialogs.position_number(), 2, "the next one");
     assert_eq!(model.composer.text(), "wait");
 }
 

@@ -49,7 +49,7 @@ fn the_reason_for_an_unavailable_preview_is_shown_at_every_size() {
     for (width, height) in [(120, 36), (80, 24), (60, 20), (40, 12)] {
         let mut model = model(width, height);
         let reason = "git writes its own files".to_owned();
-        let never = Always { never: vec!["it uses the network".to_owned(); 9], ..Always::default() };
+        let never = GrantOptions { never: vec!["it uses the network".to_owned(); 9], ..GrantOptions::default() };
         let refused = Approval { preview: PreviewOffer::Impossible { reason }, always: never, ..command_approval("a") };
         tell(&mut model, EventKind::ApprovalRequested(refused), 10_000);
         assert!(!draw(&mut model, 12_000).contains("preview"), "{width}");

@@ -109,7 +109,7 @@ fn text_typed_before_the_form_was_seen_is_never_an_answer() {
         }
         assert!(answers(&sent).is_empty(), "{sentence}");
         let prompts = sent.iter().filter(|effect| matches!(effect, Effect::Send(Command::Prompt { .. }))).count();
-        let is_marked = model.dialogs.open().is_some_and(|panel| panel.guard.is_held());
+        let is_marked = model.dialogs.open().is_some_and(|panel| panel.guard.is_choice_pending());
         assert!(prompts > 0 || is_marked || !model.composer.is_empty(), "{sentence}: nothing is lost");
     }
 }

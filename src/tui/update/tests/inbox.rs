@@ -96,7 +96,7 @@ fn enter_opens_the_highlighted_approval_and_digits_only_move_the_highlight() {
     assert_eq!(play(&mut model, 7500, "<enter>"), Vec::<String>::new());
     assert!(model.dialogs.inbox().is_none());
     assert!(draw(&mut model, 7600).contains("touch two.txt"));
-    assert_eq!(model.dialogs.place(), 3);
+    assert_eq!(model.dialogs.position_number(), 3);
     draw(&mut model, 8300);
     play(&mut model, 8500, "y");
     assert_eq!(wait(&mut model, 8850), ["c Approved"]);
@@ -218,7 +218,7 @@ fn a_click_that_focuses_the_window_highlights_nothing() {
     let mut model = listed();
     click(&mut model, "touch two.txt", 7000);
     assert_eq!(play(&mut model, 7300, "<enter>"), Vec::<String>::new(), "it opens it");
-    assert_eq!(model.dialogs.place(), 3);
+    assert_eq!(model.dialogs.position_number(), 3);
     let mut model = listed();
     play(&mut model, 7000, " ");
     click(&mut model, "approve the selected one", 7500);

@@ -69,7 +69,7 @@ fn running() -> Model {
         EventKind::ToolStarted { tool_call_id: call("r"), rule: String::new(), summary: None, effects: None, note: None },
         100,
     );
-    let waiting = vec![crate::protocol::Waiting { id: 1, text: "and then".to_owned(), steer: false }];
+    let waiting = vec![crate::protocol::QueuedMessage { id: 1, text: "and then".to_owned(), steer: false }];
     tell(&mut model, EventKind::QueueChanged { waiting }, 100);
     model
 }

@@ -38,11 +38,11 @@ fn ctrl_l_opens_the_model_list_and_escape_changes_nothing() {
 fn models_from_providers_are_added_without_moving_the_highlight() {
     let mut model = opened();
     play(&mut model, 3000, "<down>");
-    let at = model.overlays.picker.as_ref().unwrap().picker.at().unwrap().key.clone();
+    let at = model.overlays.picker.as_ref().unwrap().picker.highlighted().unwrap().key.clone();
     let mut more = listed();
     more.reverse();
     more.push(ListedModel {
-        facts: ModelFacts::of_test("local/evil\u{1b}]0;x\u{7}\nname\u{202e}", 8000, None),
+        facts: ModelFacts::for_test("local/evil\u{1b}]0;x\u{7}\nname\u{202e}", 8000, None),
         lacks: None,
         key_of: None,
         source: "asked at http://localhost:11434/v1".to_owned(),
@@ -50,7 +50,7 @@ fn models_from_providers_are_added_without_moving_the_highlight() {
     });
     let notices = vec!["`acme` could not be asked".to_owned()];
     tell(&mut model, EventKind::ModelsListed { models: more, notices }, 4000);
-    assert_eq!(model.overlays.picker.as_ref().unwrap().picker.at().unwrap().key, at);
+    assert_eq!(model.overlays.picker.as_ref().unwrap().picker.highlighted().unwrap().key, at);
     let screen = draw(&mut model, 4100);
     assert!(screen.contains("evil") && !screen.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{screen}");
     assert!(screen.contains("`acme` could not be asked") && !screen.contains("loading models"), "{screen}");
@@ -98,19 +98,19 @@ fn an_api_key_pasted_into_the_model_list_is_recognized_and_never_shown() {
 fn the_current_model_is_listed_even_if_missing_from_all_lists() {
     let mut model = model(100, 24);
     model.info.header.model = "acme/own-7b".to_owned();
-    model.info.facts = Some(ModelFacts::of_test("acme/own-7b", 32_000, None));
+    model.info.facts = Some(ModelFacts::for_test("acme/own-7b", 32_000, None));
     play(&mut model, 1000, "/model<enter>");
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2000);
-    assert_eq!(model.overlays.picker.as_ref().unwrap().picker.at().unwrap().key, "acme/own-7b");
+    assert_eq!(model.overlays.picker.as_ref().unwrap().picker.highlighted().unwrap().key, "acme/own-7b");
     let told = ListedModel { source: "asked at http://127.0.0.1:9/v1".to_owned(), ..listed().remove(0) };
-    let told = ListedModel { facts: ModelFacts::of_test("acme/own-7b", 64_000, None), ..told };
+    let told = ListedModel { facts: ModelFacts::for_test("acme/own-7b", 64_000, None), ..told };
     tell(&mut model, EventKind::ModelsListed { models: vec![told], notices: Vec::new() }, 3000);
     let screen = draw(&mut model, 3100);
     assert_eq!(screen.matches("own-7b ").count(), 2, "once in the list, once in the status row: {screen}");
     assert!(screen.contains("64k"), "{screen}");
     let mut model = self::model(100, 24);
     model.info.header.model.clear();
-    model.info.facts = Some(ModelFacts::of_test("", 32_000, None));
+    model.info.facts = Some(ModelFacts::for_test("", 32_000, None));
     play(&mut model, 1000, "<ctrl+l>");
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2000);
     assert!(!draw(&mut model, 2100).contains("in use"), "there is none");
@@ -148,7 +148,7 @@ fn a_model_change_is_reported_and_updates_the_context_window_in_the_status_row()
     let mut model = model(120, 24);
     model.info.tally.context_tokens = 76_000;
     assert!(draw(&mut model, 100).contains("38% 76k/200k"));
-    let facts = ModelFacts { reasoning: true, ..ModelFacts::of_test("acme/small\u{1b}[31m", 100_000, None) };
+    let facts = ModelFacts { reasoning: true, ..ModelFacts::for_test("acme/small\u{1b}[31m", 100_000, None) };
     let effort = Some(Effort::High);
     tell(&mut model, EventKind::ModelChanged { facts, effort, message: "acme/small answers from now on".to_owned() }, 1000);
     let screen = draw(&mut model, 1100);
@@ -159,7 +159,7 @@ fn a_model_change_is_reported_and_updates_the_context_window_in_the_status_row()
         mode: Mode::Ask,
         workspace: "/w".to_owned(),
         resumed: true,
-        facts: Some(ModelFacts::of_test("acme/other", 50_000, None)),
+        facts: Some(ModelFacts::for_test("acme/other", 50_000, None)),
     };
     tell(&mut model, start, 2000);
     assert!(draw(&mut model, 2100).contains("76k/50k /compact"), "{}", draw(&mut model, 2100));
@@ -176,7 +176,7 @@ fn without_an_api_key_a_second_enter_lists_models_and_a_choice_readies_the_sessi
     draw(&mut model, 2100);
     assert_eq!(play(&mut model, 2200, "opus<enter>"), ["setmodel { name: \"anthropic/opus-5\" }"]);
     assert!(matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })), "nobody has said that it is there");
-    let facts = ModelFacts::of_test("anthropic/opus-5", 200_000, None);
+    let facts = ModelFacts::for_test("anthropic/opus-5", 200_000, None);
     tell(&mut model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 2300);
     assert_eq!(model.composer.text(), "hello");
     assert!(play(&mut model, 3000, "<enter>").iter().any(|sent| sent.starts_with("prompt")));
@@ -220,7 +220,7 @@ fn the_missing_key_note_disappears_once_a_model_is_ready() {
         ModelAccess::NoKey { message: "No API key for Anthropic".to_owned(), model: Some("anthropic/one".to_owned()) };
     feed(&mut model, Msg::Start(Box::new(Start { model_access, ..start() })), 1000);
     assert!(draw(&mut model, 1100).contains("until then nothing is sent"));
-    let facts = ModelFacts::of_test("anthropic/one", 200_000, None);
+    let facts = ModelFacts::for_test("anthropic/one", 200_000, None);
     tell(&mut model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 2000);
     assert!(!draw(&mut model, 2100).contains("until then nothing is sent"), "{}", draw(&mut model, 2100));
 }

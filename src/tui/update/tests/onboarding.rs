@@ -2,7 +2,7 @@ use super::*;
 use crate::tui::approval::Question;
 use crate::tui::tests::fixtures::setup_found;
 
-fn told(model: &mut Model, told: SetupTold, at: u64) -> Vec<Effect> {
+fn told(model: &mut Model, told: SetupEvent, at: u64) -> Vec<Effect> {
     update(model, Msg::Event(Box::new(event(EventKind::LookedUp(HostResponse::Setup(told))))), at)
 }
 
@@ -10,7 +10,7 @@ fn told(model: &mut Model, told: SetupTold, at: u64) -> Vec<Effect> {
 fn asked() -> Model {
     let mut model = model(100, 30);
     play(&mut model, 1000, "/setup<enter>");
-    told(&mut model, SetupTold::Found(setup_found()), 3000);
+    told(&mut model, SetupEvent::Found(setup_found()), 3000);
     shown(&mut model, 3000);
     model
 }
@@ -26,7 +26,7 @@ fn title(model: &Model) -> String {
     model.dialogs.open().map(|panel| panel.title.clone()).unwrap_or_default()
 }
 
-fn setup_sent(effects: &[Effect]) -> Vec<&SetupAsked> {
+fn setup_sent(effects: &[Effect]) -> Vec<&SetupRequest> {
     let asked = effects.iter().filter_map(|effect| match effect {
         Effect::Ask(Query::Setup(asked)) => Some(asked),
         _ => None,
@@ -40,7 +40,7 @@ fn only_a_first_start_runs_setup() {
         let mut model = Model::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(100, 30));
         let start = Start { is_first, ..crate::tui::tests::fixtures::start() };
         let effects = update(&mut model, Msg::Start(Box::new(start)), 0);
-        assert_eq!(setup_sent(&effects), if is_first { vec![&SetupAsked::Look] } else { Vec::new() });
+        assert_eq!(setup_sent(&effects), if is_first { vec![&SetupRequest::Look] } else { Vec::new() });
     }
 }
 
@@ -49,7 +49,7 @@ fn text_typed_before_the_setup_dialog_appeared_chooses_nothing_and_goes_to_the_d
     for burst in ["1<enter>", "k", "s<enter>", "<enter>", "<esc>", "123", "explain this project<enter>"] {
         let mut model = model(100, 30);
         play(&mut model, 1000, "/setup<enter>");
-        told(&mut model, SetupTold::Found(setup_found()), 3000);
+        told(&mut model, SetupEvent::Found(setup_found()), 3000);
         assert!(model.dialogs.is_open());
         let mut all = Vec::new();
         for msg in keys(burst) {
@@ -81,10 +81,10 @@ fn a_pasted_api_key_never_reaches_the_draft_and_the_approval_step_follows_the_mo
     shown(&mut model, 5200);
     let mut effects = update(&mut model, press(KeyCode::Char('y'), KeyModifiers::NONE), 6500);
     effects.extend(update(&mut model, Msg::Time, 6860));
-    let [SetupAsked::Take { reach }] = setup_sent(&effects)[..] else { panic!("{effects:?}") };
+    let [SetupRequest::Take { reach }] = setup_sent(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!(reach.key.as_ref().map(|key| key.0.as_str()), Some("sk-ant-api03-abcdefghijklmnop"));
     assert!(!format!("{effects:?}").contains("abcdefghijklmnop"), "nothing prints it");
-    let taken = SetupTold::Taken { model: "anthropic/claude-sonnet-5".to_owned(), lines: vec!["wrote it".to_owned()] };
+    let taken = SetupEvent::Taken { model: "anthropic/claude-sonnet-5".to_owned(), lines: vec!["wrote it".to_owned()] };
     let effects = told(&mut model, taken, 7000);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::SetModel { .. }))));
     assert_eq!(title(&model), "What should aye ask about?");
@@ -96,9 +96,9 @@ fn a_pasted_api_key_never_reaches_the_draft_and_the_approval_step_follows_the_mo
     update(&mut model, press(KeyCode::Right, KeyModifiers::NONE), 8100);
     assert_ne!(model.screen.theme.name, before);
     let effects = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 8800);
-    let end = SetupAsked::End { approvals: None, theme: Some("light".to_owned()), looks_daily: false };
+    let end = SetupRequest::End { approvals: None, theme: Some("light".to_owned()), looks_daily: false };
     assert_eq!(setup_sent(&effects), [&end]);
-    told(&mut model, SetupTold::Ended { mode: None, lines: Vec::new() }, 9000);
+    told(&mut model, SetupEvent::Ended { mode: None, lines: Vec::new() }, 9000);
     assert!(model.dialogs.is_empty());
 }
 
@@ -114,10 +114,10 @@ fn the_approval_level_is_chosen_by_number_and_enter_and_applies_to_the_session()
     };
     assert!(setup_sent(&sent(&mut model, KeyCode::Char('3'), 5000)).is_empty(), "the number alone is not enough");
     let effects = sent(&mut model, KeyCode::Enter, 5500);
-    let end = SetupAsked::End { approvals: Some("auto".to_owned()), theme: None, looks_daily: false };
+    let end = SetupRequest::End { approvals: Some("auto".to_owned()), theme: None, looks_daily: false };
     assert_eq!(setup_sent(&effects), [&end]);
     let effects =
-        told(&mut model, SetupTold::Ended { mode: Some(Mode::Auto), lines: vec!["wrote config.toml".to_owned()] }, 6000);
+        told(&mut model, SetupEvent::Ended { mode: Some(Mode::Auto), lines: vec!["wrote config.toml".to_owned()] }, 6000);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::ReloadPolicy))));
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::SetMode { mode: Mode::Auto }))));
 }
@@ -125,7 +125,7 @@ fn the_approval_level_is_chosen_by_number_and_enter_and_applies_to_the_session()
 #[test]
 fn a_first_start_with_a_model_asks_only_about_approvals() {
     let mut model = model(100, 30);
-    told(&mut model, SetupTold::Found(setup_found()), 3000);
+    told(&mut model, SetupEvent::Found(setup_found()), 3000);
     assert_eq!(title(&model), "What should aye ask about?");
 }
 
@@ -147,7 +147,7 @@ fn sentences_typed_as_setup_dialogs_appear_choose_nothing_and_lose_no_text() {
         let mut all = Vec::new();
         for (nth, msg) in keys(&sentence).into_iter().enumerate() {
             if nth == comes {
-                all.extend(told(&mut model, SetupTold::Found(setup_found()), at));
+                all.extend(told(&mut model, SetupEvent::Found(setup_found()), at));
             }
             at += 30 + next(110);
             all.extend(update(&mut model, msg, at));
@@ -156,7 +156,7 @@ fn sentences_typed_as_setup_dialogs_appear_choose_nothing_and_lose_no_text() {
         }
         assert!(setup_sent(&all).is_empty(), "{round}: {sentence}");
         all.extend(update(&mut model, Msg::Time, at + 400));
-        let typing = model.dialogs.open().map(|panel| panel.guard.clone().give_back()).unwrap_or_default();
+        let typing = model.dialogs.open().map(|panel| panel.guard.clone().take_draft_text()).unwrap_or_default();
         assert!(
             model.composer.text() + &typing == sentence || sentence.len() == 1,
             "{round}: {sentence}: {}",

@@ -11,7 +11,7 @@ fn paused() -> EventKind {
 
 fn facts(elsewhere: Option<Price>) -> ModelFacts {
     let price_elsewhere = elsewhere.map(|price| PriceElsewhere { model: "maker/large\u{1b}[31m".to_owned(), price });
-    ModelFacts { price_elsewhere, ..ModelFacts::of_test(NAME, 100_000, None) }
+    ModelFacts { price_elsewhere, ..ModelFacts::for_test(NAME, 100_000, None) }
 }
 
 /// Returns a screen on which the task waits for a price.

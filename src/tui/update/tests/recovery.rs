@@ -34,7 +34,7 @@ fn unfinished_work_is_reported_in_at_most_five_rows_that_are_kept_up_to_date() {
     tell(&mut model, EventKind::ApprovalRequested(Approval { tool_call_id: call("1"), ..edit_approval("a") }), 1200);
     let interrupted = crate::tui::tests::fixtures::interrupted("2", "$ cargo test");
     tell(&mut model, interrupted, 1200);
-    let waiting = vec![Waiting { id: 1, text: "and\nthen".to_owned(), steer: false }];
+    let waiting = vec![QueuedMessage { id: 1, text: "and\nthen".to_owned(), steer: false }];
     tell(&mut model, EventKind::QueueChanged { waiting }, 1200);
     tell(&mut model, EventKind::DraftRestored { text: "half a thought".to_owned() }, 1200);
     model.dialogs.close();
@@ -78,7 +78,7 @@ fn a_completed_session_reports_no_recovery_and_a_restored_draft_takes_one_line()
 fn new_work_is_not_reported_as_recovery() {
     let mut model = resumed(vec![started("do it"), text("done")]);
     tell(&mut model, started("more"), 1200);
-    let waiting = vec![Waiting { id: 1, text: "later".to_owned(), steer: false }];
+    let waiting = vec![QueuedMessage { id: 1, text: "later".to_owned(), steer: false }];
     tell(&mut model, EventKind::QueueChanged { waiting }, 1300);
     assert!(!draw(&mut model, 1400).contains("1 queued prompt: later"));
 }

@@ -2,11 +2,11 @@ use super::*;
 use crate::protocol::review::Confidence;
 use crate::tui::overview::Topic;
 
-fn told(model: &mut Model, told: ReviewTold, at: u64) {
+fn told(model: &mut Model, told: ReviewUpdate, at: u64) {
     update(model, Msg::Event(Box::new(event(EventKind::LookedUp(HostResponse::Review(told))))), at);
 }
 
-fn ended(count: usize) -> ReviewTold {
+fn ended(count: usize) -> ReviewUpdate {
     let diff =
         "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,2 +1,3 @@\n one\n+two\u{1b}[31m\n three\n";
     let finding = |line: usize| Finding {
@@ -23,7 +23,7 @@ fn ended(count: usize) -> ReviewTold {
         left_out: vec!["logo.png".to_owned()],
     };
     let findings = (1..=count).map(finding).collect();
-    ReviewTold::Ended(Box::new(Review { changes, summary: "A change.".to_owned(), findings, dropped: 1 }))
+    ReviewUpdate::Ended(Box::new(Review { changes, summary: "A change.".to_owned(), findings, dropped: 1 }))
 }
 
 /// A model with a review that was started at 1000 ms.
@@ -71,7 +71,7 @@ fn escape_and_the_command_stop_a_review() {
         let sent = play(&mut model, 5000, script);
         assert_eq!(sent.iter().filter(|sent| *sent == "review(stop)").count(), 1, "{script}: {sent:?}");
         assert!(draw(&mut model, 6000).contains("Stopping the review"), "{script}");
-        told(&mut model, ReviewTold::Stopped, 7000);
+        told(&mut model, ReviewUpdate::Stopped, 7000);
         let drawn = draw(&mut model, 7100);
         assert!(drawn.contains("review stopped") && !drawn.contains("Stopping"), "{drawn}");
     }
@@ -80,8 +80,8 @@ fn escape_and_the_command_stop_a_review() {
 #[test]
 fn findings_are_listed_opened_and_drafted_and_no_control_character_is_shown() {
     let mut model = reviewing("/review<enter>");
-    told(&mut model, ReviewTold::Started("uncommitted changes: 1 file (+1 −0)".to_owned()), 2000);
-    told(&mut model, ReviewTold::Step("Read src/\u{1b}[31mb.rs".to_owned()), 2500);
+    told(&mut model, ReviewUpdate::Started("uncommitted changes: 1 file (+1 −0)".to_owned()), 2000);
+    told(&mut model, ReviewUpdate::Step("Read src/\u{1b}[31mb.rs".to_owned()), 2500);
     let drawn = draw(&mut model, 3000);
     assert!(drawn.contains("Reviewing uncommitted changes: 1 file") && drawn.contains("Read src/"), "{drawn}");
     told(&mut model, ended(2), 4000);
@@ -126,7 +126,7 @@ fn a_review_without_findings_or_changes_is_one_sentence() {
     assert!(draw(&mut model, 3500).contains("no findings; /review looks for them"));
     play(&mut model, 9000, "/review<enter>");
     let changes = ReviewedChanges { title: "staged changes".to_owned(), ..ReviewedChanges::default() };
-    told(&mut model, ReviewTold::Ended(Box::new(Review { changes, ..Review::default() })), 9500);
+    told(&mut model, ReviewUpdate::Ended(Box::new(Review { changes, ..Review::default() })), 9500);
     assert!(draw(&mut model, 9600).contains("nothing to review: there are no staged changes"));
 }
 
@@ -134,7 +134,7 @@ fn a_review_without_findings_or_changes_is_one_sentence() {
 fn a_failure_is_an_error_with_what_to_do_and_another_review_may_start() {
     let mut model = reviewing("/review<enter>");
     let problem = Problem::new("cannot read the changes").because("not a git repository").hint("run `git init`");
-    told(&mut model, ReviewTold::Failed(problem), 2000);
+    told(&mut model, ReviewUpdate::Failed(problem), 2000);
     let drawn = draw(&mut model, 2100);
     assert!(drawn.contains("cannot read the changes: not a git repository") && drawn.contains("run `git init`"), "{drawn}");
     play(&mut model, 3000, "/review<enter>");

@@ -37,7 +37,7 @@ fn costs_are_counted_once_and_follow_the_totals_of_the_session() {
 fn an_unknown_price_is_marked_and_free_models_show_no_cost() {
     let cost = |name: &str, price: Option<Price>| {
         let mut model = model(120, 24);
-        let facts = ModelFacts::of_test(name, 200_000, price);
+        let facts = ModelFacts::for_test(name, 200_000, price);
         tell(&mut model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 0);
         tell(&mut model, answered(10, 10, price.map(|_| 0.0), None), 100);
         draw(&mut model, 200).lines().rev().nth(1).unwrap().to_owned()

@@ -29,7 +29,7 @@ impl Desk {
     pub(super) fn new(pace: GuardTiming, line_ms: Option<u64>) -> Self {
         let mut model = model(60, 20);
         model.options.pace = pace;
-        model.dialogs = crate::tui::approval::DialogStack::paced(pace);
+        model.dialogs = crate::tui::approval::DialogStack::with_timing(pace);
         Self { model, now: 0, coming: BTreeMap::new(), count: 0, line_ms, sent: Vec::new() }
     }
 
@@ -466,9 +466,9 @@ fn a_click_only_highlights_and_is_ignored_right_after_a_focus_change() {
         desk.run(12_000);
         desk.does(Msg::Input(Input::FocusIn));
         clicks(&mut desk, 12_290);
-        assert!(!desk.model.dialogs.open().unwrap().guard.is_held(), "{kind}");
+        assert!(!desk.model.dialogs.open().unwrap().guard.is_choice_pending(), "{kind}");
         clicks(&mut desk, 13_000);
-        assert!(desk.model.dialogs.open().unwrap().guard.is_held(), "{kind}");
+        assert!(desk.model.dialogs.open().unwrap().guard.is_choice_pending(), "{kind}");
         desk.run(13_600);
         clicks(&mut desk, 13_700);
         desk.run(19_500);

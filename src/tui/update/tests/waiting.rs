@@ -1,7 +1,7 @@
 use super::*;
 
 fn waiting(messages: &[(u64, &str, bool)]) -> EventKind {
-    let one = |(id, text, steer): &(u64, &str, bool)| Waiting { id: *id, text: (*text).to_owned(), steer: *steer };
+    let one = |(id, text, steer): &(u64, &str, bool)| QueuedMessage { id: *id, text: (*text).to_owned(), steer: *steer };
     EventKind::QueueChanged { waiting: messages.iter().map(one).collect() }
 }
 
@@ -231,7 +231,7 @@ fn a_renewed_approval_can_be_decided_only_after_the_updated_diff_was_shown() {
         let screen = draw(&mut model, 6400);
         assert!(screen.contains("⚠ changed on disk"), "{screen}");
         // The prompt is armed again: the same key is not an answer yet.
-        assert!(!model.dialogs.open().unwrap().guard.is_held());
+        assert!(!model.dialogs.open().unwrap().guard.is_choice_pending());
         let listed = |model: &Model| model.dialogs.open().unwrap().choices.iter().map(|one| one.key.letter).collect::<String>();
         assert!(listed(&model).starts_with("yna"), "{}", listed(&model));
         let mut model = model_with_stale();

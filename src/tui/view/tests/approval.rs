@@ -175,7 +175,7 @@ fn all_choices_are_visible_at_every_size() {
         let mut model = model(width, height);
         tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9500);
         for _ in 0..2 {
-            let panel = model.dialogs.current().unwrap().shown();
+            let panel = model.dialogs.current().unwrap().visible();
             let letters: Vec<char> = panel.choices[..panel.shown_choices()].iter().map(|choice| choice.key.letter).collect();
             picture(&mut model, 20_000);
             let drawn = picture(&mut model, 20_000);
@@ -211,7 +211,7 @@ fn approval_of_command_effects() {
 fn approval_to_rerun_a_command_with_more_access() {
     check("opened", |model| {
         cards(model);
-        let opens = vec![Outside::Host { host: "index.example.com".to_owned(), port: 443 }];
+        let opens = vec![SandboxAccess::Host { host: "index.example.com".to_owned(), port: 443 }];
         let mut approval =
             Approval { opens, opens_in_copy: true, risk_level: Risk::Medium, critical: false, ..command_approval("a") };
         approval.parts.clear();

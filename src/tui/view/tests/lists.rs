@@ -158,7 +158,7 @@ fn reviewed(model: &mut Model) {
         key(model, KeyCode::Char(letter));
     }
     key(model, KeyCode::Enter);
-    tell(model, EventKind::LookedUp(HostResponse::Review(ReviewTold::Ended(Box::new(review())))), 19_000);
+    tell(model, EventKind::LookedUp(HostResponse::Review(ReviewUpdate::Ended(Box::new(review())))), 19_000);
     picture(model, 19_100);
 }
 
@@ -183,8 +183,8 @@ fn a_review_in_progress() {
         }
         key(model, KeyCode::Enter);
         let told = |told| EventKind::LookedUp(HostResponse::Review(told));
-        tell(model, told(ReviewTold::Started("uncommitted changes: 2 files (+4 −2)".to_owned())), 18_000);
-        tell(model, told(ReviewTold::Step("Read src/parser/lexer.rs".to_owned())), 19_000);
+        tell(model, told(ReviewUpdate::Started("uncommitted changes: 2 files (+4 −2)".to_owned())), 18_000);
+        tell(model, told(ReviewUpdate::Step("Read src/parser/lexer.rs".to_owned())), 19_000);
         let usage = Usage { input_tokens: 12_000, output_tokens: 300, ..Usage::default() };
         tell(
             model,

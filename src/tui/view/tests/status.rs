@@ -96,7 +96,7 @@ fn policy_expiry_warnings_wake_the_screen_at_each_stage() {
     let mut said = Vec::new();
     while let Some(next) = model.deadline(at) {
         at = next;
-        said.push((at / 1000, model.info.policy.end(at).map(|(_, ending)| ending)));
+        said.push((at / 1000, model.info.policy.upcoming_expiry(at).map(|(_, ending)| ending)));
     }
     use crate::tui::session_info::ExpiryStage;
     let ends = [(7200, ExpiryStage::Near), (10_200, ExpiryStage::Soon), (10_800, ExpiryStage::Over)];

@@ -6,7 +6,7 @@ fn redactor() -> Redactor {
 }
 
 fn part(text: &[u8], first: u64, count: u64, column: u64, most_bytes: usize) -> LineSelection {
-    take(text, UTF_8, Range { first, count, column }, most_bytes, &redactor()).unwrap()
+    read_range(text, UTF_8, Range { first, count, column }, most_bytes, &redactor()).unwrap()
 }
 
 #[test]
@@ -19,8 +19,8 @@ fn long_lines_can_be_read_in_parts_to_the_end() {
         got.push_str(&taken.text);
         assert!(taken.text.len() <= 10_000);
         match taken.rest {
-            Rest::LongLine { column: next } => column = next,
-            Rest::Lines => break,
+            RemainingText::LongLine { column: next } => column = next,
+            RemainingText::Lines => break,
             rest => panic!("{rest:?}"),
         }
     }
@@ -30,7 +30,7 @@ fn long_lines_can_be_read_in_parts_to_the_end() {
 #[test]
 fn a_column_past_the_line_end_reports_the_length_of_the_line() {
     for (text, columns) in [("abc\ndef", 3), ("abc", 3), ("abc\r\n", 3), ("\nx", 0)] {
-        assert_eq!(part(text.as_bytes(), 1, 1, 9, 100).rest, Rest::ShortLine { columns }, "{text:?}");
+        assert_eq!(part(text.as_bytes(), 1, 1, 9, 100).rest, RemainingText::ShortLine { columns }, "{text:?}");
     }
     assert_eq!(part(b"abc\ndef", 1, 9, 3, 100).text, "c\ndef");
     assert_eq!(part(b"abc\ndef", 1, 9, 4, 100).text, "\ndef");
@@ -38,16 +38,18 @@ fn a_column_past_the_line_end_reports_the_length_of_the_line() {
 
 #[test]
 fn the_byte_limit_is_inclusive() {
-    for (bytes, rest) in [(99, Rest::Nothing), (100, Rest::Nothing), (101, Rest::LongLine { column: 101 })] {
+    for (bytes, rest) in
+        [(99, RemainingText::Nothing), (100, RemainingText::Nothing), (101, RemainingText::LongLine { column: 101 })]
+    {
         assert_eq!(part("x".repeat(bytes).as_bytes(), 1, 9, 1, 100).rest, rest, "{bytes}");
     }
     let lines = "123456789\n".repeat(10);
-    assert_eq!(part(lines.as_bytes(), 1, u64::MAX, 1, 100).rest, Rest::Nothing);
+    assert_eq!(part(lines.as_bytes(), 1, u64::MAX, 1, 100).rest, RemainingText::Nothing);
     let cut = part(format!("{lines}x").as_bytes(), 1, u64::MAX, 1, 100);
-    assert_eq!((cut.rest, cut.seen, cut.text), (Rest::Bound, 10, lines.clone()));
+    assert_eq!((cut.rest, cut.seen, cut.text), (RemainingText::Bound, 10, lines.clone()));
     let crlf = lines.replace('\n', "\r\n");
     let whole = part(crlf.as_bytes(), 1, u64::MAX, 1, 100);
-    assert_eq!((whole.rest, whole.text), (Rest::Nothing, lines));
+    assert_eq!((whole.rest, whole.text), (RemainingText::Nothing, lines));
 }
 
 #[test]
@@ -68,6 +70,6 @@ fn encodings_without_ascii_compatibility_are_read_by_line() {
     let (bytes, _, _) = ISO_2022_JP.encode("x");
     assert_eq!(bytes.as_ref(), b"x");
     let text = b"a\n\x1b$B%F%9%H\x1b(B\nc\n";
-    let taken = take(text.as_slice(), ISO_2022_JP, Range { first: 2, count: 1, column: 1 }, 100, &redactor()).unwrap();
-    assert_eq!((taken.text.as_str(), taken.rest), ("テスト\n", Rest::Lines));
+    let taken = read_range(text.as_slice(), ISO_2022_JP, Range { first: 2, count: 1, column: 1 }, 100, &redactor()).unwrap();
+    assert_eq!((taken.text.as_str(), taken.rest), ("テスト\n", RemainingText::Lines));
 }

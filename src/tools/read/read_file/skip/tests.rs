@@ -22,7 +22,7 @@ fn slow(text: &str, first: u64) -> (u64, bool, String) {
 
 fn fast(bytes: &[u8], encoding: &'static Encoding, first: u64) -> (u64, bool, String) {
     let mut from = bytes;
-    let Skipped { line, mut rest, in_key } = skip_to(&mut from, encoding, first).unwrap();
+    let SkipPosition { line, mut rest, in_key } = skip_to(&mut from, encoding, first).unwrap();
     rest.extend_from_slice(from);
     (line, in_key, encoding.decode_without_bom_handling(&rest).0.into_owned())
 }

@@ -5,7 +5,7 @@ use super::is_gone;
 use crate::protocol::{RefusedEffect, UNCHANGED_NOTE};
 use crate::sys::overlay::{Change, Changes, Kind, RefusalReason, RefusedChange};
 use crate::sys::path::read_link;
-use crate::tools::paths::{listed, shown_in_one_line};
+use crate::tools::paths::{display_path_one_line, join_names};
 use crate::tools::settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub(super) fn notes(change: &Change, changes: &Changes, settings: &Settings) -> 
         notes.push("access list or extended attributes dropped".to_owned());
     }
     if let Some(leader) = &change.link_of {
-        notes.push(format!("hard link to {}", shown_in_one_line(&changes.old(leader), settings)));
+        notes.push(format!("hard link to {}", display_path_one_line(&changes.old(leader), settings)));
     }
     match change.breaks_links() {
         0 => {}
@@ -59,11 +59,11 @@ pub(super) fn notes(change: &Change, changes: &Changes, settings: &Settings) -> 
 }
 
 /// Lists the changes that are not applied, combined if there are many in one directory.
-pub(super) fn refused(changes: &Changes, settings: &Settings) -> Vec<RefusedEffect> {
-    let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);
+pub(super) fn list_refused(changes: &Changes, settings: &Settings) -> Vec<RefusedEffect> {
+    let name = |path: &Path| display_path_one_line(&changes.old(path), settings);
     let mut together: BTreeMap<(PathBuf, String), Vec<&RefusedChange>> = BTreeMap::new();
     for unkept in changes.unkept() {
-        together.entry((place(&unkept.path), why(unkept, changes, settings))).or_default().push(unkept);
+        together.entry((group_directory(&unkept.path), refusal_reason(unkept, changes, settings))).or_default().push(unkept);
     }
     let mut refused = Vec::new();
     for ((directory, reason), all) in together {
@@ -78,12 +78,12 @@ pub(super) fn refused(changes: &Changes, settings: &Settings) -> Vec<RefusedEffe
 }
 
 /// Returns the directory for combining changes: the repository, or the parent.
-fn place(path: &Path) -> PathBuf {
+fn group_directory(path: &Path) -> PathBuf {
     let own = path.ancestors().find(|above| above.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git")));
     own.or(path.parent()).unwrap_or(path).to_owned()
 }
 
-fn why(unkept: &RefusedChange, changes: &Changes, settings: &Settings) -> String {
+fn refusal_reason(unkept: &RefusedChange, changes: &Changes, settings: &Settings) -> String {
     match &unkept.why {
         RefusalReason::Special => "sockets, FIFOs and devices are not applied".to_owned(),
         RefusalReason::SetId => "set-id bits are not applied".to_owned(),
@@ -91,12 +91,14 @@ fn why(unkept: &RefusedChange, changes: &Changes, settings: &Settings) -> String
         RefusalReason::Closed => "the directory cannot be listed, so its content is unknown; it is left as is".to_owned(),
         RefusalReason::TooDeep => "its path is too long; it is left as is".to_owned(),
         RefusalReason::Refused => "the policy does not allow commands to change it; it is left as is".to_owned(),
-        RefusalReason::With(other) => format!("not applied because of `{}`", shown_in_one_line(&changes.old(other), settings)),
+        RefusalReason::With(other) => {
+            format!("not applied because of `{}`", display_path_one_line(&changes.old(other), settings))
+        }
     }
 }
 
 /// Describes the applied changes for the model.
-pub(in crate::tools::shell::preview) fn kept_words(changes: &[Changes]) -> String {
+pub(in crate::tools::shell::preview) fn describe_applied(changes: &[Changes]) -> String {
     let mut counts: [(u64, &str); 5] = [(0, "created"), (0, "changed"), (0, "deleted"), (0, "moved"), (0, "with a changed mode")];
     let (mut not, mut touched) = (Vec::new(), 0_u64);
     for changes in changes {
@@ -132,7 +134,7 @@ pub(in crate::tools::shell::preview) fn kept_words(changes: &[Changes]) -> Strin
     if not.is_empty() {
         return if parts.is_empty() { UNCHANGED_NOTE.to_owned() } else { format!("[{kept}]") };
     }
-    let not = listed(not.iter().map(|path| format!("`{}`", path.display())));
+    let not = join_names(not.iter().map(|path| format!("`{}`", path.display())));
     format!("[{kept}; not applied, so unchanged: {not}]")
 }
 

@@ -3,10 +3,10 @@
 use crate::protocol::{EffectKind, FileDiff, FileDiffs};
 use crate::sys::file;
 use crate::sys::overlay::{Change, Changes, Kind, Node};
-use crate::tools::diff::cuts::{Cut, why_fixed};
-use crate::tools::diff::{compare, plain};
+use crate::tools::diff::cuts::{HunkLines, indivisible_reason};
+use crate::tools::diff::{compare, prepare_text};
 use crate::tools::document::content::{Document, Form};
-use crate::tools::paths::shown_in_one_line;
+use crate::tools::paths::display_path_one_line;
 use crate::tools::settings::Settings;
 use std::io::Read;
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub(super) struct Diff<'a> {
     /// Number of hunks of all files.
     hunks: usize,
     /// Hunks of the last file that can be left out on their own.
-    cuts: Vec<Cut>,
+    cuts: Vec<HunkLines>,
     /// Number of bytes of the text form of all files.
     bytes: usize,
     without: u64,
@@ -66,13 +66,18 @@ impl<'a> Diff<'a> {
         (self.files, self.without)
     }
 
-    pub(crate) fn moved(&mut self, from: &str, to: &str, similarity: u32) {
-        self.add(FileDiff::titled(from, to).with_similarity(similarity).renamed(from, to));
+    pub(crate) fn add_move(&mut self, from: &str, to: &str, similarity: u32) {
+        self.add(FileDiff::with_title(from, to).with_similarity(similarity).renamed(from, to));
     }
 
     /// Adds the change of one file. Returns its effect with details from its content, the place of its hunks, and those that can
     /// be left out on their own.
-    pub(crate) fn file(&mut self, change: &Change, changes: &Changes, kind: EffectKind) -> (EffectKind, Range<usize>, Vec<Cut>) {
+    pub(crate) fn file(
+        &mut self,
+        change: &Change,
+        changes: &Changes,
+        kind: EffectKind,
+    ) -> (EffectKind, Range<usize>, Vec<HunkLines>) {
         let first = self.hunks;
         self.cuts.clear();
         let kind = self.effect(change, changes, kind);
@@ -80,17 +85,17 @@ impl<'a> Diff<'a> {
     }
 
     fn effect(&mut self, change: &Change, changes: &Changes, kind: EffectKind) -> EffectKind {
-        let name = shown_in_one_line(&changes.old(&change.path), self.settings);
+        let name = display_path_one_line(&changes.old(&change.path), self.settings);
         match kind {
             EffectKind::Renamed { from, changed } => {
-                self.moved(&from, &name, 100);
+                self.add_move(&from, &name, 100);
                 EffectKind::Renamed { from, changed }
             }
             EffectKind::ModeChanged { from, to } => {
                 if let Some(after) = change.after
                     && from != to
                 {
-                    let file = FileDiff::titled(&name, &name);
+                    let file = FileDiff::with_title(&name, &name);
                     self.add(file.with_modes(&git_mode(&after, from), &git_mode(&after, to)));
                 }
                 EffectKind::ModeChanged { from, to }
@@ -127,18 +132,18 @@ impl<'a> Diff<'a> {
         match (before, after) {
             // Entries of different kinds are not compared.
             (Some(was), Some(is)) if was.kind != is.kind => {
-                self.part(name, Some(was), None, (&old, &Side::Nothing));
-                self.part(name, None, Some(is), (&Side::Nothing, &new));
+                self.add_part(name, Some(was), None, (&old, &Side::Nothing));
+                self.add_part(name, None, Some(is), (&Side::Nothing, &new));
             }
-            (before, after) => self.part(name, before, after, (&old, &new)),
+            (before, after) => self.add_part(name, before, after, (&old, &new)),
         }
         binary
     }
 
-    fn part(&mut self, name: &str, before: Option<Node>, after: Option<Node>, (old, new): (&Side, &Side)) {
+    fn add_part(&mut self, name: &str, before: Option<Node>, after: Option<Node>, (old, new): (&Side, &Side)) {
         let binary = old.is_binary() || new.is_binary();
         let mode = |node: &Node| git_mode(node, node.mode);
-        let file = FileDiff::titled(name, name);
+        let file = FileDiff::with_title(name, name);
         let file = match (before, after) {
             (None, Some(after)) => file.created(&mode(&after)),
             (Some(before), None) => file.deleted(&mode(&before)),
@@ -170,7 +175,7 @@ impl<'a> Diff<'a> {
     /// Returns whether the hunks of a file can be separated.
     fn can_be_split(&self, (old, new): &(&Side, &Side)) -> bool {
         match (old, new) {
-            (Side::Text(old, _), Side::Text(new, _)) => why_fixed(old, new, self.settings).is_none(),
+            (Side::Text(old, _), Side::Text(new, _)) => indivisible_reason(old, new, self.settings).is_none(),
             _ => false,
         }
     }
@@ -204,7 +209,7 @@ impl<'a> Diff<'a> {
         }
         match file::read(path, limit).map(|bytes| Document::decode(&bytes)) {
             Ok(Ok(document)) => {
-                let shown = plain(&document.text, self.settings);
+                let shown = prepare_text(&document.text, self.settings);
                 Side::Text(document.text, shown)
             }
             Ok(Err(_)) => Side::Binary,

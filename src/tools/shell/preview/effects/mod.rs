@@ -6,18 +6,18 @@ mod refusals;
 #[cfg(test)]
 mod tests;
 
-pub(super) use describe::kept_words;
+pub(super) use describe::describe_applied;
 pub(super) use refusals::refusals;
 
-use super::layer_end::Rest;
-use super::written_bytes::bytes_of;
+use super::layer_end::OtherChanges;
+use super::written_bytes::written_bytes;
 use crate::policy::CodeReader;
 use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, EffectPart, FileDiffs, FileEffect, RefusedEffect, RunsCode};
 use crate::sys::overlay::{Change, Changes, Kind, Node};
-use crate::tools::diff::cuts::Cut;
+use crate::tools::diff::cuts::HunkLines;
 use crate::tools::executable_files::readers;
-use crate::tools::ignored::Ignored;
-use crate::tools::paths::shown_in_one_line;
+use crate::tools::ignored::IgnoreRules;
+use crate::tools::paths::display_path_one_line;
 use crate::tools::settings::Settings;
 use crate::tools::shell::preview::build_output::BuildOutput;
 use diff::Diff;
@@ -52,7 +52,7 @@ pub(super) struct ShownEffects {
     pub runs_code: Vec<RunsCode>,
     /// Build output by real directory, for a command that ran before any approval.
     pub build: Vec<(PathBuf, CountedEffects)>,
-    pub rest: Rest,
+    pub rest: OtherChanges,
 }
 
 /// Changes of one listed path, which are applied or left out together.
@@ -64,17 +64,17 @@ pub(super) struct ListedEffect {
     pub root: usize,
     pub paths: Vec<PathBuf>,
     /// Hunks that can be left out on their own.
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<HunkLines>,
 }
 
 /// Returns the effects to apply in all directories. Changes that are never applied are removed from `changes`.
-pub(super) fn shown(changes: &mut [Changes], settings: &Settings) -> ShownEffects {
+pub(super) fn collect_effects(changes: &mut [Changes], settings: &Settings) -> ShownEffects {
     let mut shown = ShownEffects::default();
     let mut diff = Diff::new(settings);
     let mut found = Vec::new();
     for (root, changes) in changes.iter_mut().enumerate() {
         changes.refuse(&refusals(changes, settings));
-        shown.refused.extend(describe::refused(changes, settings));
+        shown.refused.extend(describe::list_refused(changes, settings));
         let first = found.len();
         collect_changed(changes, settings, &mut shown, &mut found);
         found[first..].iter_mut().for_each(|one| one.root = root);
@@ -133,14 +133,14 @@ struct ChangedPath<'a> {
 
 /// Collects all changed paths. Entries below a removed or moved directory are covered by it.
 fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut ShownEffects, found: &mut Vec<ChangedPath<'a>>) {
-    let mut ignored = Ignored::new(changes.directory(), &*settings.paths.may_read);
+    let mut ignored = IgnoreRules::new(changes.directory(), &*settings.paths.may_read);
     let mut build = settings.command.sandbox.layered.then(|| BuildOutput::new(changes, settings));
     let mut readers = readers(settings);
     let moved = changes.moved_directories();
     let moves: HashMap<&Path, (&Path, &Path)> =
         moved.iter().flat_map(|(from, to)| [(from.as_path(), (from.as_path(), to.as_path())), (to, (from, to))]).collect();
     let sources: BTreeSet<&Path> = changes.entries().iter().filter_map(|change| change.moved_from.as_deref()).collect();
-    let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);
+    let name = |path: &Path| display_path_one_line(&changes.old(path), settings);
     let mut told: Option<PathBuf> = None;
     // The outermost new directories, in the order of the changes: a path can only be in the last one.
     let mut made: Vec<&Path> = Vec::new();
@@ -148,12 +148,12 @@ fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Sh
         let real = changes.old(&change.path);
         let reader = readers.find(&real);
         if let Some(build) = &mut build {
-            if build.counts(change, reader, &mut ignored) {
+            if build.count_if_output(change, reader, &mut ignored) {
                 continue;
             }
             shown.rest.add(change, changes, reader, &mut ignored, settings);
         }
-        shown.bytes += bytes_of(change);
+        shown.bytes += written_bytes(change);
         let in_move = if moves.is_empty() { None } else { change.path.ancestors().find_map(|above| moves.get(above)) };
         if let Some(ends) = in_move {
             add_moved((changes, change), reader, *ends, settings, shown, found);
@@ -171,7 +171,7 @@ fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Sh
             told = Some(change.path.clone());
         }
         let mut notes = describe::notes(change, changes, settings);
-        let Some(kind) = listed_kind(changes, at, &sources, &mut made, notes.is_empty()) else { continue };
+        let Some(kind) = effect_kind(changes, at, &sources, &mut made, notes.is_empty()) else { continue };
         let kind = match (kind, &change.moved_from) {
             (EffectKind::Created { .. } | EffectKind::Linked { .. }, Some(from)) => {
                 shown.paths.push(changes.old(from));
@@ -183,14 +183,14 @@ fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Sh
             notes.push("only its modification time".to_owned());
         }
         if let Some(reader) = reader {
-            shown.runs_code.push(marked(name(&change.path), reader));
+            shown.runs_code.push(code_mark(name(&change.path), reader));
             notes.push(reader.note());
         }
         let is_plain = matches!(kind, EffectKind::Created { .. }) && change.before.is_none() && notes.is_empty();
-        let folder = is_plain.then(|| folder_of(change, &made, &mut ignored));
+        let folder = is_plain.then(|| group_folder(change, &made, &mut ignored));
         found.push(ChangedPath { root: 0, changes, change, kind, notes, folder });
     }
-    shown.build.extend(build.into_iter().flat_map(BuildOutput::counted));
+    shown.build.extend(build.into_iter().flat_map(BuildOutput::into_counts));
     shown.paths.sort_unstable();
     shown.paths.dedup();
 }
@@ -204,14 +204,14 @@ fn add_moved<'a>(
     shown: &mut ShownEffects,
     found: &mut Vec<ChangedPath<'a>>,
 ) {
-    let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);
+    let name = |path: &Path| display_path_one_line(&changes.old(path), settings);
     if change.path == *to {
         shown.paths.extend([changes.old(from), changes.old(to)]);
         let kind = EffectKind::Renamed { from: format!("{}/", name(from)), changed: false };
         found.push(ChangedPath { root: 0, changes, change, kind, notes: Vec::new(), folder: None });
     } else if let Some((reader, from)) = reader.zip(change.moved_from.as_ref()) {
         // Named individually, although the whole directory is removed.
-        shown.runs_code.push(marked(name(&change.path), reader));
+        shown.runs_code.push(code_mark(name(&change.path), reader));
         let kind = EffectKind::Renamed { from: name(from), changed: false };
         found.push(ChangedPath { root: 0, changes, change, kind, notes: vec![reader.note()], folder: None });
     }
@@ -219,7 +219,7 @@ fn add_moved<'a>(
 
 /// Returns the effect of the entry at this index; `None` if there is none, or if other entries cover it. New directories are
 /// added to `made`.
-fn listed_kind<'a>(
+fn effect_kind<'a>(
     changes: &'a Changes,
     at: usize,
     sources: &BTreeSet<&Path>,
@@ -253,8 +253,8 @@ fn listed_kind<'a>(
 }
 
 /// Returns the folder whose new entries may be grouped, and whether git ignores it.
-fn folder_of(change: &Change, made: &[&Path], ignored: &mut Ignored<'_>) -> (PathBuf, bool) {
-    if let Some(directory) = ignored.directory_of(change) {
+fn group_folder(change: &Change, made: &[&Path], ignored: &mut IgnoreRules<'_>) -> (PathBuf, bool) {
+    if let Some(directory) = ignored.ignored_directory(change) {
         return (directory, true);
     }
     let new = made.last().filter(|made| change.path.starts_with(made));
@@ -264,7 +264,7 @@ fn folder_of(change: &Change, made: &[&Path], ignored: &mut Ignored<'_>) -> (Pat
 /// Lists the changes: first modified, mode-changed, renamed and deleted paths, then created ones, with many new files of one
 /// folder as a group.
 fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut Diff<'_>, settings: &Settings) {
-    let name = |found: &ChangedPath<'_>, path: &Path| shown_in_one_line(&found.changes.old(path), settings);
+    let name = |found: &ChangedPath<'_>, path: &Path| display_path_one_line(&found.changes.old(path), settings);
     let few = found.iter().filter(|one| matches!(one.kind, EffectKind::Created { .. })).count() <= FEW_CREATED;
     let (plain, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.folder.is_some());
     let (created, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_new);
@@ -303,7 +303,7 @@ fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut Diff<'
         let room = MAX_GROUPED - grouped;
         shown.more_files += files.len().saturating_sub(room) as u64;
         grouped += files.len().min(room);
-        let bytes = files.iter().map(|one| bytes_of(one.change)).sum();
+        let bytes = files.iter().map(|one| written_bytes(one.change)).sum();
         let ignored = is_ignored(&files);
         let names = files.iter().take(room).map(|one| {
             let below = one.change.path.strip_prefix(&folder).unwrap_or(&one.change.path);
@@ -322,16 +322,16 @@ fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut Diff<'
 }
 
 /// Returns what can be left out of a listed path: its hunks if they can be separated, otherwise the path.
-fn parts(path: &str, hunks: Range<usize>, cuts: &[Cut]) -> Vec<EffectPart> {
+fn parts(path: &str, hunks: Range<usize>, cuts: &[HunkLines]) -> Vec<EffectPart> {
     let part = |hunk, name, first, end| EffectPart { path: path.to_owned(), hunk, name, first, end };
     if cuts.is_empty() {
         return vec![part(None, None, hunks.start, hunks.end)];
     }
-    let one = |(at, cut): (usize, &Cut)| part(Some(at), cut.name.clone(), hunks.start + at, hunks.start + at + 1);
+    let one = |(at, cut): (usize, &HunkLines)| part(Some(at), cut.name.clone(), hunks.start + at, hunks.start + at + 1);
     cuts.iter().enumerate().map(one).collect()
 }
 
-fn marked(path: String, reader: CodeReader) -> RunsCode {
+fn code_mark(path: String, reader: CodeReader) -> RunsCode {
     RunsCode { path, when: reader.when, readers: reader.readers.to_owned() }
 }
 

@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 /// Returns the paths of changes that are never applied.
 pub(in crate::tools::shell::preview) fn refusals(changes: &Changes, settings: &Settings) -> BTreeSet<PathBuf> {
     let judged = parallel::map(changes.entries().chunks(CHUNK_ITEMS), |entries| {
-        let refused = entries.iter().filter(|change| !may_be(change, changes, settings));
+        let refused = entries.iter().filter(|change| !can_apply_change(change, changes, settings));
         refused.map(|change| change.path.clone()).collect::<Vec<_>>()
     });
     let mut refused: BTreeSet<PathBuf> = judged.into_iter().flatten().collect();
-    refused.extend(of_repositories(changes));
+    refused.extend(repository_changes(changes));
     refused
 }
 
-fn may_be(change: &Change, changes: &Changes, settings: &Settings) -> bool {
+fn can_apply_change(change: &Change, changes: &Changes, settings: &Settings) -> bool {
     let real = changes.old(&change.path);
     let (writes, deletes) =
         (change.after.is_some(), change.before.is_some() && change.kind().is_none() || change.after.is_none());
@@ -28,7 +28,7 @@ fn may_be(change: &Change, changes: &Changes, settings: &Settings) -> bool {
 }
 
 /// Returns the changes to protected files in a directory that is, or becomes, a git repository.
-fn of_repositories(changes: &Changes) -> Vec<PathBuf> {
+fn repository_changes(changes: &Changes) -> Vec<PathBuf> {
     let mut looked: BTreeMap<PathBuf, Option<PriorState>> = BTreeMap::new();
     let mut refused = Vec::new();
     for change in changes.entries() {

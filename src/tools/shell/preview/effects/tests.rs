@@ -1,6 +1,6 @@
 use super::*;
 use crate::sys::overlay;
-use crate::sys::overlay::Layered;
+use crate::sys::overlay::LayeredDirectory;
 use crate::tools::tests::settings;
 use std::fs;
 use std::process::Command;
@@ -40,7 +40,7 @@ fn tried(line: &str) -> Option<Tried> {
         eprintln!("skipped: no overlay can be mounted here");
         return None;
     }
-    let layered = Layered { directory: ws.clone(), upper, work };
+    let layered = LayeredDirectory { directory: ws.clone(), upper, work };
     let changes = vec![overlay::changes(&layered, began).unwrap()];
     Some(Tried { _directory: directory, settings: settings(ws, root.join("home")), changes })
 }
@@ -67,7 +67,7 @@ fn effects_are_listed_and_shown_as_a_git_diff() {
     let line = "echo four >> a.txt; rm bin; printf 'x\\0' > new.bin; ln -s a.txt l; mkdir -p deep/er; echo n > deep/n; chmod 755 src/b.rs; \
                 mv src/c.rs src/d.rs; touch -d 2001-01-01 .gitignore";
     let Some(mut tried) = tried(line) else { return };
-    let shown = shown(&mut tried.changes, &tried.settings);
+    let shown = collect_effects(&mut tried.changes, &tried.settings);
     assert_eq!(
         told(&shown),
         [
@@ -98,7 +98,7 @@ fn effects_are_listed_and_shown_as_a_git_diff() {
     for path in ["src/c.rs", "src/d.rs", "bin", "deep", "deep/er", "l"] {
         assert!(shown.paths.contains(&ws.join(path)), "{path}: {:?}", shown.paths);
     }
-    assert_eq!(kept_words(&tried.changes), "[files: 3 created, 1 changed, 1 deleted, 1 moved, 1 with a changed mode]");
+    assert_eq!(describe_applied(&tried.changes), "[files: 3 created, 1 changed, 1 deleted, 1 moved, 1 with a changed mode]");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn ignored_files_are_listed_by_the_previous_ignore_rules() {
     let line = "echo y > target/old/x; mkdir target/new; for n in 1 2 3 4 5 6; do echo z > target/new/z$n; done; rm -r target/old; echo '*' > .gitignore; echo l > a.log; \
                 mkdir src/m; echo m > src/m/m";
     let Some(mut tried) = tried(line) else { return };
-    let shown = shown(&mut tried.changes, &tried.settings);
+    let shown = collect_effects(&mut tried.changes, &tried.settings);
     assert_eq!(
         told(&shown),
         [".gitignore changed 21 2 false", "target/old directory deleted 1", "a.log created 2 false", "src/m/m created 2 false",]
@@ -126,7 +126,7 @@ fn every_applied_change_is_listed_with_existing_files_first() {
     let line = "for n in $(seq 700); do mkdir -p many/$((n % 7)); echo $n > many/$((n % 7))/$n; done; echo x > a.txt; rm src/b.rs; \
                 chmod 755 src/c.rs; ln -s /etc many/link; echo x > many/.npmrc; echo x > many/0/Makefile; printf x > many/run; chmod 755 many/run";
     let Some(mut tried) = tried(line) else { return };
-    let shown = shown(&mut tried.changes, &tried.settings);
+    let shown = collect_effects(&mut tried.changes, &tried.settings);
     assert_eq!(shown.more_files, 0);
     let first: Vec<&str> = shown.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(first, ["a.txt", "many/link", "src/b.rs", "src/c.rs", "many/.npmrc", "many/0/Makefile"]);
@@ -149,19 +149,19 @@ fn every_applied_change_is_listed_with_existing_files_first() {
 #[test]
 fn effects_beyond_the_list_limit_are_reported_as_unlisted() {
     let Some(mut tried) = tried("for n in $(seq 5010); do ln -s x l$n; done") else { return };
-    let shown = shown(&mut tried.changes, &tried.settings);
+    let shown = collect_effects(&mut tried.changes, &tried.settings);
     assert_eq!((shown.files.len() as u64, shown.more_files), (5_000, 10));
     let effects = crate::protocol::Effects { files: shown.files, more_files: shown.more_files, ..Default::default() };
-    assert!(effects.unlisted().unwrap().contains("10 more changed paths"));
+    assert!(effects.unlisted_reason().unwrap().contains("10 more changed paths"));
 }
 
 #[test]
 fn directories_are_listed_once() {
     let Some(mut moved) = tried("mv src lib") else { return };
-    let seen = shown(&mut moved.changes, &moved.settings);
+    let seen = collect_effects(&mut moved.changes, &moved.settings);
     assert_eq!(told(&seen), ["lib/ moved from src/ false"]);
     let Some(mut deleted) = tried("rm -r src; rm a.txt; mkdir a.txt") else { return };
-    let seen = shown(&mut deleted.changes, &deleted.settings);
+    let seen = collect_effects(&mut deleted.changes, &deleted.settings);
     assert_eq!(told(&seen), ["a.txt directory", "src directory deleted 2"]);
     assert_eq!(seen.files[0].notes, ["replaces a file of 14 bytes"]);
 }
@@ -176,20 +176,20 @@ fn effects_denied_by_the_policy_are_reported_and_removed() {
     tried.settings.paths.may_write =
         Arc::new(|path| !path.components().any(|name| name.as_os_str() == ".git") && !path.ends_with("moved"));
     tried.settings.paths.may_delete = Arc::new(|path| !path.ends_with("src/b.rs"));
-    let seen = shown(&mut tried.changes, &tried.settings);
+    let seen = collect_effects(&mut tried.changes, &tried.settings);
     assert_eq!(told(&seen), [".env created 2 false"]);
     let refused: Vec<_> = seen.refused.iter().map(|refused| refused.path.as_str()).collect();
     for path in [".git", ".git/hooks/h", "a.txt", "moved", "p", "src/b.rs"] {
         assert!(refused.contains(&path), "{path}: {refused:?}");
     }
-    assert!(kept_words(&tried.changes).contains("not applied"));
+    assert!(describe_applied(&tried.changes).contains("not applied"));
 }
 
 #[test]
 fn a_directory_turned_into_a_git_repository_is_not_applied_as_one() {
     let line = "mkdir -p r/objects r/refs r/hooks; echo ref > r/HEAD; echo '[core]' > r/config; echo x > r/readme";
     let Some(mut tried) = tried(line) else { return };
-    let seen = shown(&mut tried.changes, &tried.settings);
+    let seen = collect_effects(&mut tried.changes, &tried.settings);
     assert_eq!(told(&seen), ["r/readme created 2 false"]);
     assert!(seen.refused.iter().any(|refused| refused.path == "r/config"));
 }

@@ -76,7 +76,7 @@ fn the_final_tree_contains_exactly_the_selected_effects() {
     filled(&bench);
     let before = files(&bench);
     let plan = previewed(&bench, LINE).unwrap();
-    let mut listed: Vec<&str> = effects(&plan).listed().collect();
+    let mut listed: Vec<&str> = effects(&plan).listed_paths().collect();
     listed.sort_unstable();
     let mut names: Vec<&str> = EFFECTS.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();

@@ -1,7 +1,7 @@
 //! Runs in a layer before approval: their visible files, and which effects are build output.
 
 use super::*;
-use crate::policy::Marks;
+use crate::policy::ProtectionRules;
 use crate::ports::{LayerEnd, LayerRun};
 use crate::sys::process::Environment;
 use crate::tools::sandbox::ProtectedScan;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 pub(super) fn project(ignored: &str) -> Option<Bench> {
     let mut bench = bench()?;
     bench.settings.command.sandbox.survey =
-        Some(ProtectedScan::new(bench.settings.command.sandbox.roots.clone(), Marks::default(), Vec::new()));
+        Some(ProtectedScan::new(bench.settings.command.sandbox.roots.clone(), ProtectionRules::default(), Vec::new()));
     let root = &bench.settings.workspace;
     bench.settings.command.sandbox.read_only = vec![root.join(".git"), root.join(".aye")];
     bench.write(".gitignore", ignored);
@@ -89,7 +89,7 @@ fn workspace_secrets_are_hidden_and_denied_accesses_are_reported() {
     let shown = effects(&plan);
     assert!(!shown.output.contains("s3cret-value") && shown.output.contains("shared"), "{}", shown.output);
     let plan = ran(&bench, "test -s .env || { echo '.env: no settings' >&2; exit 1; }");
-    let read = Outside::Read { path: bench.path(".env").display().to_string() };
+    let read = SandboxAccess::Read { path: bench.path(".env").display().to_string() };
     assert!(effects(&plan).denied.contains(&read), "{:?}", effects(&plan));
     assert!(!effects(&plan).output.contains("s3cret"));
 }
@@ -102,7 +102,7 @@ fn layer_runs_get_the_core_environment_and_no_terminal() {
         (Environment::Listed(vec!["X_TOKEN".to_owned()]), Environment::CoreOf(vec!["X_TOKEN".to_owned()])),
     ] {
         bench.settings.command.environment = given;
-        assert_eq!(bench.settings.layered().command.environment, expected);
+        assert_eq!(bench.settings.for_layer().command.environment, expected);
     }
     bench.settings.command.environment = Environment::Core;
     let plan = ran(&bench, "echo $GIT_TERMINAL_PROMPT $PAGER $EDITOR; cat; test -t 0 || echo no terminal");
@@ -186,7 +186,7 @@ fn files_that_do_not_qualify_as_build_output_are_listed() {
 fn outside_a_repository_only_tagged_directories_are_build_output() {
     let Some(mut bench) = bench() else { return };
     bench.settings.command.sandbox.survey =
-        Some(ProtectedScan::new(bench.settings.command.sandbox.roots.clone(), Marks::default(), Vec::new()));
+        Some(ProtectedScan::new(bench.settings.command.sandbox.roots.clone(), ProtectionRules::default(), Vec::new()));
     bench.write(".gitignore", "target/\n");
     let plan = ran(
         &bench,

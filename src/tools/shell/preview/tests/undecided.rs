@@ -130,6 +130,6 @@ fn an_undecided_layer_is_kept_for_its_session_and_removed_with_the_session() {
     let Some((bench, _, _)) = undecided() else { return };
     let router = bench.router();
     router.recover(&base(&bench), &|_| false, &|_| true);
-    router.journaled(Some(&call("RunCommand", json!({})).tool_call_id));
+    router.outcome_persisted(Some(&call("RunCommand", json!({})).tool_call_id));
     assert_eq!(left(&bench), 0);
 }
