@@ -106,7 +106,8 @@ impl ProposedPlan {
         let mut text = String::new();
         let section = |text: &mut String, title: &str, lines: &[String]| {
             if !lines.is_empty() {
-                text.push_str(&format!("{}{title}\n  {}", if text.is_empty() { "" } else { "\n" }, lines.join("\n  ")));
+                let gap = if text.is_empty() { "" } else { "\n" };
+                *text += &format!("{gap}{title}\n  {}", lines.join("\n  "));
             }
         };
         let allows = self.allows();

@@ -87,13 +87,12 @@ impl Fields {
     pub(super) fn take_effort(&mut self, name: &str, line: usize) {
         let lower = name.trim().to_ascii_lowercase();
         let known = Effort::ALL.into_iter().find(|effort| effort.as_str() == lower);
-        match known.or_else(|| (lower == "none").then_some(Effort::Off)) {
-            Some(effort) => self.effort = Some(effort),
-            None => {
-                let all = Effort::ALL.map(Effort::as_str).join(", ");
-                self.warnings.push(Fault::at(line, format!("unknown effort `{}`; expected one of {all}", name.escape_debug())));
-            }
-        }
+        let Some(effort) = known.or_else(|| (lower == "none").then_some(Effort::Off)) else {
+            let all = Effort::ALL.map(Effort::as_str).join(", ");
+            self.warnings.push(Fault::at(line, format!("unknown effort `{}`; expected one of {all}", name.escape_debug())));
+            return;
+        };
+        self.effort = Some(effort);
     }
 
     /// Sets the model; `inherit` is the model of the session.

@@ -122,7 +122,7 @@ impl Transcript {
                 self.note(format!("a model request by the MCP server {server}: {}", format_expense(cost)));
             }
             Change::Spent { spent: cost, payer: Payer::Review } => {
-                self.note(format!("a review request: {}", format_expense(cost)))
+                self.note(format!("a review request: {}", format_expense(cost)));
             }
             Change::Compacted { compaction, .. } => {
                 self.pieces.push(TranscriptItem::Summary { text: compaction.summary.clone() });

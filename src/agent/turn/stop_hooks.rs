@@ -62,8 +62,9 @@ impl StopHooks {
         }
         let (hook, reason) = outcome.block?;
         self.blocks += 1;
-        let context: String =
+        let context: Vec<String> =
             outcome.context.into_iter().map(|(hook, text)| format!("\n[From the hook {hook}]\n{text}")).collect();
+        let context = context.concat();
         cx.out.notice(format!("the hook {hook} lets the model continue: {reason}"));
         Some(format!("[From the hook {hook}]\n{reason}{context}"))
     }

@@ -55,10 +55,10 @@ async fn answer_queries(
         let (place, events) = (place.clone(), events.clone());
         if matches!(asked, SetupRequest::Test { .. }) {
             // The setup does not wait for the network.
-            tokio::spawn(async move { send_answer(&place, &events, answer(&place, asked).await) });
+            tokio::spawn(async move { send_answer(&place, &events, Box::pin(answer(&place, asked)).await) });
             continue;
         }
-        let told = answer(&place, asked).await;
+        let told = Box::pin(answer(&place, asked)).await;
         match &told {
             SetupEvent::Taken { lines, .. } | SetupEvent::Ended { lines, .. } => all.extend(lines.iter().cloned()),
             SetupEvent::Failed { problem } if events.is_closed() => all.push(problem.text()),

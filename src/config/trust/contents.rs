@@ -403,7 +403,7 @@ fn hook_items(workspace: &Path, items: &mut Vec<Item>) {
 fn hook_file(workspace: &Path, name: &str) -> Option<Item> {
     let item = item(workspace, name, Kind::Hooks, ContentUse::Text)?;
     let Content::Text(bytes) = &item.content else { return Some(item) };
-    if name.ends_with(".toml") {
+    if is_toml(name) {
         return Some(item);
     }
     let Ok(serde_json::Value::Object(mut settings)) = serde_json::from_slice(bytes) else { return Some(item) };
@@ -413,9 +413,13 @@ fn hook_file(workspace: &Path, name: &str) -> Option<Item> {
     Some(Item { content: Content::Text(text), ..item })
 }
 
+fn is_toml(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "toml")
+}
+
 /// Returns the hooks of a file of a project.
 pub(crate) fn read_project_hooks(text: &[u8], name: &str) -> HookFile {
-    if name.ends_with(".toml") {
+    if is_toml(name) {
         read_toml_file(text, name, HookOrigin::Project)
     } else {
         read_claude_file(text, name, HookOrigin::Project)

@@ -63,7 +63,10 @@ impl QueryHandler {
     /// Carries out a step of first-time setup. The result is an event.
     pub(crate) fn set_up(&self, asked: SetupRequest) {
         let desk = self.clone();
-        tokio::spawn(async move { desk.emit(HostResponse::Setup(handler::answer(&desk.inner.place, asked).await)) });
+        tokio::spawn(async move {
+            let answer = Box::pin(handler::answer(&desk.inner.place, asked)).await;
+            desk.emit(HostResponse::Setup(answer));
+        });
     }
 
     /// Adds the slash commands and skills of the project from now on.

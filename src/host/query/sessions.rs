@@ -79,7 +79,7 @@ pub(crate) fn list(
             }
             match session_search::first_hit(store, session, pattern, is_last) {
                 Ok(Some(hit)) => {
-                    found.push(ListedSession { hit: Some(hit), ..to_listed_session(session, place, repository.as_ref()) })
+                    found.push(ListedSession { hit: Some(hit), ..to_listed_session(session, place, repository.as_ref()) });
                 }
                 // Another process has deleted it.
                 Ok(None) | Err(StoreError::NoSession { .. }) => {}
@@ -174,7 +174,7 @@ pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Resu
                 let exit = exit_code_in(&output_text).filter(|exit| what.starts_with("$ ") && *exit != "0");
                 match (status, exit) {
                     (ToolStatus::Succeeded, Some(exit)) => {
-                        put(&mut lines, PreviewLineKind::Failed, &format!("{what} — exit {exit}"))
+                        put(&mut lines, PreviewLineKind::Failed, &format!("{what} — exit {exit}"));
                     }
                     (ToolStatus::Succeeded, None) => put(&mut lines, PreviewLineKind::Done, &what),
                     (ToolStatus::Failed, _) => put(&mut lines, PreviewLineKind::Failed, &what),

@@ -272,7 +272,7 @@ impl Watch<'_> {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::Exited(pid, code)) if pid == self.main => self.on_main_ended(Report::Exited(code)),
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.main => {
-                    self.on_main_ended(Report::Signalled(signal as i32))
+                    self.on_main_ended(Report::Signalled(signal as i32));
                 }
                 Ok(WaitStatus::StillAlive) => return,
                 Err(Errno::ECHILD) => {

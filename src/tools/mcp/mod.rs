@@ -74,7 +74,7 @@ impl RemoteTools {
         for tool in all.iter() {
             match (unusable(tool), may_invoke(&tool.server, &tool.name)) {
                 (Some(why), Ok(())) => {
-                    left_out.push(format!("{}/{}: {why}", single_line(&tool.server, 80), single_line(&tool.name, 80)))
+                    left_out.push(format!("{}/{}: {why}", single_line(&tool.server, 80), single_line(&tool.name, 80)));
                 }
                 (Some(_), Err(_)) => {}
                 (None, Ok(())) => yes.push(tool),

@@ -135,7 +135,7 @@ impl Splitter {
                 }
             }
             State::Prose(Prose { inner: Some(fence), .. }) if !fence.is_closed_by(line) => {
-                self.continue_text(text, range, blocks)
+                self.continue_text(text, range, blocks);
             }
             State::Prose(prose) if prose.inner.is_some() => {
                 prose.inner = None;

@@ -102,7 +102,7 @@ fn show_overview(model: &mut Model, topic: Topic, now: u64, effects: &mut Vec<Ef
         Topic::Tools if model.info.tool_uses.list().is_empty() => model.show_toast("no tool calls in this session yet", now),
         Topic::Background if model.info.commands.is_empty() => model.show_toast("nothing is running in the background", now),
         Topic::Steps if model.task.planned_steps.is_empty() => {
-            model.show_toast("the model has planned no steps for this task", now)
+            model.show_toast("the model has planned no steps for this task", now);
         }
         Topic::Queue if model.task.waiting.is_empty() => model.show_toast("no messages are queued", now),
         topic => overview::open(model, topic),

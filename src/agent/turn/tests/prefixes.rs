@@ -30,7 +30,7 @@ fn begun(sim: &mut Sim, how: &str) -> Vec<Effect> {
         for effect in effects {
             match effect {
                 Effect::Plan(calls) | Effect::HookCalls(calls) => {
-                    planned.extend(calls.into_iter().map(|(index, call)| (index, call, "make")))
+                    planned.extend(calls.into_iter().map(|(index, call)| (index, call, "make")));
                 }
                 Effect::PlanOpened { index, call, .. } => planned.push((index, call, "+example.com make")),
                 other => begun.push(other),
