@@ -202,7 +202,7 @@ struct Verdict {
 impl Verdict {
     fn learn(&mut self, kind: &EventKind) {
         match kind {
-            EventKind::ToolCompleted { error: Some(error), .. } => self.denied |= is_denial(error.code),
+            EventKind::ToolCompleted { error, .. } => self.denied |= error.as_ref().is_some_and(|error| is_denial(error.code)),
             EventKind::TaskCompleted { .. } => self.ended = Some(Outcome::Completed),
             EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => self.fail(failure.kind),
             EventKind::TaskCancelled { .. } => self.ended = Some(Outcome::Cancelled),
@@ -243,7 +243,6 @@ impl Verdict {
             | EventKind::ApprovalResolved { .. }
             | EventKind::ToolStarted { .. }
             | EventKind::ToolOutputChunk { .. }
-            | EventKind::ToolCompleted { error: None, .. }
             | EventKind::ToolInterrupted { .. }
             | EventKind::StepCompleted { .. }
             | EventKind::StepLimitApproaching { .. }

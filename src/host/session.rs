@@ -21,7 +21,9 @@ use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
 use crate::host::options::SessionChoice;
 use crate::policy::{self, Enforcer};
-use crate::ports::{Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, SavedTail, UserQuestions};
+use crate::ports::{
+    Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, SavedTail, UserQuestion, UserQuestions,
+};
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, Problem, SessionId, Target, ToolResult,
 };
@@ -40,7 +42,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 /// Default limit of a response, in tokens.
 const OUTPUT_TOKENS: u64 = 32_000;
@@ -107,6 +109,13 @@ pub(crate) struct SharedToolState {
 }
 
 impl SharedToolState {
+    /// Starts to take questions of the model, and returns them.
+    fn open_questions(&mut self) -> mpsc::Receiver<UserQuestion> {
+        let (asks, questions) = UserQuestions::new();
+        self.questions = asks;
+        questions
+    }
+
     fn new(place: &AppContext, session: &SessionId, resumed: bool) -> Self {
         let snapshots = Arc::new(place.snapshots());
         Self {
@@ -450,8 +459,7 @@ pub(super) fn setup(
     sandbox_policy.start_scan();
     let (sandbox, sandbox_status) = (terms.standing.describe(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
     session.kept.restore(place, &*model, &session.records);
-    let (asks, questions) = UserQuestions::new();
-    session.kept.questions = asks;
+    let questions = session.kept.open_questions();
     let tools = session.kept.toolset(place, &policy, sandbox_policy);
     let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().artifacts.clone());
     let router = Arc::new(Router::new(tools));

@@ -26,20 +26,23 @@ const DISCARDED: &str = "; it ran in a copy, its changes there were discarded, a
 const OFFERS: usize = 32;
 
 impl CallRunner<'_> {
+    /// Returns what hooks and the approved plan say about a call.
+    fn call_notes(&self, call: &Call, plan: &Plan) -> impl Iterator<Item = String> {
+        let outside = self.grants.outside_mandate(plan, &self.cx.policy).map(str::to_owned);
+        call.rewriting().into_iter().chain(call.hook_question()).chain(outside)
+    }
+
     pub(super) fn ask(
         &mut self,
         call: &mut Call,
         index: usize,
         mut plan: Plan,
-        mut question: Question,
+        question: Question,
         batch: &mut Batch,
         at: InputTime,
     ) {
         if self.cx.options.approver == Approver::Everyone {
             return self.permit(call, index, plan, question.approve(), batch);
-        }
-        if let Some(note) = self.grants.outside_mandate(&plan, &self.cx.policy) {
-            question.reason = format!("{}; {note}", question.reason);
         }
         let approval_id = self.cx.numbers.next_approval();
         call.marks(&mut plan);
@@ -47,6 +50,7 @@ impl CallRunner<'_> {
         plan.amends.offer.unsandboxed = plan.amends.offer.unsandboxed && self.may_run_unsandboxed(&plan, at);
         let mut approval = describe(&plan, &question, approval_id.clone(), &self.cx.options.sandbox);
         approval.opens_in_copy = call.runs_again_in_layer(&plan);
+        approval.proposal.notes.extend(self.call_notes(call, &plan));
         if self.cx.options.approver == Approver::Nobody {
             let decision = Decision::Denied { reason: Some("no user can approve this call".to_owned()) };
             let rule = question.rule.clone();

@@ -269,11 +269,8 @@ impl CallRunner<'_> {
         Some(format!("the same call for the {} time in a row, with the same arguments", ordinal(times)))
     }
 
-    /// Adds the repetition, and what hooks did, to the reason of an approval.
+    /// Adds the repetition to the reason of an approval.
     pub(super) fn with_repetition_reason(&self, call: &Call, mut question: Question) -> Question {
-        if let Some(words) = call.rewriting() {
-            question.reason = format!("{words}; {}", question.reason);
-        }
         if let Some(why) = self.repetition_warning(call) {
             question.reason = format!("{why}; {}", question.reason);
         }

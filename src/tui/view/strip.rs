@@ -71,13 +71,7 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
         let (words, right) = pause_text(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
         rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
     }
-    if let Some(words) = planned_steps::status_row(model) {
-        rows.push(Row {
-            right: &["/steps to list", "/steps"],
-            click: Some(Click::Steps),
-            ..Row::new(glyphs.note, words, Token::Muted)
-        });
-    }
+    rows.extend(steps_row(model));
     if let Some(words) = commands::status_row(model) {
         rows.push(Row { right: &["/ps to list"], ..Row::new(glyphs.running, words, Token::Muted) });
     }
@@ -114,6 +108,13 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
         rows.remove(first);
     }
     rows
+}
+
+/// Returns the row with the progress of the planned steps, if there are any.
+fn steps_row(model: &Model) -> Option<Row> {
+    let words = planned_steps::status_row(model)?;
+    let row = Row::new(model.screen.glyphs.note, words, Token::Muted);
+    Some(Row { right: &["/steps to list", "/steps"], click: Some(Click::Steps), ..row })
 }
 
 /// Returns the rows of the current activity, below at most `most` rows of the provider's message.
