@@ -290,7 +290,7 @@ impl Enforcer {
     /// Returns the verdict on these actions.
     pub fn judge(&self, actions: &[Action], now: Timestamp) -> Verdict {
         let told = self.explain(actions, now);
-        let reads_only = self.context.mode == Mode::Plan;
+        let reads_only = self.is_in_plan_mode();
         match told.verdict {
             VerdictKind::Allow => {
                 let permit = Permit::new(actions.to_vec(), told.rule).restrict_to_reading(reads_only).mark_unasked(told.unasked);
@@ -299,6 +299,11 @@ impl Enforcer {
             VerdictKind::Ask => Verdict::Ask(told.question(actions, reads_only)),
             VerdictKind::Deny => Verdict::Deny(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
         }
+    }
+
+    /// Returns whether this enforcer or the one around it is in plan mode.
+    fn is_in_plan_mode(&self) -> bool {
+        self.context.mode == Mode::Plan || self.outer.as_ref().is_some_and(|outer| outer.is_in_plan_mode())
     }
 
     /// Returns the verdict with everything that led to it. A panic during the evaluation is a denial: no error in the evaluation allows
