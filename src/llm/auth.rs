@@ -49,7 +49,7 @@ impl Key {
                 let known = self.lock_cache().key.clone();
                 Some(match known {
                     Some(known) => known,
-                    None => self.look_up(Arc::clone(ask), speaker).await?,
+                    None => self.find_key(Arc::clone(ask), speaker).await?,
                 })
             }
             Some(Secret(SecretValue::Renewable(ask))) => Some(self.renew(Arc::clone(ask)).await?),
@@ -68,7 +68,7 @@ impl Key {
         looked_up.rejected.is_some()
     }
 
-    async fn look_up(
+    async fn find_key(
         &self,
         ask: Arc<dyn Fn() -> Result<String, String> + Send + Sync>,
         speaker: &ErrorContext,

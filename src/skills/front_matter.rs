@@ -216,7 +216,7 @@ mod tests {
             ("---\nname: x\n", 1, "not closed"),
             ("---\nname: x\ndescription: Use when: asked\n---\n", 3, "not valid YAML"),
             ("---\nname: x\nlist: [a, b\n---\n", 4, "not valid YAML"),
-            ("---\nname: x\nname: y\n---\n", 3, "already set in line 2"),
+            ("---\nname: x\nname: y\n---\n", 3, "already set on line 2"),
             ("---\n- a\n- b\n---\n", 2, "not a list of keys"),
             ("---\njust words\n---\n", 2, "not a list of keys"),
             ("---\na: &x 1\nb: *x\n---\n", 3, "aliases"),

@@ -27,6 +27,8 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("source", &["src", "from", "old_path", "source_path", "source_file", "origin", "path", "file_path"]),
     ("destination", &["dest", "dst", "to", "new_path", "target", "destination_path", "destination_file", "target_path"]),
     ("recursive", &["recurse", "-r"]),
+    ("agent", &["subagent_type", "agent_type", "agent_name", "name"]),
+    ("prompt", &["message", "task", "instructions"]),
     ("content", &["contents", "text", "file_text", "new_content", "new_text", "replacement"]),
     ("oldText", &["old_string", "old_str", "search", "old"]),
     ("newText", &["new_string", "new_str", "replace", "replacement", "new"]),

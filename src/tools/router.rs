@@ -401,7 +401,7 @@ impl ToolRouter for Router {
             changes.set_step(step);
         }
         if let Some(agents) = &self.settings().agents {
-            agents.runner().stepped();
+            agents.runner().stepped(step);
         }
     }
 

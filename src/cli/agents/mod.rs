@@ -129,7 +129,7 @@ fn show(set: &AgentSet, name: &str) -> Result<Exit, CliError> {
 }
 
 fn unknown(set: &AgentSet, name: &str) -> CliError {
-    let mut problem = Problem::new(format!("there is no agent `{}`", name.escape_debug()));
+    let mut problem = Problem::new(format!("unknown agent `{}`", name.escape_debug()));
     let is_it = |file: &str| Path::new(file).file_stem().is_some_and(|stem| stem == name);
     if let Some(broken) = set.broken.iter().find(|broken| is_it(&broken.file)) {
         let fault = broken.faults.first().map(|fault| fault.with_file(&shown(&broken.file))).unwrap_or_default();
@@ -200,7 +200,7 @@ fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> 
     let formats = [Format::Markdown, Format::Toml];
     let reports: Vec<Report> = formats.iter().flat_map(|format| check_folder(&folder(place, &real, *format))).collect();
     let hint = "an agent is a Markdown file with front matter, or a TOML file";
-    if reports.is_empty() { Err(failed("there is no agent".to_owned()).hint(hint)) } else { Ok(reports) }
+    if reports.is_empty() { Err(failed("no agent found".to_owned()).hint(hint)) } else { Ok(reports) }
 }
 
 fn folder(place: &AppContext, path: &Path, format: Format) -> AgentFolder {

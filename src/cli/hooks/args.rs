@@ -21,7 +21,7 @@ pub(crate) enum HooksSub {
         /// Use this tool for the call
         #[arg(long, value_name = "NAME", default_value = "Bash")]
         tool: String,
-        /// Pass these arguments, as a JSON object
+        /// Use these arguments, a JSON object
         #[arg(long, value_name = "JSON", default_value = "{}")]
         args: String,
         /// Use this text as prompt, response, result or notification

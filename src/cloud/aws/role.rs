@@ -24,7 +24,7 @@ pub(super) struct Role {
     /// Lifetime of the credentials in seconds, if the profile names one.
     duration: Option<String>,
     pub source: Source,
-    /// What names the role, for errors.
+    /// Place where the role is configured, for errors.
     origin: String,
 }
 
@@ -104,7 +104,7 @@ impl Role {
         self.exchange(surroundings, region, &form, Some(credentials)).await
     }
 
-    /// Assumes the role with a token in a file, which whoever manages it renews.
+    /// Assumes the role with a token in a file, which the platform renews.
     pub(super) async fn assume_with_token(
         &self,
         surroundings: &Surroundings,

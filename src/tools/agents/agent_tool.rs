@@ -36,13 +36,10 @@ const MAX_SUGGESTED: usize = 30;
 #[serde(rename_all = "camelCase")]
 struct Arguments {
     /// Name of the agent.
-    #[serde(alias = "subagent_type", alias = "subagentType", alias = "agent_type", alias = "name")]
     agent: String,
     /// The task in 3 to 6 words, for the user.
-    #[serde(alias = "title")]
     description: Option<String>,
     /// The whole task: the agent sees nothing else of this conversation.
-    #[serde(alias = "message", alias = "task")]
     prompt: String,
 }
 
@@ -80,7 +77,7 @@ impl AgentTool {
             let names: Vec<&str> = self.set.agents.iter().take(MAX_SUGGESTED).map(|agent| agent.name.as_str()).collect();
             let more = self.set.agents.len().saturating_sub(MAX_SUGGESTED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            invalid(format!("there is no agent `{}`; agents: {}{more}", name.escape_debug(), names.join(", ")))
+            invalid(format!("unknown agent `{}`; agents: {}{more}", name.escape_debug(), names.join(", ")))
         })
     }
 

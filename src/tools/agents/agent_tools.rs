@@ -124,7 +124,7 @@ mod tests {
                 "patterns are not supported",
                 "agents cannot start agents",
                 "agents have no tools of MCP servers",
-                "aye has no such tool",
+                "agents can only read",
             ]
         );
     }

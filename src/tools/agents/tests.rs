@@ -23,7 +23,7 @@ impl AgentRunner for Recorder {
         Box::pin(std::future::ready(Ok("x".repeat(1 << 20))))
     }
 
-    fn stepped(&self) {}
+    fn stepped(&self, _: u64) {}
 
     fn stop(&self, _: &SessionId) {}
 
@@ -67,8 +67,8 @@ fn a_call_says_which_agent_works_on_what_and_within_which_limits() {
 fn a_wrong_call_starts_nothing() {
     let (bench, runner) = with_agents(&[]);
     for (arguments, part) in [
-        (json!({"agent": "other", "prompt": "x"}), "there is no agent `other`; agents: explore, review"),
-        (json!({"agent": "a\u{1b}[2J", "prompt": "x"}), "there is no agent `a\\u{1b}[2J`"),
+        (json!({"agent": "other", "prompt": "x"}), "unknown agent `other`; agents: explore, review"),
+        (json!({"agent": "a\u{1b}[2J", "prompt": "x"}), "unknown agent `a\\u{1b}[2J`"),
         (json!({"agent": "explore", "prompt": " "}), "`prompt` is empty"),
         (json!({"agent": "explore", "prompt": "x".repeat(65 << 10)}), "the limit is 64 KB"),
         (json!({"prompt": "x"}), "agent"),

@@ -37,6 +37,7 @@ pub(in crate::tools) struct Arguments {
 
 #[derive(Deserialize, JsonSchema)]
 struct Question {
+    /// The question, as one sentence.
     question: String,
     /// 2 to 4 answers to choose from, the recommended one first. The user can also type another answer.
     options: Vec<AnswerOption>,

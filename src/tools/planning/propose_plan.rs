@@ -39,6 +39,7 @@ pub(in crate::tools) struct Arguments {
 /// Arguments of the same tool of other agents.
 #[derive(Deserialize, JsonSchema)]
 pub(in crate::tools) struct OnlyText {
+    /// The plan in Markdown.
     plan: String,
 }
 

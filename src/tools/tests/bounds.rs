@@ -316,6 +316,9 @@ fn exactly_the_required_arguments_are_required() {
 /// Phrases of an error that say what to do.
 const NEXT: &[&str] = &[
     "give",
+    "omit",
+    "specify",
+    "remove",
     "use ",
     "set ",
     "read ",

@@ -78,7 +78,6 @@ fn ambiguous_calls_are_rejected_with_a_hint() {
         ("Grep", json!({"pattern": "let", "ignoreCase": true, "case_sensitive": true}), "remove one"),
         ("shell", json!({"command": ["apply_patch", "*** Begin Patch\n*** End Patch"]}), "call the tool ApplyPatch"),
         ("read_many_files", json!({"paths": ["a.txt"]}), "call ReadFile once for each"),
-        ("TodoWrite", json!({"todos": []}), "write the plan in your responses"),
         ("NotebookEdit", json!({"notebook_path": "a.ipynb"}), "edit that JSON with EditFile"),
         ("web_search", json!({"query": "x"}), "HttpRequest"),
         ("web_fetch", json!({"prompt": "read https://example.com"}), "`url`"),

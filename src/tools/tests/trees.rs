@@ -79,7 +79,7 @@ fn moves_are_shown_as_renames_and_replace_nothing() {
     assert_eq!(bench.run(plan).status, ToolStatus::Succeeded);
     assert_eq!(bench.read("new/deep/a.txt"), b"one\ntwo\n");
     for (destination, part) in
-        [("d", "give `d/a.txt`"), ("d/sub/b.txt", "is not replaced"), ("new/deep/a.txt/x", "is not a directory")]
+        [("d", "use `d/a.txt`"), ("d/sub/b.txt", "is not replaced"), ("new/deep/a.txt/x", "is not a directory")]
     {
         let (code, message) = bench.error("Move", json!({"source": "new/deep/a.txt", "destination": destination}));
         assert_eq!(code, ErrorCode::InvalidRequest, "{message}");
