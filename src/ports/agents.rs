@@ -37,8 +37,8 @@ pub(crate) trait AgentRunner: Send + Sync {
     fn terms(&self, max_steps: Option<u32>) -> AgentTerms;
     /// Runs an agent until its task ends, and returns its last message. The output in `context` receives its steps.
     fn run(&self, task: AgentTask, context: RunContext) -> BoxFuture<'static, Result<String, ToolError>>;
-    /// Assigns the following calls to another step.
-    fn stepped(&self);
+    /// Assigns the following calls to this step. Called again for the same step.
+    fn stepped(&self, step: u64);
     /// Stops an agent, by the ID of its session.
     fn stop(&self, agent: &SessionId);
     /// Stops all agents; completes when they have ended.

@@ -56,19 +56,20 @@ fn of_agents(server: &Server) -> Vec<Request> {
 
 #[test]
 fn agents_work_at_the_same_time_in_their_own_context_and_return_one_result() {
-    let waiting = Arc::new(AtomicUsize::new(0));
-    let server = Server::with_responder(move |request| {
-        if title(request).is_some() && request.tool_results().is_empty() {
-            waiting.fetch_add(1, Ordering::SeqCst);
-            assert!(
-                wait_until(Duration::from_secs(60), || waiting.load(Ordering::SeqCst) >= 3),
-                "the agents do not run in parallel"
-            );
+    let gate = Gate::default();
+    let held = gate.clone();
+    let server = Server::with_responder(move |request| match (title(request), request.tool_results().len()) {
+        (Some(title), 0) => {
+            let path = json!({"path": format!("{title}.txt")});
+            Answer::empty().and_wait(&held).and_call("r1", "ReadFile", path)
         }
-        three(request)
+        _ => three(request),
     });
     let project = with_files(&server);
-    let told = project.aye(&["exec", "--json", "a private remark"]).exits(0);
+    let running = project.start(&["exec", "--json", "a private remark"]);
+    assert!(wait_until(Duration::from_secs(60), || of_agents(&server).len() == 3), "the agents do not work at the same time");
+    gate.open();
+    let told = running.finish().exits(0);
     let events = told.events();
     assert_eq!((changes(&events, "started").len(), changes(&events, "ended").len()), (3, 3));
     assert!(changes(&events, "ended").iter().all(|event| event["state"] == "completed"), "{}", told.stdout);
@@ -80,8 +81,8 @@ fn agents_work_at_the_same_time_in_their_own_context_and_return_one_result() {
     for request in of_agents(&server) {
         assert!(!request.body.to_string().contains("a private remark"), "an agent sees only its task");
         let names = request.body["tools"].to_string();
-        for tool in ["WriteFile", "EditFile", "ApplyPatch", "\"Agent\""] {
-            assert!(!names.contains(tool), "{tool}: {names}");
+        for tool in ["WriteFile", "EditFile", "ApplyPatch", "Agent"] {
+            assert!(!names.contains(&format!("\"name\":\"{tool}\"")), "{tool}: {names}");
         }
     }
     let listed = project.aye(&["sessions", "list"]).exits(0);
@@ -127,7 +128,7 @@ fn an_agent_cannot_do_more_than_read_whatever_it_tries() {
     });
     let writer = "---\nname: writer\ndescription: Writes.\ntools: Read, Write, Edit, Bash, Task\n---\nWrite.\n";
     let project = with_files(&server).policy(OPEN).file(".claude/agents/writer.md", writer);
-    project.aye(&["exec", "--trust", "--yes", "--mode", "auto", "go"]).exits(0);
+    project.aye(&["exec", "--trust", "--mode", "auto", "go"]).exits(0);
     let last = of_agents(&server).pop().unwrap();
     let results = last.tool_results();
     assert_eq!(results.len(), tries().len());
@@ -149,11 +150,7 @@ fn agents_of_a_project_do_nothing_before_trust() {
     let project = with_files(&server).file(".claude/agents/helper.md", HELPER);
     let told = project.aye(&["exec", "go"]).exits(0);
     assert!(told.stderr.contains("not trusted; ignored: .claude/agents/helper.md"), "{}", told.stderr);
-    assert!(
-        server.request(1).tool_results()[0].1.contains("there is no agent `helper`"),
-        "{:?}",
-        server.request(1).tool_results()
-    );
+    assert!(server.request(1).tool_results()[0].1.contains("unknown agent `helper`"), "{:?}", server.request(1).tool_results());
     assert!(of_agents(&server).is_empty());
     project.aye(&["exec", "--trust", "go"]).exits(0);
     let request = of_agents(&server).pop().unwrap();
@@ -227,14 +224,16 @@ fn the_screen_lists_agents_opens_one_with_its_prompt_and_stops_one() {
     let project = with_files(&server);
     let mut terminal = project.open(&[]);
     terminal.prompt("look around");
-    terminal.wait_for("Agent explore: find the parser");
+    terminal.wait_for("Glob *.txt");
     terminal.prompt("/agents");
     let screen = terminal.wait_for("working, 1 call");
     assert!(screen.contains("find the parser"), "{screen}");
     terminal.send("\x1b");
+    terminal.wait_for("ctrl+o fold");
     terminal.prompt("/agents 1");
     terminal.wait_for("Do find the parser.");
     terminal.send("\x1b");
+    terminal.wait_for("ctrl+o fold");
     terminal.prompt("/agents stop 1");
     terminal.wait_for("That is all.");
     gate.open();
@@ -249,14 +248,14 @@ fn agents_are_listed_shown_and_checked() {
         .file(".claude/agents/bad.md", "---\nname: a/b\n---\nx")
         .file(".codex/agents/scout.toml", "name = \"scout\"\ndescription = \"Scouts.\"\ndeveloper_instructions = \"Look.\"\n");
     let listed = project.aye(&["agents", "list", "--trust"]).exits(0);
-    for part in ["explore", "review", "helper  Helps with files.", ".claude/agents/helper.md", "scout"] {
+    for part in ["explore", "review", "helper   Helps with files.", ".claude/agents/helper.md", "scout"] {
         assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);
     }
     assert!(listed.stderr.contains("ignored an agent: .claude/agents/bad.md:2: the name `a/b`"), "{}", listed.stderr);
     let untrusted = project.aye(&["agents", "list"]).exits(0);
     assert!(!untrusted.stdout.contains("helper"), "{}", untrusted.stdout);
     project.aye(&["agents", "show", "scout", "--trust"]).exits(0);
-    project.aye(&["agents", "show", "helpr", "--trust"]).exits(2).says(&["there is no agent `helpr`", "did you mean `helper`?"]);
+    project.aye(&["agents", "show", "helpr", "--trust"]).exits(2).says(&["unknown agent `helpr`", "did you mean `helper`?"]);
     let checked = project.aye(&["agents", "check"]).exits(1);
     assert!(checked.stdout.contains("error: .claude/agents/bad.md:2: the name `a/b`"), "{}", checked.stdout);
     project.aye(&["agents", "check", ".claude/agents/helper.md"]).exits(0);

@@ -126,7 +126,7 @@ fn the_screen_requests_an_unknown_price_and_the_task_continues() {
     terminal.prompt("look");
     let screen = terminal.wait_for("input,output:");
     assert!(screen.contains("The price of anthropic/scripted is unknown"), "{screen}");
-    assert!(screen.contains("to keep the budget of $5.00"), "{screen}");
+    assert!(screen.contains("to enforce the budget of $5.00"), "{screen}");
     type_price(&mut terminal, "three");
     terminal.wait_for("`three` is not a price");
     assert!(server.requests().is_empty());

@@ -47,6 +47,7 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye mcp test docs", Fails(1, "docs")),
     // The server was removed by the line before.
     ("aye mcp login docs", Fails(2, "unknown MCP server `docs`")),
+    ("aye hooks pin", Fails(1, "there are no hooks")),
     ("aye policy grants revoke mine-here:4", Fails(2, "this project has no saved rule `mine-here:4`")),
 ];
 
@@ -268,6 +269,7 @@ documents! {
     commands_about_custom_tools_run: "docs/CUSTOM_TOOLS.md",
     commands_about_durability_run: "docs/DURABILITY.md",
     commands_to_get_started_run: "docs/GETTING_STARTED.md",
+    commands_about_hooks_run: "docs/HOOKS.md",
     commands_about_imports_run: "docs/IMPORT.md",
     commands_to_install_and_update_run: "docs/INSTALL.md",
     commands_about_mcp_run: "docs/MCP.md",
@@ -276,6 +278,7 @@ documents! {
     commands_about_the_sandbox_run: "docs/SANDBOX.md",
     commands_in_scripts_run: "docs/SCRIPTS.md",
     commands_about_skills_run: "docs/SKILLS.md",
+    commands_about_agents_run: "docs/SUBAGENTS.md",
     commands_about_tools_run: "docs/TOOLS.md",
     commands_of_the_tour_run: "docs/TOUR.md",
 }

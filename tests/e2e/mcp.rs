@@ -95,7 +95,7 @@ fn invalid_servers_are_rejected_and_the_file_is_unchanged() {
         (&["mcp", "add", "a"], "required"),
         (&["mcp", "add", "a", "https://h", "--", "x"], "cannot be used with"),
         (&["mcp", "add", "a", "https://h", "--header", "hush"], "must be NAME: VALUE"),
-        (&["mcp", "login", "a"], "no server `a`"),
+        (&["mcp", "login", "a"], "unknown MCP server `a`"),
     ] {
         let output = project.aye(arguments).exits(2);
         assert!(output.stderr.contains(said) && !output.stderr.contains("hush"), "{arguments:?}: {}", output.stderr);

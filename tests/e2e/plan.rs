@@ -1,6 +1,6 @@
 //! Steps, questions and plans: what the model asks and proposes, and what an approved plan allows.
 
-use crate::support::{Answer, Gate, Project, Server, Terminal, texts};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::{Value, json};
 
 fn steps(id: &str, steps: &[(&str, &str)]) -> Answer {
@@ -51,16 +51,18 @@ fn steps_are_shown_live_and_again_after_a_kill_and_a_resume() {
     let mut terminal = project.open(&[]);
     terminal.prompt("do it");
     terminal.wait_for("1 of 3 steps done: Write the parser");
-    terminal.kill();
-    gate.open();
-    let mut terminal = project.open(&["--resume"]);
-    terminal.wait_for("1 of 3 steps done: Write the parser");
     // The row names the command too, so wait for the menu.
     terminal.type_text("/steps", 5);
     terminal.wait_for("show the steps that the model planned");
     terminal.enter();
     let screen = terminal.wait_for("Run the tests");
     assert!(screen.contains("in progress") && screen.contains("pending"), "{screen}");
+    // The next request follows the record of the steps.
+    assert!(wait_until(TIMEOUT, || server.requests().len() == 2));
+    terminal.kill();
+    gate.open();
+    let mut terminal = project.open(&["--resume"]);
+    terminal.wait_for("1 of 3 steps done: Write the parser");
 }
 
 #[test]
@@ -113,7 +115,7 @@ fn escape_declines_a_question_and_the_model_is_told() {
 }
 
 #[test]
-fn an_open_question_is_asked_again_after_a_kill() {
+fn a_task_with_an_open_question_can_be_continued_after_a_kill() {
     let server = Server::new([question("c1"), Answer::text("Finished the work.")]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -121,11 +123,11 @@ fn an_open_question_is_asked_again_after_a_kill() {
     asked(&mut terminal);
     terminal.kill();
     let mut terminal = project.open(&["--resume"]);
-    asked(&mut terminal);
-    terminal.decide('1');
+    terminal.wait_for("/continue to resume");
+    terminal.prompt("/continue");
     terminal.wait_for("Finished the work.");
     let results = server.request(1).tool_results();
-    assert_eq!((results.len(), results[0].1.as_str()), (1, "Which database?\nAnswer: SQLite"));
+    assert!(results.iter().all(|(_, text)| !text.contains("Answer:")), "nobody answered: {results:?}");
 }
 
 #[test]
@@ -177,8 +179,9 @@ fn a_comment_returns_to_the_model_and_the_next_plan_asks_again() {
     let mut terminal = project.open_sized(&["--mode", "plan"], 110, 50);
     terminal.prompt("plan it");
     review(&mut terminal);
+    Terminal::react();
     terminal.send("c");
-    terminal.wait_that("a field for the words opens", |screen| !Terminal::asks(screen));
+    terminal.wait_for("deny because");
     terminal.type_text("use b", 5);
     terminal.wait_for("use b");
     terminal.enter();

@@ -267,7 +267,7 @@ fn skills_are_listed_shown_and_checked() {
     }
     project.aye(&["skills", "check", ".claude/skills/wrong/SKILL.md"]).exits(1);
     project.aye(&["skills", "check", "nowhere"]).exits(2).says(&["cannot check `nowhere`"]);
-    project.aye(&["skills", "check", ".claude/skills/pdf/scripts"]).exits(2).says(&["there is no skill"]);
+    project.aye(&["skills", "check", ".claude/skills/pdf/scripts"]).exits(2).says(&["no skill found"]);
 }
 
 #[test]

@@ -51,7 +51,8 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    /// Number of agents of this response.
+    /// The step of the session, and the number of agents that it started.
+    step: u64,
     in_response: usize,
     /// Sessions of the agents that were started in this process.
     children: HashMap<SessionId, CancellationToken>,
@@ -91,8 +92,11 @@ impl AgentRunner for AgentService {
         Arc::clone(&self.inner).run(task, context).boxed()
     }
 
-    fn stepped(&self) {
-        self.inner.state().in_response = 0;
+    fn stepped(&self, step: u64) {
+        let mut state = self.inner.state();
+        if state.step != step {
+            (state.step, state.in_response) = (step, 0);
+        }
     }
 
     fn stop(&self, agent: &SessionId) {

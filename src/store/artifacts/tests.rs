@@ -100,7 +100,7 @@ fn the_least_recently_used_artifact_is_evicted_first_and_reported_as_evicted() {
     assert_eq!(store.list().unwrap(), [first.clone(), third]);
     assert_eq!(files(&data).len(), 2);
     let never = store.find("artifact:000000000000000000000000").unwrap_err();
-    assert!(never.message.contains("there is no artifact:"), "{never}");
+    assert!(never.message.contains("unknown artifact artifact:"), "{never}");
     let back = keep(&store, "second", &[b'2'; 100]);
     assert_eq!(store.find(&back.uri).unwrap().artifact, back, "what was given up can be kept again");
     assert!(store.find(&first.uri).is_err());

@@ -202,7 +202,7 @@ fn a_click_highlights_a_list_row_and_a_second_click_selects() {
             .collect::<Vec<_>>()
     };
     let mut model = session(100, 30);
-    play(&mut model, 5000, "<ctrl+p>");
+    play(&mut model, 5000, "<ctrl+p>policy");
     assert_eq!(click(&mut model, "/policy grants", 5100), [""; 0]);
     assert!(draw(&mut model, 5200).contains("❯ /policy grants"));
     assert_eq!(click(&mut model, "/policy grants", 5300), ["listgrants"]);

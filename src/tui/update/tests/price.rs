@@ -40,7 +40,7 @@ fn a_price_is_asked_for_and_sent_by_enter() {
     let mut model = asked(None);
     let screen = draw(&mut model, 5700);
     for words in
-        ["The price of mine/large is unknown", "to keep the budget of $5.00", "input,output:", "enter use it", "stay paused"]
+        ["The price of mine/large is unknown", "to enforce the budget of $5.00", "input,output:", "enter use it", "stay paused"]
     {
         assert!(screen.contains(words), "{words}: {screen}");
     }

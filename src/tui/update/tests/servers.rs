@@ -231,5 +231,5 @@ fn notes_about_a_server_are_shown_in_its_details() {
     tell(&mut model, EventKind::ServersChanged { servers: noted }, 100);
     play(&mut model, 1000, "/mcp docs<enter>");
     let screen = draw(&mut model, 2000);
-    assert!(screen.contains("left out: the schema is") && !screen.contains('\u{1b}'), "{screen}");
+    assert!(screen.contains("ignored: the schema is") && !screen.contains('\u{1b}'), "{screen}");
 }
