@@ -107,7 +107,7 @@ impl ProposedPlan {
         let section = |text: &mut String, title: &str, lines: &[String]| {
             if !lines.is_empty() {
                 let gap = if text.is_empty() { "" } else { "\n" };
-                *text += &format!("{gap}{title}\n  {}", lines.join("\n  "));
+                text.push_str(&[gap, title, "\n  ", &lines.join("\n  ")].concat());
             }
         };
         let allows = self.allows();
