@@ -138,7 +138,9 @@ struct Willing;
 impl RemoteAsks for Willing {
     fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer> {
         let content = match elicitation.wanted {
-            ElicitationKind::Visit { .. } => return Box::pin(std::future::ready(ElicitationAnswer::Decline)),
+            ElicitationKind::Visit { .. } | ElicitationKind::Question { .. } => {
+                return Box::pin(std::future::ready(ElicitationAnswer::Decline));
+            }
             ElicitationKind::Form { fields } => fields
                 .into_iter()
                 .filter(|field| field.default.is_none())
