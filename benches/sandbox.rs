@@ -13,9 +13,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use sys::overlay::Layered;
+use sys::overlay::LayeredDirectory;
 use sys::process::{End, Environment, Helper, Shell, Spec, command_environment, is_helper, run, supervise_main};
-use sys::sandbox::{Confinement, ResourceLimits, Strength, View, probe};
+use sys::sandbox::{Backend, Confinement, ResourceLimits, View, probe};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -106,8 +106,11 @@ impl Bench {
         sys::overlay::discard(&view).unwrap();
         self.directory("view");
         let began = sys::overlay::mark(&view).unwrap();
-        let layer =
-            Layered { directory: workspace.to_owned(), upper: self.directory("view/upper"), work: self.directory("view/work") };
+        let layer = LayeredDirectory {
+            directory: workspace.to_owned(),
+            upper: self.directory("view/upper"),
+            work: self.directory("view/work"),
+        };
         self.run(workspace, CHANGES, Some(confinement(&self.base, workspace, View::CopyOnWrite(vec![layer.clone()]))));
         let changes = sys::overlay::changes(&layer, began).unwrap();
         assert_eq!(changes.entries().len(), 10);
@@ -147,10 +150,10 @@ impl Bench {
         directory
     }
 
-    fn layer(&self, directory: &Path) -> Layered {
+    fn layer(&self, directory: &Path) -> LayeredDirectory {
         let name = directory.file_name().unwrap().to_string_lossy();
         let [upper, work] = ["upper", "work"].map(|kind| self.directory(&format!("{kind}-{name}")));
-        Layered { directory: directory.to_owned(), upper, work }
+        LayeredDirectory { directory: directory.to_owned(), upper, work }
     }
 }
 
@@ -161,7 +164,7 @@ fn confinement(base: &Path, workspace: &Path, view: View) -> Confinement {
         read_only: [".git/hooks", ".aye", ".git/config"].map(|name| workspace.join(name)).into(),
         hidden: vec![base.join("data")],
         limits: ResourceLimits { processes: Some(500), ..ResourceLimits::default() },
-        ..Confinement::new(Strength::Namespaces, vec![workspace.to_owned()])
+        ..Confinement::new(Backend::Namespaces, vec![workspace.to_owned()])
     }
 }
 
