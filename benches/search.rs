@@ -13,6 +13,8 @@ macro_rules! shared {
     };
 }
 
+#[path = "../src/hooks/mod.rs"]
+mod hooks;
 #[allow(dead_code, unused_imports)]
 #[path = "../src/policy/mod.rs"]
 mod policy;
@@ -31,6 +33,8 @@ mod skills;
 #[allow(dead_code, unused_imports)]
 #[path = "../src/store/mod.rs"]
 mod store;
+#[path = "../src/subagents/mod.rs"]
+mod subagents;
 #[allow(dead_code, unused_imports)]
 #[path = "../src/sys/mod.rs"]
 mod sys;
