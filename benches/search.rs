@@ -13,6 +13,7 @@ macro_rules! shared {
     };
 }
 
+#[allow(dead_code, unused_imports)]
 #[path = "../src/hooks/mod.rs"]
 mod hooks;
 #[allow(dead_code, unused_imports)]
@@ -33,6 +34,7 @@ mod skills;
 #[allow(dead_code, unused_imports)]
 #[path = "../src/store/mod.rs"]
 mod store;
+#[allow(dead_code, unused_imports)]
 #[path = "../src/subagents/mod.rs"]
 mod subagents;
 #[allow(dead_code, unused_imports)]
@@ -47,7 +49,7 @@ mod tools;
 
 use policy::redact::Redactor;
 use policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
-use ports::{RunContext, ToolRouter};
+use ports::{RunContext, ToolRouter, UserQuestions};
 use protocol::{Action, Arguments, CallId, Mode, Place, Target, ToolCall, ToolStatus, VerdictKind};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -289,7 +291,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
             environment: Environment::Core,
             secret_names: Vec::new(),
             helper: Helper::default(),
-            sandbox: SandboxPolicy::nothing(),
+            sandbox: SandboxPolicy::unsandboxed(),
         },
         text: TextTools::default(),
         since: std::time::SystemTime::now(),
@@ -302,6 +304,9 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         commands: Commands::default(),
         search: SessionSearch::default(),
         skills: SessionSkills::default(),
+        questions: UserQuestions::to_nobody(),
+        hooks: None,
+        agents: None,
         seen: ReadState::default(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
