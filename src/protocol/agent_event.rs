@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AgentEvent {
-    /// An agent starts to work on a call, in a session of its own.
+    /// An agent starts to work on a call, in its own session.
     Started {
         tool_call_id: CallId,
         /// Session of the agent.
@@ -30,7 +30,7 @@ pub enum AgentEvent {
         /// One-line summary of the call.
         summary: String,
     },
-    /// A request of an agent ended. It counts in the totals of the session and its task, and is no part of its conversation.
+    /// A request of an agent ended. It counts in the totals of the session and its task, but is not part of its conversation.
     Spent {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]

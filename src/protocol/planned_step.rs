@@ -7,7 +7,7 @@ use std::fmt;
 /// Name of the tool that replaces the list.
 pub const UPDATE_STEPS: &str = "UpdateSteps";
 
-/// One entry of the list. It is written by the model and has no effect of its own.
+/// One step of the list. The model writes it; the step itself changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedStep {

@@ -101,7 +101,7 @@ impl Servers {
     /// Passes the user's answer to the server that waits for it.
     pub(crate) fn answer(&mut self, elicitation_id: &str, answer: ElicitationAnswer) {
         if self.open.remove(elicitation_id).is_none_or(|open| open.send(answer).is_err()) {
-            self.notify("the asking side is no longer waiting for this answer".to_owned());
+            self.notify("aye is no longer waiting for this answer".to_owned());
         }
     }
 

@@ -171,7 +171,7 @@ async fn tested(hooks: &dyn Hooks, event: HookEvent, call: ToolCall, text: Strin
     Tested::Event(hooks.on_occasion(occasion, stop).await)
 }
 
-/// Returns aye's tool for a name of Claude Code that is no alias.
+/// Returns aye's tool for a Claude Code name that is not an alias.
 fn tool_name(name: &str) -> &str {
     match name {
         "Read" => "ReadFile",

@@ -106,7 +106,7 @@ impl RewindSession {
         (Self { commands, events: receive_events }, receive_commands, events)
     }
 
-    /// Sends a command and waits for its response; if there is no other response, a notice to the user is one.
+    /// Sends a command and waits for its response; without one, a notice to the user counts as the response.
     async fn ask<T>(&mut self, command: Command, answer: impl Fn(EventKind) -> Option<T>) -> Result<T, CliError> {
         let gone = || CliError::failed("the session ended unexpectedly").hint(SEE_LOG);
         self.commands.send(command.into()).await.map_err(|_| gone())?;
