@@ -231,6 +231,7 @@ const PLAIN: &[&str] = &[
     "stdin",
     "background",
     "text",
+    "status",
     "patch",
     "edits",
     "oldText",
