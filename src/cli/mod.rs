@@ -6,6 +6,7 @@ mod apply;
 mod args;
 mod auth;
 mod config;
+mod definition_files;
 mod demo;
 mod doctor;
 mod exec;

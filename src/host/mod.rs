@@ -5,6 +5,7 @@ pub(crate) mod agent_definitions;
 pub(crate) mod allowed_models;
 pub(crate) mod allowed_tools;
 pub(crate) mod api_keys;
+mod blocking;
 pub(crate) mod catalogue_file;
 pub(crate) mod catalogue_update;
 pub(crate) mod cloud_accounts;

@@ -8,7 +8,7 @@ use super::tree::{Detail, read_tree};
 use serde::Serialize;
 use std::collections::HashSet;
 
-/// The mistakes of one skill.
+/// The mistakes of one file of a skill or an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Report {
     pub file: String,

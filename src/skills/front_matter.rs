@@ -42,6 +42,15 @@ type Events<'a> = Peekable<Parser<'a, saphyr_parser::StrInput<'a>>>;
 /// # Errors
 /// The front matter is missing, not closed, too long, or not a YAML mapping.
 pub(crate) fn parse(text: &str) -> Result<Document<'_>, Fault> {
+    let (header, body) = split_front_matter(text)?;
+    Ok(Document { entries: entries(header)?, body })
+}
+
+/// Splits a file into its front matter and its body, without parsing them.
+///
+/// # Errors
+/// The front matter is missing, not closed or too long.
+pub(crate) fn split_front_matter(text: &str) -> Result<(&str, &str), Fault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.split_inclusive('\n').next().unwrap_or_default();
     if first.trim_end() != "---" {
@@ -54,8 +63,7 @@ pub(crate) fn parse(text: &str) -> Result<Document<'_>, Fault> {
     let mut end = 0;
     for line in rest.split_inclusive('\n') {
         if line.trim_end() == "---" {
-            let body = &rest[end + line.len()..];
-            return Ok(Document { entries: entries(&rest[..end])?, body });
+            return Ok((&rest[..end], &rest[end + line.len()..]));
         }
         end += line.len();
         if end > MAX_BYTES {

@@ -5,35 +5,17 @@ use super::fault::Fault;
 use super::manifest::{Manifest, ReadManifest};
 use super::origin::Origin;
 use super::skill::{HashedFiles, Skill};
-use serde::Serialize;
+use super::unused::{BrokenFile, HiddenFile, broken_notice};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-
-/// A skill that is not used, because of its faults.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct BrokenSkill {
-    /// File of the skill.
-    pub file: String,
-    pub faults: Vec<Fault>,
-}
-
-/// A skill that is not used, because another one has the same name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct HiddenSkill {
-    pub name: String,
-    pub file: String,
-    /// File of the skill that is used.
-    pub used_file: String,
-}
 
 /// The skills that can be used, and those that cannot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SkillSet {
     /// Skills by name.
     pub skills: Vec<Skill>,
-    pub broken: Vec<BrokenSkill>,
-    pub hidden: Vec<HiddenSkill>,
+    pub broken: Vec<BrokenFile>,
+    pub hidden: Vec<HiddenFile>,
     /// Sentences about folders that are not read completely.
     pub limits: Vec<String>,
 }
@@ -90,14 +72,7 @@ impl SkillSet {
 
     /// Returns a sentence about skills that are not used, for the start of a session.
     pub(crate) fn notice(&self) -> Option<String> {
-        let first = self.broken.first()?;
-        let fault = first.faults.first().map(|fault| fault.with_file(&first.file)).unwrap_or_default();
-        let more = match self.broken.len() - 1 {
-            0 => String::new(),
-            1 => " and 1 more".to_owned(),
-            more => format!(" and {more} more"),
-        };
-        Some(format!("ignored the skill `{}`{more}: {fault}; `aye skills check` lists all mistakes", first.file))
+        broken_notice(&self.broken, "skill")
     }
 
     /// Returns a hash of everything that was read.
@@ -127,7 +102,7 @@ impl SkillSet {
 
     fn add_candidate(&mut self, candidate: &Candidate, workspace: &Path) {
         let file = candidate.file();
-        let broken = |faults: Vec<Fault>| BrokenSkill { file: file.clone(), faults };
+        let broken = |faults: Vec<Fault>| BrokenFile { file: file.clone(), faults };
         let (text, files) = match &candidate.contents {
             Contents::Read { text, files, .. } => (text, files),
             Contents::Outside { to } => {
@@ -140,7 +115,7 @@ impl SkillSet {
         let Some(manifest) = manifest else { return self.broken.push(broken(errors)) };
         if let Some(used) = self.find(&manifest.name) {
             let used_file = used.file();
-            return self.hidden.push(HiddenSkill { name: manifest.name, file, used_file });
+            return self.hidden.push(HiddenFile { name: manifest.name, file, used_file });
         }
         let pinned = files.clone().map(|files| HashedFiles { files, boundary: workspace.to_owned() });
         self.skills.push(Skill {

@@ -1,6 +1,6 @@
 //! Front matter that other agents accept although it is not valid YAML: unquoted text with `: `.
 
-use crate::skills::{Document, Entry, Fault, Value, parse as parse_yaml};
+use crate::skills::{Document, Entry, Fault, Value, parse as parse_yaml, split_front_matter};
 
 /// The parts of a file.
 pub(super) struct Parsed<'a> {
@@ -21,34 +21,13 @@ pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
         Ok(Document { entries, body }) => return Ok(Parsed { entries, body, warning: None }),
         Err(fault) => fault,
     };
-    let plain = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Some((header, body)) = split(plain) else { return Err(fault) };
+    let Ok((header, body)) = split_front_matter(text) else { return Err(fault) };
     let entries = lines(header);
     if entries.is_empty() {
         return Err(fault);
     }
     let message = format!("{}; the lines are read as plain text", fault.message);
     Ok(Parsed { entries, body, warning: Some(Fault { message, ..fault }) })
-}
-
-/// Maximum bytes of front matter that is read line by line.
-const MAX_BYTES: usize = 64 << 10;
-
-/// Returns the front matter and the body.
-fn split(text: &str) -> Option<(&str, &str)> {
-    let first = text.split_inclusive('\n').next().filter(|line| line.trim_end() == "---")?;
-    let rest = &text[first.len()..];
-    let mut end = 0;
-    for line in rest.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return Some((&rest[..end], &rest[end + line.len()..]));
-        }
-        end += line.len();
-        if end > MAX_BYTES {
-            return None;
-        }
-    }
-    None
 }
 
 fn lines(header: &str) -> Vec<Entry> {

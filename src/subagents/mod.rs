@@ -13,7 +13,7 @@ mod toml_file;
 pub(crate) use agent_file::{AgentFile, Format};
 pub(crate) use definition::{AgentDefinition, AgentOrigin};
 pub(crate) use folder::AgentFolder;
-pub(crate) use set::{AgentSet, Report, check};
+pub(crate) use set::{AgentSet, check};
 
 /// Folders of a project that can contain agents; of two agents with the same name, the one in the earlier folder is used.
 pub(crate) const PROJECT_FOLDERS: [(&str, Format); 3] =

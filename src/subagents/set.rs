@@ -4,47 +4,21 @@ use super::agent_file::{AgentFile, Format};
 use super::built_in::built_in;
 use super::definition::{AgentDefinition, AgentOrigin, ReadDefinition};
 use super::{markdown, toml_file};
-use crate::skills::Fault;
-use serde::Serialize;
+use crate::skills::{BrokenFile, Fault, HiddenFile, Report, broken_notice};
 use std::path::Path;
 
 /// Maximum number of agents of a session.
 const MAX_AGENTS: usize = 500;
-
-/// An agent that is not used, because of its faults.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct BrokenAgent {
-    pub file: String,
-    pub faults: Vec<Fault>,
-}
-
-/// An agent that is not used, because another one has its name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct HiddenAgent {
-    pub name: String,
-    pub file: String,
-    /// File of the agent that is used.
-    pub used_file: String,
-}
 
 /// The agents that can be used, and those that cannot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AgentSet {
     /// Agents by name.
     pub agents: Vec<AgentDefinition>,
-    pub broken: Vec<BrokenAgent>,
-    pub hidden: Vec<HiddenAgent>,
+    pub broken: Vec<BrokenFile>,
+    pub hidden: Vec<HiddenFile>,
     /// Sentences about folders that are not read completely.
     pub limits: Vec<String>,
-}
-
-/// The mistakes of one file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Report {
-    pub file: String,
-    pub errors: Vec<Fault>,
-    pub warnings: Vec<Fault>,
 }
 
 impl AgentSet {
@@ -73,13 +47,7 @@ impl AgentSet {
 
     /// Returns a sentence about agents that are not used, for the start of a session.
     pub(crate) fn notice(&self) -> Option<String> {
-        let first = self.broken.first()?;
-        let fault = first.faults.first().map(|fault| fault.with_file(&first.file)).unwrap_or_default();
-        let more = match self.broken.len() - 1 {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        Some(format!("ignored the agent `{}`{more}: {fault}; `aye agents check` lists all mistakes", first.file))
+        broken_notice(&self.broken, "agent")
     }
 
     fn add_file(&mut self, file: &AgentFile) {
@@ -87,10 +55,10 @@ impl AgentSet {
         match agent {
             Some(_) if self.agents.len() >= MAX_AGENTS => {
                 let message = format!("the limit is {MAX_AGENTS} agents");
-                self.broken.push(BrokenAgent { file: file.shown.clone(), faults: vec![Fault::general(message)] });
+                self.broken.push(BrokenFile { file: file.shown.clone(), faults: vec![Fault::general(message)] });
             }
             Some(agent) => self.add(agent),
-            None => self.broken.push(BrokenAgent { file: file.shown.clone(), faults: errors }),
+            None => self.broken.push(BrokenFile { file: file.shown.clone(), faults: errors }),
         }
     }
 
@@ -98,7 +66,7 @@ impl AgentSet {
         match self.find(&agent.name) {
             Some(used) => {
                 let used_file = used.file.clone();
-                self.hidden.push(HiddenAgent { name: agent.name, file: agent.file, used_file });
+                self.hidden.push(HiddenFile { name: agent.name, file: agent.file, used_file });
             }
             None => self.agents.push(agent),
         }

@@ -2,23 +2,24 @@
 
 pub(crate) mod args;
 
+use super::definition_files::{nearest_name, print_reports, warn_unused};
 use crate::host::agent_definitions::own_folders;
-use crate::host::console::{print_json, print_text, warn, warn_all};
+use crate::host::console::{print_json, print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
-use crate::protocol::{Effort, Problem, format_count};
-use crate::subagents::{AgentDefinition, AgentFolder, AgentOrigin, AgentSet, Format, PROJECT_FOLDERS, Report, check};
-use crate::text::{clean, clean_line, truncate, width};
+use crate::protocol::{Effort, Problem};
+use crate::skills::Report;
+use crate::subagents::{AgentDefinition, AgentFolder, AgentOrigin, AgentSet, Format, PROJECT_FOLDERS, check};
+use crate::text::{clean, clean_line, reveal_line, truncate, width};
 use crate::tools::AgentTools;
 use args::AgentsAction;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use strsim::damerau_levenshtein;
 
 /// Maximum columns of a description in the list.
 const DESCRIPTION_CELLS: usize = 100;
@@ -70,15 +71,7 @@ fn list(set: &AgentSet, json: bool) -> Exit {
         let _ = writeln!(text, "{:longest$}  {}", "", clean_line(&agent.file));
     }
     print_text(&text);
-    let hidden = set.hidden.iter().map(|hidden| {
-        format!("`{}` is not used: the agent in `{}` has the same name", clean_line(&hidden.file), clean_line(&hidden.used_file))
-    });
-    let broken = set.broken.iter().flat_map(|broken| {
-        let file = shown(&broken.file);
-        broken.faults.iter().map(move |fault| format!("ignored an agent: {}", fault.with_file(&file)))
-    });
-    let told: Vec<String> = hidden.chain(broken).chain(set.limits.iter().cloned()).collect();
-    warn_all(&told);
+    warn_unused("agent", &set.hidden, &set.broken, &set.limits);
     Exit::Completed
 }
 
@@ -132,11 +125,10 @@ fn unknown(set: &AgentSet, name: &str) -> CliError {
     let mut problem = Problem::new(format!("unknown agent `{}`", name.escape_debug()));
     let is_it = |file: &str| Path::new(file).file_stem().is_some_and(|stem| stem == name);
     if let Some(broken) = set.broken.iter().find(|broken| is_it(&broken.file)) {
-        let fault = broken.faults.first().map(|fault| fault.with_file(&shown(&broken.file))).unwrap_or_default();
+        let fault = broken.faults.first().map(|fault| fault.with_file(&reveal_line(&broken.file))).unwrap_or_default();
         return CliError::usage(problem.because(fault));
     }
-    let near = set.agents.iter().map(|agent| (damerau_levenshtein(&agent.name, name), agent.name.as_str())).min();
-    if let Some((_, near)) = near.filter(|(distance, known)| *distance <= 1 + known.len() / 4) {
+    if let Some(near) = nearest_name(set.agents.iter().map(|agent| agent.name.as_str()), name) {
         problem = problem.hint(format!("did you mean `{near}`?"));
     }
     CliError::usage(problem.hint("run `aye agents list` to list the agents"))
@@ -151,24 +143,7 @@ fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit
         let own = own_folders(&place.directories, &place.home);
         PROJECT_FOLDERS.iter().map(folder).chain(own).flat_map(|folder| check_folder(&folder)).collect()
     };
-    let errors = reports.iter().map(|report| report.errors.len()).sum::<usize>();
-    let exit = if errors > 0 { Exit::Failed } else { Exit::Completed };
-    if json {
-        print_json(&reports);
-        return Ok(exit);
-    }
-    let mut text = String::new();
-    for report in &reports {
-        let file = shown(&report.file);
-        let lines = |kind: &'static str| move |message: String| format!("{kind}: {}\n", clean_line(&message));
-        text.extend(report.errors.iter().map(|fault| fault.with_file(&file)).map(lines("error")));
-        text.extend(report.warnings.iter().map(|fault| fault.with_file(&file)).map(lines("warning")));
-    }
-    let warnings = reports.iter().map(|report| report.warnings.len()).sum::<usize>();
-    let count = |number: usize, one, many| format_count(number as u64, one, many);
-    let (agents, errors) = (count(reports.len(), "agent", "agents"), count(errors, "error", "errors"));
-    print_text(&format!("{text}{agents}: {errors}, {}\n", count(warnings, "warning", "warnings")));
-    Ok(exit)
+    Ok(print_reports("agent", &reports, json))
 }
 
 /// Returns the mistakes of each file of a folder, and of the folder itself.
@@ -210,9 +185,4 @@ fn folder(place: &AppContext, path: &Path, format: Format) -> AgentFolder {
         format,
         origin: AgentOrigin::Project,
     }
-}
-
-/// Returns a file name for the terminal.
-fn shown(file: &str) -> String {
-    crate::text::reveal_line(file)
 }

@@ -2,23 +2,23 @@
 
 pub(crate) mod args;
 
+use super::definition_files::{nearest_name, print_reports, warn_unused};
 use crate::config::trust::project_folder;
-use crate::host::console::{print_json, print_text, warn, warn_all};
+use crate::host::console::{print_json, print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
 use crate::host::skills::own_folders;
-use crate::protocol::{Problem, format_count, size};
+use crate::protocol::{Problem, size};
 use crate::skills::{Folder, Origin, PROJECT_FOLDERS, Report, SKILL_FILE, Skill, SkillSet, check, check_one};
-use crate::text::{clean, clean_line, truncate, width};
+use crate::text::{clean, clean_line, reveal_line, truncate, width};
 use args::SkillsAction;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use strsim::damerau_levenshtein;
 
 /// Maximum columns of a description in the list.
 const DESCRIPTION_CELLS: usize = 100;
@@ -71,15 +71,7 @@ fn list(set: &SkillSet, json: bool) -> Exit {
         let _ = writeln!(text, "{:longest$}  {}{}", "", clean_line(&skill.file()), users(skill));
     }
     print_text(&text);
-    let hidden = set.hidden.iter().map(|hidden| {
-        format!("`{}` is not used: the skill in `{}` has the same name", clean_line(&hidden.file), clean_line(&hidden.used_file))
-    });
-    let broken = set.broken.iter().flat_map(|broken| {
-        let file = display_name(&broken.file);
-        broken.faults.iter().map(move |fault| format!("ignored a skill: {}", fault.with_file(&file)))
-    });
-    let told: Vec<String> = hidden.chain(broken).chain(set.limits.iter().cloned()).collect();
-    warn_all(&told);
+    warn_unused("skill", &set.hidden, &set.broken, &set.limits);
     Exit::Completed
 }
 
@@ -137,11 +129,10 @@ fn show(set: &SkillSet, name: &str) -> Result<Exit, CliError> {
 fn unknown_skill(set: &SkillSet, name: &str) -> CliError {
     let mut problem = Problem::new(format!("unknown skill `{}`", name.escape_debug()));
     if let Some(broken) = set.broken.iter().find(|broken| broken.file.ends_with(&format!("/{name}/{SKILL_FILE}"))) {
-        let fault = broken.faults.first().map(|fault| fault.with_file(&display_name(&broken.file))).unwrap_or_default();
+        let fault = broken.faults.first().map(|fault| fault.with_file(&reveal_line(&broken.file))).unwrap_or_default();
         return CliError::usage(problem.because(fault));
     }
-    let near = set.skills.iter().map(|skill| (damerau_levenshtein(skill.name(), name), skill.name())).min();
-    if let Some((_, near)) = near.filter(|(distance, known)| *distance <= 1 + known.len() / 4) {
+    if let Some(near) = nearest_name(set.skills.iter().map(|skill| skill.name()), name) {
         problem = problem.hint(format!("did you mean `{near}`?"));
     }
     CliError::usage(problem.hint("run `aye skills list` to list the skills"))
@@ -157,24 +148,7 @@ fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit
         let own = own_folders(&place.directories, &place.home);
         of_project.chain(own).flat_map(|folder| check(&folder)).collect()
     };
-    let errors = reports.iter().map(|report| report.errors.len()).sum::<usize>();
-    let exit = if errors > 0 { Exit::Failed } else { Exit::Completed };
-    if json {
-        print_json(&reports);
-        return Ok(exit);
-    }
-    let mut text = String::new();
-    for report in &reports {
-        let file = display_name(&report.file);
-        let lines = |kind: &'static str| move |message: String| format!("{kind}: {}\n", clean_line(&message));
-        text.extend(report.errors.iter().map(|fault| fault.with_file(&file)).map(lines("error")));
-        text.extend(report.warnings.iter().map(|fault| fault.with_file(&file)).map(lines("warning")));
-    }
-    let warnings = reports.iter().map(|report| report.warnings.len()).sum::<usize>();
-    let count = |number: usize, one, many| format_count(number as u64, one, many);
-    let (skills, errors) = (count(reports.len(), "skill", "skills"), count(errors, "error", "errors"));
-    print_text(&format!("{text}{skills}: {errors}, {}\n", count(warnings, "warning", "warnings")));
-    Ok(exit)
+    Ok(print_reports("skill", &reports, json))
 }
 
 /// Returns the mistakes of the skill or the folder of skills at a path.
@@ -200,9 +174,4 @@ fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> 
     let parent = real.parent().ok_or_else(|| failed("it is the root directory".to_owned()))?;
     let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(check_one(&folder(parent), &name).into_iter().collect())
-}
-
-/// Returns a file name for the terminal.
-fn display_name(file: &str) -> String {
-    crate::text::reveal_line(file)
 }

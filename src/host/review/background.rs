@@ -4,6 +4,7 @@ use super::{SCHEMA, SCHEMA_NAME, collect, prompt, read};
 use crate::agent::{self, Account};
 use crate::config::SetEffort;
 use crate::headless::ResponseCheck;
+use crate::host::blocking::off_thread;
 use crate::host::context::AppContext;
 use crate::host::ephemeral::EphemeralData;
 use crate::host::error::CliError;
@@ -22,6 +23,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
+
+/// Name of a review in the error if its work crashes.
+const WORKER: &str = "the review";
 
 /// Reviews of a front end. Cheap to clone.
 #[derive(Clone)]
@@ -109,7 +113,7 @@ impl ReviewRun {
     async fn review(&self, subject: &ReviewSubject) -> Result<Option<Review>, CliError> {
         let (common, place) = (self.common.clone(), self.place.clone());
         // Dropped last: everything below may write to it.
-        let (ephemeral, place, runner) = off_thread(move || prepare_tools(&common, place)).await??;
+        let (ephemeral, place, runner) = off_thread(WORKER, move || prepare_tools(&common, place)).await??;
         let Some(changes) = self.unless_stopped(collect(&runner, subject)).await.transpose()? else { return Ok(None) };
         drop(runner);
         if changes.diffs.is_empty() {
@@ -131,14 +135,14 @@ impl ReviewRun {
     /// Opens a session for the review.
     async fn prepare(&self, place: AppContext, schema: String) -> Result<PreparedSession, CliError> {
         let common = self.common.clone();
-        let builder = off_thread(move || {
+        let builder = off_thread(WORKER, move || {
             let store = Store::open(&place.directories.data)?;
             let builder = SessionBuilder::find(FrontEnd::review(), common, place, store, &SessionChoice::New)?;
             Ok::<_, CliError>(builder.with_output_schema(schema))
         });
         let builder = builder.await??.with_model().await?;
-        let mut claimed = off_thread(move || builder.claim()).await??;
-        let sandbox = off_thread(claimed.sandbox_probe()).await?;
+        let mut claimed = off_thread(WORKER, move || builder.claim()).await??;
+        let sandbox = off_thread(WORKER, claimed.sandbox_probe()).await?;
         claimed.set_sandbox(sandbox);
         Ok(claimed.prepare().await?)
     }
@@ -249,11 +253,6 @@ fn prepare_tools(common: &Common, mut place: AppContext) -> Result<(EphemeralDat
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let environment = ToolEnvironment::find_for_screen(&place, common, &project, Starts::Programs)?;
     Ok((ephemeral, place, ToolRunner::new(environment, None)))
-}
-
-/// Runs work that may block on another thread.
-async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CliError> {
-    spawn_blocking(work).await.map_err(|error| CliError::failed(format!("the review crashed: {error}")))
 }
 
 /// Returns the error of a review whose task failed.

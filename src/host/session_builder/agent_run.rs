@@ -6,6 +6,7 @@ use super::{PreparedSession, SessionBuilder};
 use crate::agent::{self, Account, AccountState};
 use crate::config::{SetEffort, SetLimit};
 use crate::host::agent_authority::ParentSession;
+use crate::host::blocking::off_thread;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::options::{Common, SessionChoice};
@@ -18,9 +19,10 @@ use crate::protocol::{
 use crate::session::{Expense, SessionState, TaskStage, Totals};
 use crate::store::{Store, StoreError};
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
+/// Name of an agent in the error if its work crashes.
+const WORKER: &str = "the agent";
 /// Maximum bytes of an unfinished agent's text in an error.
 const PARTIAL_BYTES: usize = 8 << 10;
 
@@ -115,7 +117,7 @@ impl AgentRun {
     /// Finds what an earlier process did for this call.
     async fn earlier(&self) -> Result<Earlier, CliError> {
         let (store, id) = (self.setup.store.clone(), self.setup.parent.child.clone());
-        off_thread(move || {
+        off_thread(WORKER, move || {
             let loaded = match store.load(&id) {
                 Ok(loaded) => loaded,
                 Err(StoreError::NoSession { .. }) => return Ok(Earlier::Nothing),
@@ -143,13 +145,10 @@ impl AgentRun {
             Earlier::Session | Earlier::Unfinished => SessionChoice::Id(id.to_string()),
             Earlier::Nothing | Earlier::Ended(_) => SessionChoice::New,
         };
-        let builder = off_thread(move || {
-            let builder = SessionBuilder::find(FrontEnd::agent(), common, place, store, &choice)?;
-            Ok::<_, CliError>(builder)
-        });
+        let builder = off_thread(WORKER, move || SessionBuilder::find(FrontEnd::agent(), common, place, store, &choice));
         let builder = builder.await??.with_model().await?;
-        let mut claimed = off_thread(move || builder.claim()).await??;
-        let sandbox = off_thread(claimed.sandbox_probe()).await?;
+        let mut claimed = off_thread(WORKER, move || builder.claim()).await??;
+        let sandbox = off_thread(WORKER, claimed.sandbox_probe()).await?;
         claimed.set_sandbox(sandbox);
         Ok(claimed.prepare().await?)
     }
@@ -250,7 +249,7 @@ impl AgentRun {
     /// Adds the text that the agent wrote before its task failed.
     async fn with_partial_text(&self, error: ToolError) -> ToolError {
         let (store, id) = (self.setup.store.clone(), self.setup.parent.child.clone());
-        let loaded = off_thread(move || store.load(&id)).await;
+        let loaded = off_thread(WORKER, move || store.load(&id)).await;
         let Ok(Ok(loaded)) = loaded else { return error };
         let state = SessionState::from_records(&loaded.records);
         let message = with_text(&error.message, state.last_response());
@@ -304,9 +303,4 @@ fn left(budget: &Budget) -> f64 {
 fn tool_error(error: CliError) -> ToolError {
     let problem: Problem = error.into_problem();
     failed(problem.with_location("the agent could not be started").text())
-}
-
-/// Runs work that may block on another thread.
-async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CliError> {
-    spawn_blocking(work).await.map_err(|error| CliError::failed(format!("the agent crashed: {error}")))
 }
