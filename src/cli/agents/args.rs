@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsSub {
-    /// List the agents, and those that are not used
+    /// List agents, including unused definitions
     List {
         /// Print JSON
         #[arg(long)]
@@ -16,7 +16,7 @@ pub(crate) enum AgentsSub {
         /// Name of the agent, as `aye agents list` shows it
         name: String,
     },
-    /// Check agents for mistakes
+    /// Check agents for errors
     ///
     /// Without PATH: the agents of this project and your own. The exit code is 1 if there is an error.
     Check {

@@ -197,7 +197,7 @@ pub(super) struct OutputArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Offer only these tools; separate names by commas, or repeat
+    /// Offer only these tools; comma-separated, repeatable
     ///
     /// The option only removes tools. The policy still decides what they may do.
     #[arg(long = "allowed-tools", value_name = "TOOLS", action = ArgAction::Append)]
@@ -430,7 +430,7 @@ pub(super) enum ModelsSub {
 
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(crate) struct ModelsUpdate {
-    /// URL or file of a catalogue in TOML, or of the JSON of models.dev
+    /// URL or path of a catalogue: TOML, or the JSON of models.dev
     pub source: Option<String>,
     /// Show what would change, and write nothing
     #[arg(long)]

@@ -84,7 +84,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     ("hooks pin", &[("Pin your own hooks", "aye hooks pin")]),
-    ("agents", &[("List the agents", "aye agents list"), ("Check agents for mistakes", "aye agents check")]),
+    ("agents", &[("List the agents", "aye agents list"), ("Check agents for errors", "aye agents check")]),
     ("agents list", &[("List the agents", "aye agents list"), ("List the agents as JSON", "aye agents list --json")]),
     ("agents show", &[("Show an agent and its instructions", "aye agents show explore")]),
     (
@@ -94,7 +94,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Check one agent", "aye agents check .claude/agents/reviewer.md"),
         ],
     ),
-    ("skills", &[("List the skills", "aye skills list"), ("Check skills for mistakes", "aye skills check")]),
+    ("skills", &[("List the skills", "aye skills list"), ("Check skills for errors", "aye skills check")]),
     ("skills list", &[("List the skills", "aye skills list"), ("List the skills as JSON", "aye skills list --json")]),
     ("skills show", &[("Show a skill and its files", "aye skills show pdf")]),
     (

@@ -5,7 +5,7 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HooksSub {
-    /// List the hooks, and those that would not run
+    /// List hooks, including those that would not run
     List {
         /// Print JSON
         #[arg(long)]

@@ -52,7 +52,7 @@ pub(crate) enum PolicySub {
         #[command(subcommand)]
         grants: GrantsSub,
     },
-    /// Show past decisions: when, what, and by which rule or user
+    /// Show past decisions, with time, action, and rule or user
     Log {
         /// Print one JSON object per decision
         #[arg(long)]

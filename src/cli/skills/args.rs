@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsSub {
-    /// List the skills, and those that are not used
+    /// List skills, including unused ones
     List {
         /// Print JSON
         #[arg(long)]
@@ -16,7 +16,7 @@ pub(crate) enum SkillsSub {
         /// Name of the skill, as `aye skills list` shows it
         name: String,
     },
-    /// Check skills for mistakes
+    /// Check skills for errors
     ///
     /// Without PATH: the skills of this project and your own. The exit code is 1 if there is an error.
     Check {
