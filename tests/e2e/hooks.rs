@@ -227,10 +227,10 @@ fn a_hook_that_fails_hangs_or_floods_denies_the_call() {
     for (command, why) in [
         ("exit 1", "the hook failed: exit code 1"),
         ("./missing", "the hook failed: exit code 127"),
-        ("sleep 600 & sleep 600", "the hook failed: it did not end within 1 s and was killed"),
-        ("yes | head -c 1000000000", "the hook failed: it printed more than 1 MiB"),
-        ("echo '{'", "the hook failed: its output is not valid JSON"),
-        ("kill -9 $$", "the hook failed: it was killed by signal 9"),
+        ("sleep 600 & sleep 600", "the hook failed: timed out after 1 s"),
+        ("yes | head -c 1000000000", "the hook failed: the output exceeds 1 MiB"),
+        ("echo '{'", "the hook failed: the output is not valid JSON"),
+        ("kill -9 $$", "the hook failed: killed by signal 9"),
         ("echo '{\"hookSpecificOutput\": {\"permissionDecision\": \"maybe\"}}'", "which aye does not know"),
     ] {
         let server = Server::new([runs("c1", "touch made"), Answer::text("Done.")]);
@@ -318,7 +318,7 @@ fn a_file_that_cannot_be_read_makes_every_call_ask() {
     let project = Project::with(&server).policy(OPEN).file(".aye/hooks.toml", "[[PreToolUse]\ncommand = 1\n");
     project.aye(&["exec", "--trust", "go"]).exits(3);
     let told = result(&server, 1);
-    assert!(told.contains("the hook .aye/hooks.toml asks: it was not run: cannot read the hooks: line 1"), "{told}");
+    assert!(told.contains("the hook .aye/hooks.toml asks: the hook could not run: cannot read the hooks: line 1"), "{told}");
     assert!(!project.exists("a.txt"));
     let listed = project.aye(&["hooks", "list", "--trust"]).exits(0).stdout;
     assert!(listed.contains("does not run: cannot read the hooks"), "{listed}");

@@ -69,7 +69,7 @@ impl HookRunner {
                 if !tool.files.is_empty() {
                     if let Some(run) = run {
                         run.decision = HookDecision::Deny;
-                        run.reason = Some(format!("it rewrote a call of {}, which hooks cannot rewrite", tool.told));
+                        run.reason = Some(format!("the hook rewrote a call of {}, which hooks cannot rewrite", tool.told));
                     }
                     return done;
                 }
@@ -105,7 +105,7 @@ impl HookRunner {
                 (run, response.updated_input.map(|updated| self.as_told(told, updated)))
             }
             CommandOutcome::NotRun(why) => {
-                (HookRun { decision: HookDecision::Ask, reason: Some(format!("it was not run: {why}")), ..run }, None)
+                (HookRun { decision: HookDecision::Ask, reason: Some(format!("the hook could not run: {why}")), ..run }, None)
             }
             CommandOutcome::Failed(why) => {
                 let reason = format!("the hook failed: {why}. Nothing was run");
@@ -114,7 +114,7 @@ impl HookRunner {
         }
     }
 
-    /// Runs the hooks after a call that succeeded. What they say is added to the result.
+    /// Runs the hooks after a call that succeeded, and adds their messages to the result.
     pub(super) async fn after(&self, call: ToolCall, mut result: ToolResult, stop: &CancellationToken) -> ToolResult {
         let Some(tool) = self.tool(&call) else { return result };
         let hooks: Vec<Hook> = self.hooks.matching(HookEvent::PostToolUse, &tool.names).cloned().collect();
