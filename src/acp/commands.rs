@@ -1,4 +1,4 @@
-//! Slash commands: which of them are available in an editor, and what a prompt means by one.
+//! Slash commands available in an editor, and their parsing from a prompt.
 
 use crate::protocol::CustomCommand;
 use agent_client_protocol::v1::schema::{AvailableCommand, AvailableCommandInput, UnstructuredCommandInput};

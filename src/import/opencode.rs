@@ -186,7 +186,7 @@ fn subject(tool: &str, pattern: &str) -> Subject {
     }
 }
 
-/// Converts a path pattern, in which `*` stands for any text, also with slashes.
+/// Converts a path pattern, in which `*` matches any text, including slashes.
 fn paths(pattern: &str, subject: fn(Vec<String>) -> Subject) -> Subject {
     if pattern.contains("..") || pattern.contains('$') && !pattern.starts_with("$HOME/") {
         return Subject::Other("aye does not support this form of path".to_owned());

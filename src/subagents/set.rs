@@ -83,7 +83,7 @@ fn read(file: &AgentFile) -> ReadDefinition {
     }
 }
 
-/// Returns the mistakes of a file.
+/// Returns the errors in a file.
 pub(crate) fn check(file: &AgentFile) -> Report {
     let ReadDefinition { errors, warnings, .. } = read(file);
     Report { file: file.shown.clone(), errors, warnings }

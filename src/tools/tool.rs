@@ -26,7 +26,7 @@ pub(super) trait Tool: Send + Sync + 'static {
     const ALIASES: &'static [Alias<Self::Arguments>];
     const CAPABILITY: &'static str;
     const DESCRIPTION: &'static str;
-    /// Whether the tool writes to the file that its markers come from, and can restore their secrets.
+    /// Whether the tool writes to the file in which secrets were redacted, and can restore them from their markers.
     const RESTORES: bool = false;
     type Arguments: DeserializeOwned + JsonSchema + 'static;
     type Work: Send + 'static;

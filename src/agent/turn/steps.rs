@@ -91,7 +91,7 @@ impl TurnMachine {
         self.read_mentions(text, at);
     }
 
-    /// Continues after the hooks of an event, unless what they were about no longer waits.
+    /// Resumes after the hooks of an event, unless the prompt or task that they concern is gone.
     pub(super) fn hooked(&mut self, ticket: u64, outcome: EventHooks, at: InputTime) {
         if self.stop_hooks.finish(ticket) {
             return self.stop_hooked(outcome, at);

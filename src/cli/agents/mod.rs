@@ -146,7 +146,7 @@ fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit
     Ok(print_reports("agent", &reports, json))
 }
 
-/// Returns the mistakes of each file of a folder, and of the folder itself.
+/// Returns the errors in each file of a folder, and in the folder itself.
 fn check_folder(folder: &AgentFolder) -> Vec<Report> {
     let (files, limit) = folder.read();
     let mut reports: Vec<Report> = files.iter().map(check).collect();
@@ -158,7 +158,7 @@ fn check_folder(folder: &AgentFolder) -> Vec<Report> {
     reports
 }
 
-/// Returns the mistakes of the file or the folder of agents at a path.
+/// Returns the errors in the agent file or folder of agents at a path.
 fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> {
     let given = path.display().to_string();
     let failed = |why: String| CliError::usage(Problem::new(format!("cannot check `{given}`")).because(why));

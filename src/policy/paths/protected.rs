@@ -136,7 +136,7 @@ pub(crate) fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool
     deep(&context.home) && (other() || context.in_workspace(path) || containing_home(path).is_none_or(|home| deep(&home)))
 }
 
-/// Returns whether the first names of two paths differ in their first letters, so that neither path is below the other.
+/// Returns whether the first names of two paths differ in their first characters, so that neither path is below the other.
 fn begin_apart(path: &Path, other: &Path) -> bool {
     let first = |path: &Path| match path.as_os_str().as_encoded_bytes() {
         [b'/', letter, ..] if !matches!(letter, b'/' | b'.') => Some(*letter),

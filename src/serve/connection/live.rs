@@ -90,7 +90,7 @@ impl LiveSession {
                     known: known.clone(),
                 });
             }
-            // A completed call no longer needs approval, also if the task was stopped.
+            // A completed call no longer needs approval, even if the task was stopped.
             EventKind::ToolCompleted { tool_call_id, .. } => {
                 self.approvals.retain(|approval| approval.tool_call_id != *tool_call_id);
             }

@@ -80,7 +80,7 @@ impl PatchFile {
         &self.digest
     }
 
-    /// Returns the entries with their differences.
+    /// Returns the entries with their diffs.
     pub(in crate::tools) fn parts(&self) -> impl Iterator<Item = FilePart<'_>> {
         self.header.files.iter().zip(self.diffs.iter()).map(|(entry, diff)| FilePart { entry, diff })
     }
