@@ -59,7 +59,7 @@ pub(crate) fn check_list_url(given: &str) -> Result<(), Problem> {
     match url.scheme() {
         "https" => Ok(()),
         "http" if is_this_machine(&url) => Ok(()),
-        "http" => Err(Problem::new(format!("`{given}` could be modified in transit")).hint(ENCRYPTED)),
+        "http" => Err(Problem::new(format!("`{given}` is not encrypted")).hint(ENCRYPTED)),
         other => Err(Problem::new(format!("`{given}` has the scheme `{other}:`")).hint(expected)),
     }
 }

@@ -47,8 +47,8 @@ pub(super) fn approved(shown: &ProposedPlan, stays_in_plan_mode: bool, edited: O
 pub(super) fn plan_denial(comment: Option<&str>) -> String {
     match comment {
         Some(comment) => {
-            format!("the user did not approve the plan yet and comments: {comment}\nRevise the plan and propose it again.")
+            format!("the user has not approved the plan and left a comment: {comment}\nRevise the plan and propose it again.")
         }
-        None => "the user did not approve the plan and wants to keep planning; ask what is missing, or end your turn".to_owned(),
+        None => "the user has not approved the plan and wants to keep planning; ask what is missing, or end your turn".to_owned(),
     }
 }

@@ -753,7 +753,7 @@ impl TurnMachine {
         }
         match self.tasks.phase() {
             Some(Phase::Retrying { ticket, .. }) => self.on_timer(*ticket, at),
-            Some(Phase::Paused) => self.cx.out.notice("the task is paused; continue it to retry"),
+            Some(Phase::Paused) => self.cx.out.notice("the task is paused; continue the task to retry the request"),
             Some(Phase::Requesting(_) | Phase::Compacting | Phase::Working(_)) | None => {
                 self.cx.out.notice("no request is waiting to be retried");
             }

@@ -89,7 +89,7 @@ fn reason_to_leave_out(change: &Change, ignored: &mut IgnoreRules<'_>) -> Option
     let kinds = || change.before.iter().chain(&change.after).map(|node| node.kind);
     let is_large = change.before.iter().chain(&change.after).any(|node| node.kind == Kind::File && node.bytes > MAX_FILE_BYTES);
     if is_of_git(&change.path) {
-        Some("it belongs to the git repository")
+        Some("it is inside `.git`")
     } else if ignored.ignores(change) {
         Some("git ignores it")
     } else if kinds().any(|kind| kind != Kind::File) {
