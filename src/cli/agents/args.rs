@@ -11,7 +11,7 @@ pub(crate) enum AgentsSub {
         #[arg(long)]
         json: bool,
     },
-    /// Show an agent: its file, its tools, its model, its instructions
+    /// Show an agent: its file, tools, model and instructions
     Show {
         /// Name of the agent, as `aye agents list` shows it
         name: String,
@@ -20,7 +20,7 @@ pub(crate) enum AgentsSub {
     ///
     /// Without PATH: the agents of this project and your own. The exit code is 1 if there is an error.
     Check {
-        /// File of an agent, or a folder of agents
+        /// Agent file, or a folder of agents
         path: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]

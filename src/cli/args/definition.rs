@@ -240,7 +240,7 @@ pub(super) struct ReviewArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FormatArg {
-    /// The response of the model as text
+    /// The model's response as text
     Text,
     /// One JSON object at the end: the event that ended the task
     Json,
@@ -390,7 +390,7 @@ pub(super) enum Sub {
     Acp,
     /// Run first-time setup again: model and policy
     Setup {
-        /// Do not prompt; take preset and model from options
+        /// Do not prompt; use the preset and model from the options
         ///
         /// `--policy` names a preset here: ask (the default), strict, relaxed or readonly. `-m` names the model.
         #[arg(long)]
@@ -470,7 +470,7 @@ pub(super) enum ToolSub {
         /// Print the whole result as JSON
         #[arg(long)]
         json: bool,
-        /// Approve what the policy asks about (denied calls stay denied)
+        /// Approve the call if needed (denied calls stay denied)
         #[arg(long)]
         yes: bool,
     },
@@ -492,7 +492,7 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
     let value = |mode: Mode| {
         PossibleValue::new(mode.as_str()).help(match mode {
             Mode::Plan => "Read-only: tools do not write, and commands only read",
-            Mode::Ask => "Ask whenever the policy says so",
+            Mode::Ask => "Ask whenever the policy requires approval",
             Mode::AutoEdit => "Edit files in the workspace without asking",
             Mode::Auto => "Ask only about high-risk actions",
         })

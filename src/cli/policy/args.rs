@@ -136,7 +136,7 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Choose what the policy allows without asking
+    /// Choose which actions need no approval
     #[arg(long, value_enum, default_value_t, conflicts_with = "project")]
     preset: Preset,
     /// Write the policy of this project, `.aye/policy.toml`

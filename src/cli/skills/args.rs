@@ -20,7 +20,7 @@ pub(crate) enum SkillsSub {
     ///
     /// Without PATH: the skills of this project and your own. The exit code is 1 if there is an error.
     Check {
-        /// Directory of a skill, its SKILL.md, or a folder of skills
+        /// Skill directory, its SKILL.md, or a folder of skills
         path: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]
