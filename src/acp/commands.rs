@@ -84,7 +84,7 @@ pub(crate) fn parse_prompt(text: String, registry: Registry, own: &[CustomComman
     }
     if is_taken(registry, word) {
         return ParsedPrompt::Invalid(format!(
-            "`/{word}` is only available in the full-screen UI of aye; use the editor's own command, or run `aye` in \
+            "`/{word}` is only available in aye's full-screen UI; use the editor's own command, or run `aye` in \
             a terminal"
         ));
     }

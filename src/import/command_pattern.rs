@@ -47,7 +47,7 @@ impl CommandPattern {
     }
 
     fn inner(text: &str) -> Self {
-        Self::Other(format!("`{text}` has a wildcard inside the command; rules of aye match only its first words"))
+        Self::Other(format!("`{text}` has a wildcard inside the command; aye's rules match only its first words"))
     }
 }
 

@@ -126,7 +126,7 @@ pub(crate) enum Verdict {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AnswerQuestion {
     pub elicitation_id: String,
-    /// The label of an option, or any other text. Without it, the user declines to answer, and the model is told.
+    /// The label of an option, or any other text. Without it, the user declines to answer, and aye tells the model.
     #[serde(default)]
     pub answer: Option<String>,
 }

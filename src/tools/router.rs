@@ -263,7 +263,7 @@ impl ToolRouter for Router {
         let settings = Arc::new(self.settings().for_layer());
         async move {
             let layer = self.take_undecided(&call.tool_call_id);
-            let layer = layer.ok_or_else(|| invalid("the copy in which it ran no longer exists"))?;
+            let layer = layer.ok_or_else(|| invalid("the copy in which the command ran no longer exists"))?;
             let plan = self.plan_blocking(call, Vec::new()).await?;
             let redactor = Arc::clone(&settings.redactor);
             let trial = off_thread(move || preview::reopen(layer, &digest, &settings)).await?;
@@ -472,9 +472,11 @@ fn check_previewable(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolErro
     let why = match (permit.run(), &plan.preview, &plan.layer) {
         (PreviewRun::WithAccess, _, LayerRun::Possible) => return Ok(()),
         (PreviewRun::WithAccess, _, LayerRun::Impossible { reason }) => reason.as_str(),
-        (PreviewRun::WithAccess, _, LayerRun::None | LayerRun::Ended(_)) => "it is not a command that can run in a copy",
+        (PreviewRun::WithAccess, _, LayerRun::None | LayerRun::Ended(_)) => "the command cannot run in a copy",
         (PreviewRun::Requested | PreviewRun::BeforeApproval, PreviewOffer::Impossible { reason }, _) => reason.as_str(),
-        (PreviewRun::Requested | PreviewRun::BeforeApproval, ..) if !plan.opens.is_empty() => "its access is not approved",
+        (PreviewRun::Requested | PreviewRun::BeforeApproval, ..) if !plan.opens.is_empty() => {
+            "the requested access is not approved"
+        }
         (PreviewRun::Requested | PreviewRun::BeforeApproval, ..) => return Ok(()),
     };
     Err(invalid(format!("cannot preview this call: {why}")))
@@ -494,7 +496,7 @@ fn with_effects(mut plan: Plan, trial: PreviewRunResult, redactor: &Redactor) ->
         opens: Vec::new(),
         proposal: Some(proposal),
         runs: Vec::new(),
-        preview: PreviewOffer::Impossible { reason: "it has already run; approve to apply its changes".to_owned() },
+        preview: PreviewOffer::Impossible { reason: "the command has already run; approve to apply its changes".to_owned() },
         effects: Some(Box::new(effects)),
         layer: end.map_or(LayerRun::None, LayerRun::Ended),
         amends: PlanAmendments { offer, told: plan.amends.told, ..PlanAmendments::default() },

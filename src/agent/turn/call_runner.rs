@@ -257,7 +257,7 @@ impl CallRunner<'_> {
     /// Returns the reason why an edited call requires approval even though a rule allows it.
     pub(super) fn edit_warning(call: &Call) -> Option<String> {
         let asks = call.amended.by.last().is_some_and(Amendment::needs_approval);
-        asks.then(|| "you edited it".to_owned())
+        asks.then(|| "you edited the call".to_owned())
     }
 
     /// Returns why an allowed call requires approval because of its repetition.

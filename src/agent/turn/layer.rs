@@ -238,7 +238,7 @@ impl CallRunner<'_> {
         self.announce(call, &[]);
         let because = why.map(|why| format!(": {why}")).unwrap_or_default();
         let (told, seen) = if waited {
-            ("aye exited while its changes waited for approval, and they were discarded", "its changes were discarded")
+            ("aye exited while the changes waited for approval, and they were discarded", "its changes were discarded")
         } else {
             ("aye exited while this ran in a copy", "it was running in a copy")
         };

@@ -199,7 +199,7 @@ fn describe_call(hooks: &CallHooks) -> String {
         let _ = writeln!(text, "{} ({} ms): {decision}{reason}", clean_line(&run.hook), run.latency_ms);
     }
     if let Some(note) = hooks.note() {
-        let _ = write!(text, "\nThe model is told:\n{}", clean(&note));
+        let _ = write!(text, "\nMessage to the model:\n{}", clean(&note));
     }
     text
 }

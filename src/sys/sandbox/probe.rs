@@ -266,7 +266,7 @@ pub(super) fn describe_nested(nested: &[PathBuf]) -> String {
     let more = nested.len().saturating_sub(NAMED_MOUNTS);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!(
-        "no copy-on-write view: file systems are mounted below the workspace ({}{more}); unmount those you do not need",
+        "no copy-on-write view: file systems are mounted inside the workspace ({}{more}); unmount those you do not need",
         named.join(", ")
     )
 }

@@ -52,7 +52,7 @@ impl HookRunner {
         let Some(mut tool) = self.tool(&call) else { return done };
         let hooks: Vec<Hook> = self.hooks.matching(HookEvent::PreToolUse, &tool.names).cloned().collect();
         if tool.files.len() > MAX_FILES && !hooks.is_empty() {
-            let reason = format!("the call changes {} files; hooks are told about {MAX_FILES} at most", tool.files.len());
+            let reason = format!("the call changes {} files; hooks run for at most {MAX_FILES}", tool.files.len());
             let (hook, reason) = (hooks[0].name(), Some(reason));
             done.runs.push(HookRun { hook, decision: HookDecision::Ask, reason, ..HookRun::default() });
         }

@@ -141,7 +141,7 @@ fn check_path(path: &str) -> Result<(), String> {
     }
     let plain = path.split('/').all(|name| !matches!(name, "" | "." | ".."));
     if !plain || !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(format!("`{path}` is not a path below the workspace"));
+        return Err(format!("`{path}` is not a path inside the workspace"));
     }
     if is_of_git(Path::new(path)) {
         return Err(format!("`{path}` belongs to a git repository"));
