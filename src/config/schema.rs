@@ -35,7 +35,7 @@ pub(super) enum Kind {
 }
 
 pub(super) struct Key {
-    /// The path of the key; `*` stands for a name chosen by the user.
+    /// The path of the key; `*` represents a name chosen by the user.
     pub pattern: &'static [&'static str],
     pub kind: Kind,
     /// The default as TOML; empty if the key is unset by default.

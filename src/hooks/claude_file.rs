@@ -77,7 +77,7 @@ fn groups_of(event: HookEvent, groups: &Value, found: &mut HookFile, from: (&str
     }
 }
 
-/// Returns what a hook does.
+/// Returns the action of a hook.
 fn action(hook: &Map<String, Value>) -> HookAction {
     match hook.get("type") {
         None => {}

@@ -11,7 +11,7 @@ const BLOCKS: i32 = 2;
 /// Response of one hook.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct HookResponse {
-    /// Before a call: what it decides. At other events, `Deny` means that the hook blocks.
+    /// Decision about a call, before it runs. At other events, `Deny` means that the hook blocks.
     pub decision: HookDecision,
     pub reason: Option<String>,
     /// Text for the model.

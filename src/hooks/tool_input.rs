@@ -98,7 +98,7 @@ impl ToolShape {
         input
     }
 
-    /// Returns the arguments of a call after a hook changed the input that it was told. Arguments that it left as they were stay
+    /// Returns the arguments of a call after a hook changed its input. Arguments that it left as they were stay
     /// exactly as the model wrote them.
     pub(crate) fn rewritten(
         &self,

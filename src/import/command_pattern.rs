@@ -18,7 +18,7 @@ pub(crate) enum CommandPattern {
 const OPERATORS: &[char] = &['|', '&', ';', '<', '>', '(', ')', '$', '`', '\n', '{', '}'];
 
 impl CommandPattern {
-    /// Parses a pattern in which `*` stands for any text, and a final ` *` or `:*` for any arguments.
+    /// Parses a pattern in which `*` matches any text, and a final ` *` or `:*` matches any arguments.
     pub(super) fn parse(text: &str) -> Self {
         let text = text.trim();
         if text.chars().all(|letter| matches!(letter, '*' | ':' | ' ')) {

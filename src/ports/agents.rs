@@ -27,7 +27,7 @@ pub(crate) struct AgentTask {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AgentTerms {
     pub max_steps: u32,
-    /// Share of what is left of each budget, in percent.
+    /// Share of each remaining budget, in percent.
     pub budget_percent: u32,
 }
 

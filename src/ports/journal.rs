@@ -167,7 +167,7 @@ pub(crate) enum Record {
         /// Actions that were shown as allowed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         actions: Vec<Action>,
-        /// Actions that the plan names and that still ask.
+        /// Actions that the plan names and that still need approval.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         asks: Vec<Action>,
     },

@@ -122,7 +122,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// An agent starts, begins a call or ends, or a request of it ended.
+    /// An agent started, began a call or ended, or one of its requests ended.
     Agent(AgentEvent),
     /// The request is retried after a delay. A partial response, if any, is discarded.
     LlmRetry {

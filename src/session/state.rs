@@ -18,7 +18,7 @@ const PROCESS_ENDED: &str = "aye exited here";
 pub(crate) struct Mandate {
     /// Allowed until the task ends, as far as the policy lets a plan cover them.
     pub actions: Vec<Action>,
-    /// Named in the plan, but each still asks.
+    /// Named in the plan, but each still needs approval.
     pub asks: Vec<Action>,
 }
 

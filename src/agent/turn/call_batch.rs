@@ -151,7 +151,7 @@ impl CallBatch {
         runner.commit_and_dispatch(&self.calls, batch);
     }
 
-    /// Uses what the hooks before these calls did. Returns the calls that are planned next.
+    /// Applies the outcome of the hooks before these calls. Returns the calls that are planned next.
     pub(crate) fn on_hooks(&mut self, hooked: Vec<(usize, CallHooks)>, runner: &mut CallRunner<'_>) -> Vec<(usize, ToolCall)> {
         let mut to_plan = Vec::new();
         for (index, hooks) in hooked {

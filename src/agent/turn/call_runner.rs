@@ -316,7 +316,7 @@ impl CallRunner<'_> {
         call.hooked.is_none() && !self.typed && self.cx.options.hooks.contains(HookEvent::PreToolUse)
     }
 
-    /// Uses what the hooks before a call did. Returns whether the call is planned next.
+    /// Applies the outcome of the hooks before a call. Returns whether the call is planned next.
     pub(super) fn settle_hooks(&mut self, call: &mut Call, hooks: CallHooks) -> bool {
         if !matches!(call.state, CallState::Planning) {
             return false;

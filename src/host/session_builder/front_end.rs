@@ -148,7 +148,7 @@ impl FrontEnd {
         }
     }
 
-    /// An agent, beside the session that started it. Nobody approves its calls.
+    /// An agent, next to the session that started it. Nobody approves its calls.
     pub(crate) fn agent() -> Self {
         Self { unfinished: ResumePolicy::Continue, servers: ServerStart::Never, ..Self::review() }
     }

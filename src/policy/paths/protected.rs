@@ -235,7 +235,7 @@ fn names(path: &Path) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the protected name that a folded name stands for. The short name of `.git` counts everywhere, because a disk may be
+/// Returns the protected name that a folded name represents. The short name of `.git` counts everywhere, because a disk may be
 /// used with Windows.
 pub(super) fn protected_name(folded: &str) -> Option<&'static str> {
     PROTECTED.iter().find(|name| **name == folded || (**name == ".git" && is_short_for(folded, name))).copied()

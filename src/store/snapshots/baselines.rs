@@ -462,8 +462,8 @@ fn record_change(
     let KnownPath { path, before, why, after } = noted;
     let after = after.as_ref().map(mark);
     let left = tracked.last_state(&path)?;
-    // The unchanged result of a call that ran beside the command was not made by it. An equal result from before the command
-    // began says nothing: something else may have changed the path in between.
+    // The unchanged result of a call that ran at the same time as the command was not made by it. An equal result from before the
+    // command began says nothing: something else may have changed the path in between.
     let beside = match (&after, span) {
         (Some(_), Some(span)) => tracked.state_during_command(&path, span)? == after,
         (Some(_), None) => left == after,

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Path of a file, as hooks know it.
 const FILE_PATH: &str = "file_path";
-/// Maximum number of files of one call that hooks are told about, one run for each.
+/// Maximum number of files in one call for which hooks run, once for each.
 const MAX_FILES: usize = 20;
 
 /// A call in the terms of hooks.
@@ -21,7 +21,7 @@ struct HookedTool {
     shape: &'static ToolShape,
     /// All names of the tool.
     names: Vec<String>,
-    /// The name that hooks are told.
+    /// The tool name in the input of hooks.
     told: String,
     /// Arguments with the names of the tool's schema.
     arguments: Map<String, Value>,
@@ -30,7 +30,7 @@ struct HookedTool {
 }
 
 impl HookedTool {
-    /// Returns the inputs that a hook is told, one for each file.
+    /// Returns the inputs for a hook, one for each file.
     fn inputs(&self) -> Vec<Map<String, Value>> {
         let input = self.shape.input(&self.arguments);
         if self.files.is_empty() {
@@ -46,7 +46,8 @@ impl HookedTool {
 }
 
 impl HookRunner {
-    /// Runs the hooks before a call, one after the other. The first denial ends it, and a rewritten call is told to the next hook.
+    /// Runs the hooks before a call, one after the other. The first denial ends it, and a rewritten call is passed to the next
+    /// hook.
     pub(super) async fn before(&self, call: ToolCall, stop: &CancellationToken) -> CallHooks {
         let mut done = CallHooks::default();
         let Some(mut tool) = self.tool(&call) else { return done };
@@ -193,7 +194,7 @@ impl HookRunner {
         input
     }
 
-    /// Returns the input that a hook wrote, with its path as the hook was told it, unless the hook changed the path.
+    /// Returns the input that a hook wrote, with its path in the form that the hook got, unless the hook changed the path.
     fn as_told(&self, told: &Map<String, Value>, mut updated: Map<String, Value>) -> Map<String, Value> {
         let path = told.get(FILE_PATH).filter(|_| updated.get(FILE_PATH) == self.absolute(told).get(FILE_PATH));
         if let Some(path) = path {

@@ -1,4 +1,4 @@
-//! Runner of hooks: what they are told about an event, and what follows from their responses.
+//! Runner of hooks: their input for an event, and the consequences of their responses.
 
 use super::command::{CommandOutcome, run_command};
 use crate::hooks::{Hook, HookResponse};
@@ -27,7 +27,7 @@ impl HookRunner {
         self.tools.settings()
     }
 
-    /// Returns what every hook is told.
+    /// Returns the input that every hook gets.
     pub(super) fn input(&self, event: HookEvent) -> Map<String, Value> {
         let settings = self.settings();
         let session = settings.session.as_ref().map_or("", |session| session.as_str());

@@ -264,7 +264,7 @@ fn work(found: &[&dyn AnyTool], more: usize) -> Work {
     Work { lines, names: found.iter().map(|tool| tool.name().to_owned()).collect() }
 }
 
-/// Splits text into lower-case words, also `searchDocs_v2`.
+/// Splits text into lower-case words, including names such as `searchDocs_v2`.
 fn split_words(text: &str) -> Vec<String> {
     let (mut all, mut word, mut was_small) = (Vec::new(), String::new(), false);
     for letter in text.chars() {

@@ -188,7 +188,7 @@ pub(crate) fn rewind_dialog(plan: RewindPlan) -> Dialog {
     Dialog { facts, ..panel }
 }
 
-/// Applies a key to the conflicting paths. Returns whether it was for them.
+/// Applies a key to the conflicting paths. Returns whether the key has an effect on them.
 pub(crate) fn mark_conflict(panel: &mut Dialog, mark: Mark) -> bool {
     let Question::Rewind(rewinding) = &mut panel.question else { return false };
     if !rewinding.mark(mark) {

@@ -68,7 +68,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
     findings.enumerate().map(row).collect()
 }
 
-/// Returns what was reviewed, the summary, and what is missing.
+/// Returns the reviewed changes, the summary, and what is missing.
 pub(crate) fn notices(model: &Model) -> Vec<String> {
     let Some(review) = &model.reviews.last else { return Vec::new() };
     let left_out = review.changes.left_out_names().map(|names| format!("not in the diff: {names}"));
