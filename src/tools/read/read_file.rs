@@ -53,7 +53,7 @@ pub(in crate::tools) struct Arguments {
     /// Last line, instead of `limit`.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// First column to return of a very long line; columns are counted from 1.
+    /// First column to return from a very long line, counted from 1.
     #[schemars(range(min = 1))]
     column: Option<u64>,
     /// For example `latin1`; detected by default.
