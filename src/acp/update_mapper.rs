@@ -93,7 +93,7 @@ impl UpdateMapper {
         ContentChunk::new(text.into()).message_id(Some(format!("m{}", self.message).into()))
     }
 
-    /// Returns an update with text of aye itself.
+    /// Returns an update with aye's own text.
     pub(crate) fn text_update(&mut self, text: &str) -> SessionUpdate {
         self.message += 1;
         let update = SessionUpdate::AgentMessageChunk(self.chunk(text));

@@ -1,4 +1,4 @@
-//! The tools of one run: the names of `--allowed-tools`, in the spellings of aye and of other agents.
+//! The tools of one run: the names of `--allowed-tools`, as aye and other agents spell them.
 
 use crate::policy::{ToolLimit, ToolNames, entry_server, from_other_agent, names_tool};
 use crate::protocol::Problem;
@@ -20,7 +20,7 @@ pub(crate) struct KnownNames {
 /// Returns the limit for these entries.
 ///
 /// # Errors
-/// An entry is not the name of a tool.
+/// An entry is not a tool name.
 pub(crate) fn limit(entries: &[String], known: &KnownNames) -> Result<ToolLimit, Problem> {
     let names: Result<Vec<String>, Problem> = entries.iter().map(|entry| known.resolve(entry)).collect();
     Ok(ToolLimit { rule: OPTION.to_owned(), names: ToolNames::Allowed(names?) })

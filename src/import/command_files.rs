@@ -1,4 +1,4 @@
-//! Command files: prompts of other agents as Markdown files of aye.
+//! Command files: prompts of other agents as aye's Markdown files.
 
 use super::settings::{AgentSettings, CommandFile, Level};
 

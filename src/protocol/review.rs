@@ -127,7 +127,7 @@ impl Finding {
         format!("{}:{}", self.file, self.line)
     }
 
-    /// Returns whether the finding is about a line on the new side of a diff.
+    /// Returns whether the finding refers to a line on the new side of a diff.
     pub fn is_in(&self, diff: &FileDiff) -> bool {
         let is_in = |start: usize, count: usize| self.line >= start && self.line - start < count;
         diff.name.as_deref() == Some(self.file.as_str()) && diff.hunks.iter().any(|hunk| is_in(hunk.new_start, hunk.new_count))

@@ -1,4 +1,4 @@
-//! The commands and options of aye, as clap definitions. Doc comments here are the text of `--help`.
+//! aye's commands and options, as clap definitions. Doc comments here are the text of `--help`.
 
 use crate::cli::agents::args::AgentsSub;
 use crate::cli::apply::args::ApplyArgs;

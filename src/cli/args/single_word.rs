@@ -1,4 +1,4 @@
-//! Prompts of a single word that is a command of aye or of another agent, which are not sent to a model.
+//! Prompts of a single word that is a command in aye or in another agent, which are not sent to a model.
 
 use super::definition::Line;
 use crate::protocol::Problem;

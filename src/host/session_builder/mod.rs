@@ -141,7 +141,7 @@ impl SessionBuilder {
     /// Restricts the session to these tools.
     ///
     /// # Errors
-    /// An entry is not the name of a tool.
+    /// An entry is not a tool name.
     pub(crate) fn with_allowed_tools(mut self, entries: &[String]) -> Result<Self, Problem> {
         let named = self.policy.layers.iter().flat_map(|layer| layer.bundle.named.iter().map(|command| command.name.clone()));
         let own = named.chain(self.place.tools.custom.iter().map(|tool| tool.name.clone())).collect();
