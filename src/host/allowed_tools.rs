@@ -80,7 +80,7 @@ fn similar<'a>(entry: &str, names: impl Iterator<Item = &'a str>) -> Vec<String>
 
 /// Returns the error for `Bash(npm test:*)`, with the rule of a policy that means the same.
 fn pattern_problem(entry: &str, name: &str, pattern: &str) -> Problem {
-    let problem = Problem::new(format!("`{entry}` in `{OPTION}`")).because("expected the name of a tool, without a pattern");
+    let problem = Problem::new(format!("`{entry}` in `{OPTION}`")).because("expected a tool name, without a pattern");
     let Some(tool) = tools::canonical_name(name.trim()) else { return problem.hint("run `aye tool list` to list the tools") };
     let words: Vec<&str> = pattern.trim_end_matches(":*").split_whitespace().filter(|word| !word.contains('*')).collect();
     if tool != "RunCommand" || words.is_empty() {
