@@ -25,7 +25,7 @@ pub(crate) struct RunContext {
     /// Fires when the call must be killed.
     pub kill: CancellationToken,
     /// Fires when the user interrupts the task, and together with `kill`. A command gets `SIGINT` and is killed 2 s later; calls that wait
-    /// or only read end. A change of files ignores it and finishes.
+    /// or only read end. A file change ignores it and finishes.
     pub interrupt: CancellationToken,
     /// Fires when the user moves a command to the background: the call returns a result at once, and the command keeps running.
     pub background: CancellationToken,

@@ -76,7 +76,7 @@ pub(crate) struct TaskOptions {
     pub max_steps: Option<u32>,
 }
 
-/// Interrupts the task: the model and running commands stop at once (SIGINT, and SIGKILL 2 s later), changes of files finish. The
+/// Interrupts the task: the model and running commands stop at once (SIGINT, and SIGKILL 2 s later), file changes finish. The
 /// response so far stays in the conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -117,7 +117,7 @@ pub(crate) struct ApproveAction {
 pub(crate) enum Verdict {
     Approved,
     Denied,
-    /// After a conflict (`effects.conflict`): the command runs again in a copy, and another approval follows for its effects.
+    /// After a conflict (`effects.conflict`), the command runs again in a copy, and another approval follows for its effects.
     RunAgain,
 }
 

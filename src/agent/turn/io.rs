@@ -173,7 +173,7 @@ pub(crate) enum Effect {
         /// Maximum bytes of output that fit the conversation.
         most_bytes: usize,
     },
-    /// Interrupts the running calls, except for changes of files, which finish.
+    /// Interrupts the running calls, except for file changes, which finish.
     InterruptTools,
     KillTools,
     /// Moves a running command to the background; without an ID, the one that has run longest.

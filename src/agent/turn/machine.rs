@@ -695,7 +695,7 @@ impl TurnMachine {
 
 /// Interrupts by the user, and the end of the session.
 impl TurnMachine {
-    /// Interrupts the task: the model stops, commands are interrupted, and changes of files finish.
+    /// Interrupts the task: the model stops, commands are interrupted, and file changes finish.
     fn interrupt(&mut self, at: InputTime) {
         if self.tasks.calls().is_some() {
             self.cx.out.effect(Effect::InterruptTools);

@@ -115,7 +115,7 @@ impl CurrentContent {
     }
 }
 
-/// Returns the place of a file, which no symlink may redirect.
+/// Returns the target of a file; no symlink may redirect it.
 fn target(part: FilePart<'_>, paths: &Paths<'_>) -> Result<Target, ToolError> {
     let path = &part.entry.path;
     let target = paths.target("path", path, ExpectedKind::File)?;
