@@ -304,7 +304,7 @@ fn binary(start: &[u8], bytes: u64) -> String {
         "gz" => "zcat FILE prints its content, tar -tzf FILE lists it if it is an archive",
         "bz2" | "xz" | "zst" | "tar" => "tar -tf FILE lists it if it is an archive",
         "sqlite" => "sqlite3 FILE .schema shows its tables",
-        "elf" | "exe" | "mach" | "wasm" => "file FILE identifies it, strings FILE prints the text in it",
+        "elf" | "exe" | "mach" | "wasm" => "file FILE identifies the file, strings FILE prints its text",
         _ => "file FILE identifies it",
     };
     format!("{told}\n[{name}, {media_type}; with RunCommand: {next}]")

@@ -248,7 +248,9 @@ impl<'a> Tree<'a> {
                 ));
             }
             if places.not_at_end {
-                file.notes.push(format!("the hunk at line {line} of the patch is not at the end of the file as it says"));
+                file.notes.push(format!(
+                    "the hunk at line {line} of the patch is not at the end of the file, although it is marked so"
+                ));
             }
         }
         file.now = PathAfter::Text(Document { text: applied.text, form: document.form });
