@@ -58,7 +58,7 @@ pub(super) fn decode<'a>(mut rows: impl Iterator<Item = &'a str>, limit: u64) ->
     let read = ZlibDecoder::new(packed.as_slice()).take(size + 1).read_to_end(&mut content);
     read.map_err(|error| format!("the binary content cannot be unpacked: {error}"))?;
     if content.len() as u64 != size {
-        return Err("its binary content does not have the size given in its header".to_owned());
+        return Err("the binary content does not have the size given in its header".to_owned());
     }
     Ok(content)
 }
