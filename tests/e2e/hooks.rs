@@ -235,7 +235,7 @@ fn a_hook_that_fails_hangs_or_floods_denies_the_call() {
     ] {
         let server = Server::new([runs("c1", "touch made"), Answer::text("Done.")]);
         let text = settings("PreToolUse", "Bash", command).replace("\"timeout\":20", "\"timeout\":1");
-        let limit = if why.contains("did not end") { text } else { settings("PreToolUse", "Bash", command) };
+        let limit = if why.contains("timed out") { text } else { settings("PreToolUse", "Bash", command) };
         let project = Project::with(&server).policy(OPEN).file(".claude/settings.json", &limit);
         project.aye(&["exec", "--trust", "go"]).exits(3);
         let told = result(&server, 1);
