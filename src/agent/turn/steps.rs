@@ -190,8 +190,8 @@ impl TurnMachine {
 
 /// Steps.
 impl TurnMachine {
-    /// Adds the steering messages after the results of the previous step. Leaving the queue and becoming a message are one commit, that of
-    /// the step.
+    /// Adds the steering messages after the results of the previous step. The commit of the step
+    /// removes them from the queue and adds them as messages.
     fn take_steers(&mut self, at: InputTime) {
         let Some(text) = self.queue.take_steering(&mut self.cx.out) else { return };
         if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
