@@ -32,9 +32,9 @@ impl CommandPattern {
             return Self::inner(text);
         }
         if start.contains(OPERATORS) {
-            return Self::Other("it matches more than one plain command".to_owned());
+            return Self::Other("the pattern matches more than one plain command".to_owned());
         }
-        let Some(mut words) = split_words(start) else { return Self::Other("its quotes are not closed".to_owned()) };
+        let Some(mut words) = split_words(start) else { return Self::Other("the quotes are not closed".to_owned()) };
         if let (None, Some(last)) = (open, words.last_mut()) {
             last.push('*');
         }
@@ -54,12 +54,12 @@ impl CommandPattern {
 /// Returns the words of a line that is one plain command.
 pub(super) fn split_plain_command(line: &str) -> Result<Vec<String>, String> {
     if line.contains(OPERATORS) {
-        return Err("it matches more than one plain command".to_owned());
+        return Err("the pattern matches more than one plain command".to_owned());
     }
     match split_words(line) {
         Some(words) if !words.is_empty() => Ok(words),
-        Some(_) => Err("it does not name a command".to_owned()),
-        None => Err("its quotes are not closed".to_owned()),
+        Some(_) => Err("the pattern does not name a command".to_owned()),
+        None => Err("the quotes are not closed".to_owned()),
     }
 }
 

@@ -81,12 +81,12 @@ impl CallRunner<'_> {
             self.always_open(call, &plan, at)
         } else if self.is_doubted(&plan, at) {
             GrantOptions {
-                never: vec![format!("a rule already allows it; aye asks because {}", question.reason)],
+                never: vec![format!("a rule already allows this; aye asks because {}", question.reason)],
                 ..GrantOptions::default()
             }
         } else if self.repetition_warning(call).is_some() && self.is_allowed_by_rule(&plan, at) {
             GrantOptions {
-                never: vec!["a rule already allows it; aye asks because the call repeats".to_owned()],
+                never: vec!["a rule already allows this; aye asks because the call repeats".to_owned()],
                 ..GrantOptions::default()
             }
         } else {

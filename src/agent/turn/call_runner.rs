@@ -251,7 +251,7 @@ impl CallRunner<'_> {
             return Some(reason.clone());
         }
         let effects = plan.effects.as_ref()?;
-        (call.asked || !is_quiet(effects)).then(|| "its changes are applied only with your approval".to_owned())
+        (call.asked || !is_quiet(effects)).then(|| "the changes of the command are applied only with your approval".to_owned())
     }
 
     /// Returns the reason why an edited call requires approval even though a rule allows it.

@@ -10,7 +10,7 @@ use crate::policy::{Approve, Permit, PreviewPermit, Question, Verdict};
 use crate::ports::{Durability, LayerEnd, LayerRun, Plan, Record, TurnKind};
 use crate::protocol::{Amendment, Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult};
 
-const ASKED_ABOUT: &str = "it ran in a copy, and its changes are applied only with your approval";
+const ASKED_ABOUT: &str = "the command ran in a copy, and its changes are applied only with your approval";
 const KILLED: &str = "It ran in a copy of the workspace, and its changes there were discarded";
 const INTERRUPTED: &str = "interrupted by the user; it ran in a copy of the workspace, and its changes there were discarded; its \
                            output so far follows";

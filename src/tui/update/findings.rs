@@ -45,7 +45,7 @@ pub(crate) fn draft_fix(model: &mut Model, at: usize, now: u64) {
         if model.in_lines {
             "the task is in the draft: /send sends it, /drop discards it"
         } else {
-            "the task is in the draft: edit it, enter sends it"
+            "the task is in the draft: edit it, then press enter to send it"
         },
         now,
     );
