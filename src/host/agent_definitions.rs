@@ -7,7 +7,7 @@ use crate::text::abbreviate_home;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The agents of a run, read when they are first needed. Cheap to clone; clones share what was read.
+/// The agents of a run, read when they are first needed. Cheap to clone; clones share the loaded data.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Agents {
     own: Vec<AgentFolder>,

@@ -158,8 +158,8 @@ pub(crate) enum Record {
         rules: Vec<GrantRule>,
         scope: GrantScope,
     },
-    /// The user approved a plan: what it names and the policy lets a plan cover is allowed until the task ends. Without actions, the mandate
-    /// of an earlier plan ends.
+    /// The user approved a plan: its actions, as far as a plan may cover them, are allowed until the task ends. Without actions,
+    /// the mandate of an earlier plan ends.
     MandateSet {
         /// Digest of the plan as it was shown; absent if the mandate ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -136,7 +136,7 @@ impl CallHooks {
         Some(format!("rewritten by the hook {}", hooks.join(" and the hook ")))
     }
 
-    /// Returns what the model has to know: the rewritten arguments, and the context that hooks add.
+    /// Returns the notes for the model: the rewritten arguments, and the context that hooks add.
     pub fn note(&self) -> Option<String> {
         let mut note = String::new();
         if let (Some(words), Some(Arguments::Object(arguments))) = (self.rewriting(), &self.arguments) {

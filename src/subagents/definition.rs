@@ -180,7 +180,7 @@ impl Fields {
     }
 }
 
-/// Returns what is wrong with the name of an agent.
+/// Returns the error in an agent's name.
 pub(super) fn wrong_name(name: &str) -> Option<String> {
     let shown = name.chars().take(NAME_CHARS).collect::<String>();
     let shown = shown.escape_debug();

@@ -40,7 +40,7 @@ pub(super) trait Tool: Send + Sync + 'static {
         let _ = work;
         Vec::new()
     }
-    /// Returns what the user may edit, and the resulting content of each file.
+    /// Returns the parts that the user may edit, and the resulting content of each file.
     fn amendable(work: &Self::Work, settings: &Settings) -> (Amendable, Vec<String>) {
         let _ = (work, settings);
         (Amendable::default(), Vec::new())

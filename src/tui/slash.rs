@@ -105,7 +105,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("checkpoint", "rewind"),
     ("restore", "rewind"),
 ];
-/// Commands of other agents, and what to do here instead.
+/// Commands of other agents, and their alternatives in aye.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["add-dir", "dir", "directory"], "use `aye --add-dir DIR` to add a directory at startup"),
     (&["btw", "side"], "use /fork to ask without changing this conversation"),

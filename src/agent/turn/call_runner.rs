@@ -24,7 +24,7 @@ use crate::protocol::{
     ToolResult,
 };
 
-/// Rule of denials in plan mode, and what the model can do instead.
+/// Rule of denials in plan mode, and the alternative for the model.
 const PLAN_MODE: &str = "plan mode";
 const PLAN_FIRST: &str = "; propose a plan with ProposePlan, and change things once the user approves it";
 

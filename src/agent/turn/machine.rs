@@ -1,4 +1,4 @@
-//! Turn machine: passes each input to the sub-machines that it concerns, and connects what they return.
+//! Turn machine: passes each input to the sub-machines that it concerns, and connects their outputs.
 
 use super::assumed_prices::AssumedPrices;
 use super::call_batch::CallBatch;

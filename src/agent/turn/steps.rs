@@ -350,7 +350,7 @@ impl TurnMachine {
         }
     }
 
-    /// Ends the task that the model has finished, or continues it with what a hook says.
+    /// Ends the task that the model has finished, or continues it with the message of a hook.
     fn stop_hooked(&mut self, outcome: EventHooks, at: InputTime) {
         let Some(text) = self.stop_hooks.settle(outcome, &mut self.cx) else { return self.complete(at) };
         if let Some(message) = self.message(Role::User, vec![Part::Text { text }], at) {

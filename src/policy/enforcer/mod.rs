@@ -723,7 +723,7 @@ impl Enforcer {
         self.approve.session = Some(approve);
     }
 
-    /// Returns what the user approves if no rule matches a command.
+    /// Returns whether the user approves commands or their effects if no rule matches.
     pub fn approve(&self) -> Approve {
         self.approve.effective(self.terms())
     }

@@ -1,4 +1,4 @@
-//! Rewind dialog: what would be undone, what cannot be undone, and what was edited outside aye.
+//! Rewind dialog: the changes to undo, those that cannot be undone, and edits from outside aye.
 
 use super::note::{Note, Verb};
 use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};

@@ -77,7 +77,7 @@ pub(crate) fn notices(model: &Model) -> Vec<String> {
     all.map(|notice| text::clean_line(&notice)).collect()
 }
 
-/// Returns what was reviewed, for the title of the list.
+/// Returns the name of the reviewed changes, for the title of the list.
 pub(crate) fn subject_text(model: &Model) -> String {
     model.reviews.last.as_ref().map(|review| text::clean_line(&review.changes.title)).unwrap_or_default()
 }
