@@ -260,7 +260,7 @@ impl Reader<'_> {
         let directory = self.source.file.parent().unwrap_or(Path::new("/"));
         let real = directory.join(name).canonicalize().map_err(|error| format!("`{name}`: {error}"))?;
         if !directory.canonicalize().is_ok_and(|directory| real.starts_with(directory)) {
-            return Err(format!("`{name}` is not in the directory of the manifest or below it"));
+            return Err(format!("`{name}` is not in the manifest's directory or below it"));
         }
         let bytes = crate::sys::file::read(&real, SCHEMA_FILE_BYTES);
         let bytes = bytes.map_err(|_| format!("`{name}` is not a readable file of at most {SCHEMA_FILE_BYTES} bytes"))?;
