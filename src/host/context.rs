@@ -46,8 +46,8 @@ pub(crate) struct AppContext {
     pub agents: Agents,
     /// The session that started this one, if an agent works in it.
     pub parent: Option<ParentSession>,
-    /// The only tools of this run, if the command line names them.
-    pub allowed_tools: Option<ToolLimit>,
+    /// Limits on the tools of this run: those of the command line, or those of an agent.
+    pub run_limits: Vec<ToolLimit>,
     /// The patch file that this run applies.
     pub patch: Option<Arc<PatchFile>>,
     /// The profile of `--profile`.
@@ -92,7 +92,7 @@ impl AppContext {
             hooks,
             agents,
             parent: None,
-            allowed_tools: None,
+            run_limits: Vec::new(),
             patch: None,
             profile,
             set,
@@ -188,7 +188,7 @@ impl AppContext {
 
     /// Returns the limits on tools, except those of the policy.
     pub(crate) fn tool_limits(&self) -> Vec<ToolLimit> {
-        self.tools.limits.iter().chain(&self.allowed_tools).cloned().collect()
+        self.tools.limits.iter().chain(&self.run_limits).cloned().collect()
     }
 
     /// Adds the tools, skills, hooks and agents of a project.

@@ -1,6 +1,6 @@
 //! Preparation of a session: its store, lock, model and tools. Nothing runs yet.
 
-use super::agent_authority::{AgentLinks, Authority};
+use super::agent_authority::{AgentLinks, Authority, ParentTools};
 use super::context::AppContext;
 use super::error::CliError;
 use super::interrupted_calls::recovered_states;
@@ -124,14 +124,20 @@ impl SharedToolState {
             commands: Commands::default(),
             seen: ReadState::default(),
             artifacts: Arc::new(place.artifacts(Some(session))),
-            changes: ChangeLog::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed),
+            changes: match &place.parent {
+                Some(parent) => parent.tools.changes.for_agent(),
+                None => ChangeLog::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed),
+            },
             checkpoints: snapshots,
             new_key: Arc::default(),
             servers: None,
             editor: None,
             loaded: LoadedTools::default(),
             search: session_search(place),
-            skills: SessionSkills::default(),
+            skills: match &place.parent {
+                Some(parent) => SessionSkills::for_agent(&parent.agent.name, parent.scope.clone(), parent.tools.skills.clone()),
+                None => SessionSkills::default(),
+            },
             questions: UserQuestions::to_nobody(),
             agents: None,
         }
@@ -175,6 +181,11 @@ impl SharedToolState {
     /// Returns the MCP servers of the session, if any are configured.
     pub(crate) fn servers(&self) -> Option<&Servers> {
         self.servers.as_ref()
+    }
+
+    /// Returns what the agents of the session share with it.
+    pub(crate) fn for_agents(&self) -> ParentTools {
+        ParentTools { changes: self.changes.clone(), skills: self.skills.clone(), servers: self.servers.clone() }
     }
 
     /// Lets the session start agents.
@@ -244,7 +255,10 @@ impl SharedToolState {
         }
         let settings = self.tool_settings(place, policy, sandbox);
         let sources = ToolSources {
-            remote: self.servers.as_ref().map(|servers| servers.offer(place, policy, &settings)),
+            remote: match &place.parent {
+                Some(parent) => parent.tools.servers.as_ref().map(|servers| servers.offer_to_agent(place, policy)),
+                None => self.servers.as_ref().map(|servers| servers.offer(place, policy, &settings)),
+            },
             on_demand: place.settings.tools.on_demand,
             loaded: self.loaded.clone(),
             ..tool_sources(place, policy)
@@ -369,7 +383,7 @@ pub(super) fn open(
     let Some(summary) = chosen else {
         let new_id = || SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
-            id: place.parent.as_ref().map_or_else(new_id, |parent| parent.child.clone()),
+            id: place.parent.as_ref().map_or_else(new_id, |parent| parent.child().clone()),
             started_by: place.parent.as_ref().map(|parent| parent.session.clone()),
             workspace_id: place.workspace_id(),
             workspace: place.workspace.clone(),
@@ -477,6 +491,7 @@ pub(super) fn setup(
         max_steps: terms.max_steps.or_else(|| place.settings.task_steps()).unwrap_or(agent::MAX_STEPS),
         limits: limits(&place.settings, terms.max_steps),
         approver: terms.approver,
+        agent: place.parent.as_ref().map(|parent| parent.agent.clone()),
         approval_timeout: terms.approval_timeout,
         backoff: backoff(&place.settings),
         system: redactor.redact(&system_prompt(place, terms.instructions, terms.output_schema)).text.into(),

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, PlaceChange, SandboxAccess, SessionId, TaskId,
-    ToolCall, ToolDefinition, ToolError, ToolResult,
+    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, Command, ErrorCode, PlaceChange, SandboxAccess, SessionId,
+    TaskId, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -171,6 +171,10 @@ pub(crate) trait ToolRouter: Send + Sync {
     /// Stops an agent, by the ID of its session.
     fn stop_agent(&self, agent: &SessionId) {
         let _ = agent;
+    }
+    /// Passes a decision to an agent that waits for it, by the ID of its session.
+    fn tell_agent(&self, agent: &SessionId, command: Command) {
+        let _ = (agent, command);
     }
     /// Ends all background commands and agents; completes when they have exited.
     fn end_commands(&self) -> BoxFuture<'_, ()> {

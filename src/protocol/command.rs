@@ -182,6 +182,32 @@ pub enum Command {
     Quit,
 }
 
+impl Command {
+    /// Returns the approval that the command is about.
+    pub fn approval_id(&self) -> Option<&ApprovalId> {
+        match self {
+            Self::Decide { approval_id, .. }
+            | Self::Preview { approval_id }
+            | Self::ShowProposed { approval_id, .. }
+            | Self::AskRule { approval_id, .. } => Some(approval_id),
+            _ => None,
+        }
+    }
+
+    /// Returns the command for the approval with another ID.
+    #[must_use]
+    pub fn with_approval_id(mut self, id: ApprovalId) -> Self {
+        match &mut self {
+            Self::Decide { approval_id, .. }
+            | Self::Preview { approval_id }
+            | Self::ShowProposed { approval_id, .. }
+            | Self::AskRule { approval_id, .. } => *approval_id = id,
+            _ => {}
+        }
+        self
+    }
+}
+
 /// File format of an exported session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -455,4 +455,18 @@ impl EventKind {
             Self::TaskCompleted { .. } | Self::TaskFailed { .. } | Self::TaskCancelled { .. } | Self::SessionPaused { .. }
         )
     }
+
+    /// Returns the ID of the approval that the event is about.
+    pub fn approval_id_mut(&mut self) -> Option<&mut ApprovalId> {
+        match self {
+            Self::ApprovalRequested(approval) => Some(&mut approval.approval_id),
+            Self::PreviewStarted { approval_id, .. } => approval_id.as_mut(),
+            Self::ApprovalResolved { approval_id, .. }
+            | Self::ApprovalOutdated { approval_id, .. }
+            | Self::ApprovalTimeout { approval_id, .. }
+            | Self::ProposedShown { approval_id, .. }
+            | Self::RuleTold { approval_id, .. } => Some(approval_id),
+            _ => None,
+        }
+    }
 }

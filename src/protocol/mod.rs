@@ -48,7 +48,7 @@ pub use action::{Action, Place, Target};
 pub use agent_event::{AgentEvent, AgentState};
 pub use amendment::{Amendable, Amendment, DiscardedEffect, EffectPart, FirstParts, Hunk, HunkChoice};
 pub use approval::{
-    Approval, Approve, ApproveWhen, Containment, Decision, Details, Part as CommandPart, Risk, RuleOrigin, VerdictKind,
+    Approval, Approve, ApproveWhen, AskingAgent, Containment, Decision, Details, Part as CommandPart, Risk, RuleOrigin, VerdictKind,
 };
 pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
 pub use budget::{Budget, BudgetLimit, BudgetScope, BudgetUnit, budget_key};

@@ -29,8 +29,8 @@ use crate::ports::{
     PendingPlans, Plan, PlanAmendments, RewindStart, RunContext, SearchEngine, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
-    Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, DiscardedEffect, ErrorCode, PreviewOffer, Proposal,
-    SandboxAccess, SessionId, TaskId, TaskPlan, ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
+    Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, Command, DiscardedEffect, ErrorCode, PreviewOffer,
+    Proposal, SandboxAccess, SessionId, TaskId, TaskPlan, ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
 use crate::tools::blocking::off_thread;
 use crate::tools::custom::is_chain;
@@ -450,6 +450,12 @@ impl ToolRouter for Router {
     fn stop_agent(&self, agent: &SessionId) {
         if let Some(agents) = &self.settings().agents {
             agents.runner().stop(agent);
+        }
+    }
+
+    fn tell_agent(&self, agent: &SessionId, command: Command) {
+        if let Some(agents) = &self.settings().agents {
+            agents.runner().tell(agent, command);
         }
     }
 

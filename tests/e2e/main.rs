@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod agent_approvals;
 mod agents;
 mod allowed_tools;
 mod amend;

@@ -50,6 +50,7 @@ impl CallRunner<'_> {
         plan.amends.offer.unsandboxed = plan.amends.offer.unsandboxed && self.may_run_unsandboxed(&plan, at);
         let mut approval = describe(&plan, &question, approval_id.clone(), &self.cx.options.sandbox);
         approval.opens_in_copy = call.runs_again_in_layer(&plan);
+        approval.agent.clone_from(&self.cx.options.agent);
         approval.proposal.notes.extend(self.call_notes(call, &plan));
         if self.cx.options.approver == Approver::Nobody {
             let decision = Decision::Denied { reason: Some("no user can approve this call".to_owned()) };
@@ -94,6 +95,9 @@ impl CallRunner<'_> {
         };
         if let LayerRun::Impossible { reason } = &plan.layer {
             approval.always = approval.always.without_copies(reason);
+        }
+        if approval.agent.is_some() {
+            approval.always = approval.always.only_in_files();
         }
         self.cx.out.record(Record::ApprovalRequested { approval: approval.clone() });
         let always = approval.always.clone();
@@ -514,6 +518,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         critical: question.critical,
         rule: question.rule.clone(),
         reason: question.reason.clone(),
+        agent: None,
         is_uncovered: question.is_uncovered,
         details: details(plan, command.as_ref()),
         proposal: plan.proposal.clone().unwrap_or_default(),

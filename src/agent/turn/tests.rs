@@ -92,6 +92,7 @@ fn machine_with(
         model_before: None,
         effort_for_this_run: false,
         approver,
+        agent: None,
         backoff: Backoff::default(),
         system: "be good".into(),
         tools: Vec::new().into(),

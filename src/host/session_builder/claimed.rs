@@ -300,7 +300,8 @@ impl ClaimedSession {
         let authority = Authority { policy: self.policy.clone(), enforcer: self.enforcer() };
         let (store, id) = (self.session.store.clone(), self.session.id().clone());
         let (authority, account) = (Arc::new(watch::Sender::new(authority)), Arc::default());
-        let service = AgentService::new(self.common.clone(), self.place.clone(), store, id, (&authority, &account));
+        let (session, tools) = ((self.front_end, self.common.clone()), self.session.kept.for_agents());
+        let service = AgentService::new(session, self.place.clone(), store, (id, tools), (&authority, &account));
         let agents = SessionAgents::new(self.place.agents.set(), Arc::new(service));
         self.session.kept.start_agents(AgentLinks { agents, authority, account });
     }

@@ -148,9 +148,15 @@ impl FrontEnd {
         }
     }
 
-    /// An agent, beside the session that started it. Nobody approves its calls.
-    pub(crate) fn agent() -> Self {
-        Self { unfinished: ResumePolicy::Continue, servers: ServerStart::Never, ..Self::review() }
+    /// An agent, beside the session that started it. Whoever approves the calls of that session approves its calls.
+    pub(crate) fn agent(parent: &Self) -> Self {
+        Self {
+            approver: parent.approver,
+            approvals: parent.approvals,
+            unfinished: ResumePolicy::Continue,
+            servers: ServerStart::Never,
+            ..Self::review()
+        }
     }
 
     /// `aye serve`.

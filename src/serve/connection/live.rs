@@ -60,7 +60,10 @@ impl LiveSession {
             }
             EventKind::ApprovalRequested(approval) => {
                 self.approvals.push(approval.clone());
-                self.is_now(TaskStatus::WaitingForApproval);
+                // While an agent waits, the task goes on.
+                if approval.agent.is_none() {
+                    self.is_now(TaskStatus::WaitingForApproval);
+                }
             }
             EventKind::SessionPaused { failure } => {
                 self.paused_for = Some(failure.kind);

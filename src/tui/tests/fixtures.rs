@@ -286,6 +286,7 @@ pub(crate) fn edit_approval(id: &str) -> Approval {
         critical: false,
         rule: "built-in".to_owned(),
         reason: "writes a file".to_owned(),
+        agent: None,
         is_uncovered: true,
         proposal: Proposal {
             summary: "Edit src/main.rs +6 −5".to_owned(),
@@ -343,7 +344,7 @@ pub(crate) fn always(rules: Vec<GrantRule>) -> GrantOptions {
     ];
     let end = |seconds: i64| jiff::Timestamp::from_second(1_795_255_200 + seconds).unwrap();
     let offer =
-        GrantOption { everywhere: rules.clone(), rules, written: false, memory_only: None, asks_still: Vec::new(), places };
+        GrantOption { everywhere: rules.clone(), rules, written: false, memory_only: None, file_only: false, asks_still: Vec::new(), places };
     GrantOptions { offers: vec![offer], never: Vec::new(), ends: vec![(1, end(0)), (7, end(518_400)), (30, end(2_505_600))] }
 }
 
