@@ -131,6 +131,14 @@ pub(crate) struct AnswerQuestion {
     pub answer: Option<String>,
 }
 
+/// Stops an agent of the running task. The call that started it fails, and the task continues.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StopAgent {
+    /// The agent's session, as its events name it.
+    pub agent_session_id: SessionId,
+}
+
 /// Ends the session and the process. A running task is cancelled after its running tools have ended.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -261,6 +269,14 @@ pub(crate) struct ActionDecided {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QuestionAnswered {
     /// `answered` or `declined`.
+    pub status: &'static str,
+}
+
+/// The result of `StopAgent`; an `agent` event with `change: ended` follows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoppingAgent {
+    /// Always `stopping`.
     pub status: &'static str,
 }
 

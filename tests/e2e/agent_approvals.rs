@@ -110,6 +110,22 @@ fn a_client_approves_the_call_of_an_agent() {
 }
 
 #[test]
+fn a_client_stops_an_agent_and_its_task_goes_on() {
+    let server = one_agent(|| writes(&[write("w1", "first.txt")]));
+    let project = project(&server);
+    let mut client = Rpc::start(&project, &["--trust"]);
+    client.create(&project);
+    client.call("StartTask", json!({"prompt": "fix everything"}));
+    let approval = client.event("approval_requested");
+    let id = &approval["agent"]["agentSessionId"];
+    assert_eq!(client.fails("StopAgent", json!({"agentSessionId": "another"})), -32602);
+    assert_eq!(client.call("StopAgent", json!({"agentSessionId": id}))["status"], "stopping");
+    assert_eq!(client.event("task_completed")["text"], "All done.");
+    assert_eq!(client.fails("StopAgent", json!({"agentSessionId": id})), -32602, "it has ended");
+    assert!(!project.exists("first.txt"));
+}
+
+#[test]
 fn an_approval_of_an_agent_is_requested_again_after_a_kill() {
     let server = one_agent(|| writes(&[write("w1", "first.txt")]));
     let project = project(&server);

@@ -3,7 +3,7 @@
 use super::answers::Slot;
 use super::{ConnectionAction, OpenedSession, value};
 use crate::protocol::{
-    Approval, Command, Elicitation, EventKind, Failure, FailureKind, HostCommand, PlannedStep, PolicyLayer, SessionStatus,
+    AgentEvent, Approval, Command, Elicitation, EventKind, Failure, FailureKind, HostCommand, PlannedStep, PolicyLayer, SessionId, SessionStatus,
     TaskState, TaskStatus,
 };
 use crate::serve::fault::{Fault, FaultCode};
@@ -22,6 +22,8 @@ pub(super) struct LiveSession {
     /// Open questions of the model.
     pub questions: Vec<Elicitation>,
     pub planned_steps: Vec<PlannedStep>,
+    /// Sessions of the agents that are working.
+    pub agents: Vec<SessionId>,
     pub interrupted: Vec<Interrupted>,
     /// Steps that the current task may use.
     pub steps: u32,
@@ -101,6 +103,8 @@ impl LiveSession {
             EventKind::ElicitationEnded { elicitation_id, .. } => {
                 self.questions.retain(|question| question.elicitation_id != *elicitation_id);
             }
+            EventKind::Agent(AgentEvent::Started { agent_session_id, .. }) => self.agents.push(agent_session_id.clone()),
+            EventKind::Agent(AgentEvent::Ended { agent_session_id, .. }) => self.agents.retain(|agent| agent != agent_session_id),
             EventKind::PlannedStepsChanged { steps } => self.planned_steps.clone_from(steps),
             EventKind::SavingChanged { saved, message } => self.failed_by = (!saved).then(|| message.clone()),
             _ => {}

@@ -9,7 +9,7 @@ use crate::protocol::{
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{
     AnswerQuestion, ApproveAction, CancelTask, Cancelling, GetPatchPreview, QuestionAnswered, SessionStateTold, Shutdown,
-    StartTask, Verdict, params,
+    StartTask, StopAgent, StoppingAgent, Verdict, params,
 };
 use serde_json::{Map, Value};
 
@@ -132,6 +132,21 @@ impl ClientConnection {
         let outcome = outcome.map(|(command, status)| {
             self.acts.push(ConnectionAction::DoInHost(command));
             value(&QuestionAnswered { status })
+        });
+        self.answer(slot, outcome);
+    }
+
+    pub(super) fn stop_agent(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+        let outcome = params::<StopAgent>(method, given).and_then(|asked| {
+            let agent_session_id = asked.agent_session_id;
+            if !self.live_session_until_end()?.agents.contains(&agent_session_id) {
+                return Err(Fault::new(FaultCode::InvalidParams, format!("no running agent `{agent_session_id}`")));
+            }
+            Ok(HostCommand::StopAgent { agent_session_id })
+        });
+        let outcome = outcome.map(|command| {
+            self.acts.push(ConnectionAction::DoInHost(command));
+            value(&StoppingAgent { status: "stopping" })
         });
         self.answer(slot, outcome);
     }

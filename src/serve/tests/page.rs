@@ -50,6 +50,7 @@ const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("GetPatchPreview", Some("GetPatchPreview"), "PatchPreview"),
     ("ApproveAction", Some("ApproveAction"), "ActionDecided"),
     ("AnswerQuestion", Some("AnswerQuestion"), "QuestionAnswered"),
+    ("StopAgent", Some("StopAgent"), "StoppingAgent"),
     ("Shutdown", Some("Shutdown"), "Ended"),
 ];
 /// Types of parameters and results that have a table of their own.
