@@ -34,7 +34,7 @@ use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::abandoned_bases;
 use crate::tools::{
     self, ChangeLog, CommandSettings, Commands, EditorConnection, HttpAccess, LoadedTools, PathAccess, ReadState, RecoveryResult,
-    Router, SandboxPolicy, SessionSearch, SessionSkills, ToolSources, Toolset,
+    Router, SandboxPolicy, SessionHooks, SessionSearch, SessionSkills, ToolSources, Toolset,
 };
 use crate::workspace::git::Repository;
 use crate::workspace::toolchain;
@@ -241,7 +241,7 @@ impl SharedToolState {
             search: self.search.clone(),
             skills: self.skills.clone(),
             questions: self.questions.clone(),
-            hooks: place.hooks.set().for_session(),
+            hooks: session_hooks(place),
             agents: self.agents.as_ref().map(|links| links.agents.clone()),
             ..tool_settings(place, policy, sandbox)
         }
@@ -347,6 +347,15 @@ pub(super) fn choose(
         place.workspace = workspace;
     }
     Ok(Some(summary))
+}
+
+/// Returns the hooks of a session in this place; `None` if there are none.
+fn session_hooks(place: &AppContext) -> Option<SessionHooks> {
+    let hooks = place.hooks.set().for_session()?;
+    Some(match &place.parent {
+        Some(parent) => hooks.for_agent(parent.agent.clone(), parent.session.clone()),
+        None => hooks,
+    })
 }
 
 /// The part of a journal that is loaded at once.
@@ -498,7 +507,7 @@ pub(super) fn setup(
         tools: tools_for_model(&router, &policy).into(),
         tool_names: available(&router, &policy),
         sandbox,
-        hooks: place.hooks.set().for_session().map(|hooks| hooks.events()).unwrap_or_default(),
+        hooks: session_hooks(place).map(|hooks| hooks.events()).unwrap_or_default(),
         laxest: laxest_mode(place),
         compact_at_percent: place.settings.context.compact_at_percent,
     };

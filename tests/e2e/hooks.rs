@@ -485,3 +485,38 @@ fn a_call_that_was_judged_is_not_told_to_the_hooks_again_after_a_crash() {
     assert_eq!(project.read("changed.txt"), "by the hook\n");
     assert!(terminal.quit().success());
 }
+
+#[test]
+fn hooks_at_the_start_and_the_end_of_an_agent_add_context_and_let_it_continue() {
+    let server = Server::with_responder(|request| {
+        let is_of_agent = request.messages().contains("You work on this task for another session");
+        match (is_of_agent, request.tool_results().len()) {
+            (false, 0) => Answer::call("c1", "Agent", json!({"agent": "explore", "prompt": "Where is it?"})),
+            (false, _) => Answer::text("Done."),
+            (true, _) => Answer::text("Found it."),
+        }
+    });
+    let command = |line: &str| json!([{ "matcher": "explore", "hooks": [{ "type": "command", "command": line }] }]);
+    let start = "cat >&2; echo '{\"hookSpecificOutput\":{\"hookEventName\":\"SubagentStart\",\"additionalContext\":\"Look in lib.\"}}'";
+    let end = "grep -q '\"stop_hook_active\":true' && exit 0; echo 'name the line' >&2; exit 2";
+    let settings = json!({ "hooks": {
+        "SubagentStart": command(start),
+        "SubagentStop": command(end),
+        "UserPromptSubmit": [{ "hooks": [{ "type": "command", "command": "echo 'From the prompt.'" }] }],
+    }});
+    let project = Project::with(&server).policy(OPEN).file(".claude/settings.json", &settings.to_string());
+    project.aye(&["exec", "--trust", "go"]).exits(0);
+    let of_agent: Vec<String> = server
+        .requests()
+        .iter()
+        .map(crate::support::Request::messages)
+        .filter(|messages| messages.contains("You work on this task for another session"))
+        .collect();
+    assert_eq!(of_agent.len(), 2, "the hook lets the agent continue once");
+    assert!(of_agent[0].contains("Look in lib.") && !of_agent[0].contains("From the prompt."), "{}", of_agent[0]);
+    assert!(of_agent[1].contains("name the line"), "{}", of_agent[1]);
+    let told = project.aye(&["hooks", "test", "SubagentStop", "--trust", "--text", "x"]).exits(0);
+    assert!(told.stdout.contains("name the line"), "{}", told.stdout);
+    let told = project.aye(&["hooks", "test", "SubagentStop", "--agent", "review", "--trust"]).exits(0);
+    assert!(!told.stdout.contains("name the line"), "the matcher names another agent: {}", told.stdout);
+}
