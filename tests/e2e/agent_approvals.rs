@@ -1,7 +1,7 @@
 //! Agents that change files: their calls are judged by the policy of their session, and its user decides about them.
 
 use crate::agents::{start, starts, title};
-use crate::support::{Answer, Project, Request, Rpc, Server, wait_until};
+use crate::support::{Answer, Project, Request, Rpc, Server, texts, wait_until};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +43,13 @@ fn results_of_agent(server: &Server) -> Vec<String> {
 
 #[test]
 fn the_user_decides_about_the_calls_of_an_agent_and_sees_who_asks() {
-    let server = one_agent(|| writes(&[write("w1", "first.txt"), write("w2", "second.txt")]));
+    let server = Server::with_responder(|request| match (title(request), request.tool_results().len()) {
+        (None, 0) => starts(&[start("c1", "fixer", "the files")]),
+        (None, _) => Answer::text("All done."),
+        (Some(_), 0) => writes(&[write("w1", "first.txt")]),
+        (Some(_), 1) => writes(&[write("w2", "second.txt")]),
+        (Some(_), _) => Answer::text("Fixed what I could."),
+    });
     let project = project(&server);
     let mut terminal = project.open(&["--trust"]);
     terminal.prompt("fix everything");
@@ -100,7 +106,7 @@ fn a_client_approves_the_call_of_an_agent() {
     assert_eq!(approval["agent"]["name"], "fixer", "{approval}");
     let state = client.call("GetSessionState", json!({}));
     assert_eq!(state["pendingApprovals"][0]["approvalId"], approval["approvalId"], "{state}");
-    assert_eq!(state["task"]["status"], "TASK_RUNNING", "{state}");
+    assert_eq!(state["task"]["status"], "EXECUTING_TOOLS", "{state}");
     let decided = client.call("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"}));
     assert_eq!(decided["status"], "approved");
     client.event("task_completed");
@@ -152,6 +158,7 @@ fn a_stopped_agent_takes_its_approval_with_it() {
     terminal.prompt("fix everything");
     terminal.review("first.txt");
     terminal.send("\x1b");
+    terminal.wait_for(texts::TAB_TO_REVIEW);
     terminal.prompt("/agents stop 1");
     terminal.wait_for("All done.");
     assert!(!terminal.screen().contains("Agent fixer: Create"), "{}", terminal.screen());
@@ -184,7 +191,7 @@ fn a_mode_that_the_user_tightens_applies_to_a_running_agent() {
     terminal.prompt("fix everything");
     terminal.wait_that("the first file is written", |_| project.exists("0.txt"));
     terminal.prompt("/mode plan");
-    terminal.wait_for("plan mode");
+    terminal.wait_for("│ plan │");
     tightened.store(true, Ordering::SeqCst);
     terminal.wait_for("All done.");
     let last = results_of_agent(&server).pop().unwrap();
