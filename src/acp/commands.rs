@@ -12,6 +12,7 @@ pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/compact", Some("what to preserve, or `undo`")),
     ("/cost", None),
     ("/budget", None),
+    ("/goal", Some("TEXT --until \"COMMAND\" [--budget 2usd] [--for 30m], or stop, continue, check COMMAND")),
     ("/diff", None),
     ("/review", Some("--staged, --base BRANCH or --commit SHA; without one, the uncommitted changes")),
     ("/undo", None),

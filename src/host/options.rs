@@ -36,6 +36,17 @@ pub(crate) struct RunOptions {
     pub is_ephemeral: bool,
     /// The file that receives the changes, instead of the workspace.
     pub patch: Option<PathBuf>,
+    /// The goal that the prompt sets, apart from its text.
+    pub goal: Option<GoalOptions>,
+}
+
+/// Options of a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GoalOptions {
+    /// The command that decides whether the goal is reached.
+    pub check: String,
+    pub time_ms: Option<u64>,
+    pub max_rounds: u32,
 }
 
 /// Whether `--trust` was given.

@@ -2,10 +2,10 @@
 
 use super::{
     AgentEvent, Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger,
-    ContextUse, Decision, Effects, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, HostResponse, ListedModel,
-    Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, QueuedMessage, Redaction, RewindPlan, RewindPoint, Rewound, RuleInfo,
-    RunningCommand, SandboxTier, ServerStatus, SessionId, SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError,
-    ToolStatus, ToolUse, Usage, WorkspaceId,
+    ContextUse, Decision, Effects, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, GoalState, HostResponse,
+    ListedModel, Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, QueuedMessage, Redaction, RewindPlan, RewindPoint,
+    Rewound, RuleInfo, RunningCommand, SandboxTier, ServerStatus, SessionId, SessionStatus, StepId, StopReason, TaskId,
+    TaskState, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -163,6 +163,9 @@ pub enum EventKind {
         tool_call_id: CallId,
         line: String,
         shared: bool,
+        /// Whether aye runs it as the check of the goal.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        check: bool,
     },
     /// The command of the user ended. `shared`: the model will see it, because it ran.
     OwnCommandEnded {
@@ -256,6 +259,8 @@ pub enum EventKind {
     PlannedStepsChanged {
         steps: Vec<PlannedStep>,
     },
+    /// The goal of the session was set, or its state changed.
+    GoalChanged(GoalState),
     /// Policy bundles and tools in effect. Sent at the start and whenever they change.
     PolicyInForce {
         layers: Vec<PolicyLayer>,

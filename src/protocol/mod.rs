@@ -17,6 +17,7 @@ pub mod event;
 pub mod failure;
 mod file_diff;
 mod file_diffs;
+mod goal;
 pub mod grant;
 mod hook;
 mod host_request;
@@ -64,6 +65,9 @@ pub use event::{
 pub use failure::{Failure, FailureKind, Remedy};
 pub use file_diff::{DiffHunk, DiffLine, DiffSide, FileDiff, FileDiffKind};
 pub use file_diffs::FileDiffs;
+pub use goal::{
+    GOAL_FORM, GOAL_ROUNDS, Goal, GoalReason, GoalState, GoalStatus, parse_rounds, parse_time, time_text, validate_check,
+};
 pub use grant::{CommandRule, GrantChoice, GrantOption, GrantOptions, GrantRule, GrantScope, RuleInfo, RulePlace, RuleQuery};
 pub use hook::{CallHooks, EventHooks, HookDecision, HookEvent, HookEvents, HookRun};
 pub use host_request::{

@@ -26,6 +26,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/status", "show session, model, policy, sandbox and file locations"),
     ("/cost", "show tokens and cost of the session and the task"),
     ("/context", "show what fills the context window"),
+    ("/goal", "work until a command passes; /goal TEXT --until \"cargo test\""),
     ("/steps", "show the steps that the model planned for the task"),
     ("/steer", "send a message the running task sees at its next step: /steer TEXT"),
     ("/queue", "list queued messages; /queue edit 2, /queue drop 2"),
@@ -113,7 +114,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["connect", "provider", "providers"], "use /setup, or `aye auth login PROVIDER` to save an API key"),
     (&["doctor", "debug"], "use `aye doctor` to check the installation"),
     (&["fast"], "use /model for a faster model, or /effort low"),
-    (&["goal", "loop"], "send the goal as a prompt; /budget limits the cost"),
+    (&["loop"], "use /goal TEXT --until COMMAND to work until a command passes"),
     (&["hooks"], "run `aye hooks list` to list the hooks; docs/HOOKS.md explains them"),
     (&["ide"], "use `aye acp` in an editor that supports the Agent Client Protocol"),
     (&["logout", "signout"], "use `aye auth logout PROVIDER` to delete a key"),
@@ -133,7 +134,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["worktree"], "create one with `git worktree add DIR`, then run `aye -C DIR`"),
 ];
 /// Commands whose argument may have several lines.
-const TAKE_TEXT: [&str; 5] = ["steer", "plan", "compact", "summarize", "compress"];
+const TAKE_TEXT: [&str; 6] = ["steer", "plan", "goal", "compact", "summarize", "compress"];
 
 /// Returns the command in a draft, without its slash; a path, or other text of several lines, is not a command.
 pub(crate) fn typed_command(draft: &str) -> Option<&str> {

@@ -183,6 +183,9 @@ impl CallBatch {
     ) {
         let waits = |call: &Call| matches!(&call.state, CallState::Previewing(viewing) if viewing.ticket == ticket);
         let Some(call) = self.calls.get_mut(index).filter(|call| waits(call)) else { return };
+        if runner.check && runner.settle_check_run(call, &outcome) {
+            return;
+        }
         if runner.cancelling {
             return runner.interrupt_layer(call, outcome);
         }

@@ -43,6 +43,8 @@ pub(super) struct LayerNotices {
     pub explained_layers: bool,
     /// Whether aye told the user why commands do not run in a layer first.
     pub explained_no_layers: bool,
+    /// Whether aye told the user why the check of a goal does not run in a copy.
+    pub explained_check: bool,
     /// Commands that ran without approval.
     pub unasked: UnaskedRuns,
 }
@@ -56,6 +58,8 @@ pub(super) struct CallRunner<'a> {
     pub step_id: Option<StepId>,
     /// Whether the user typed the running command.
     pub typed: bool,
+    /// Whether the running command is the check of the goal.
+    pub check: bool,
     /// Whether the task is being stopped.
     pub cancelling: bool,
     /// Whether the session is ending.
@@ -341,6 +345,11 @@ impl CallRunner<'_> {
 /// Runs, previews and their results.
 impl CallRunner<'_> {
     pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
+        if self.check
+            && let Some(permit) = self.check_permit(&plan, &permit)
+        {
+            return self.begin_preview(call, PreviewRequest { index, plan, permit, approval_id: None, unasked: false }, batch);
+        }
         if call.runs_again_in_layer(&plan) {
             let permit = permit.with_access();
             return self.begin_preview(call, PreviewRequest { index, plan, permit, approval_id: None, unasked: false }, batch);

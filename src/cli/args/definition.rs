@@ -12,7 +12,7 @@ use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsSub;
 use crate::cli::skills::args::SkillsSub;
 use crate::cli::usage::args::UsageArgs;
-use crate::protocol::{AssumedPrice, Effort, Mode, Problem, revision};
+use crate::protocol::{AssumedPrice, Effort, Mode, Problem, parse_rounds, parse_time, revision, validate_check};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -217,6 +217,23 @@ pub(super) struct RunArgs {
     /// The task runs in a copy-on-write layer. Nothing else of the session is saved. `aye apply FILE` applies the changes.
     #[arg(long, value_name = "FILE")]
     pub patch: Option<PathBuf>,
+    /// Continue until this command exits with 0
+    ///
+    /// The prompt is a goal: whenever the model ends its turn, the command runs in a copy of the workspace. If it fails, its output
+    /// is the next prompt. The run ends when the command passes, or when a limit is reached.
+    #[arg(long, value_name = "COMMAND", value_parser = check_command, conflicts_with = "output_schema")]
+    pub until: Option<String>,
+    /// Stop the goal of --until after this time, such as 30m
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time, requires = "until")]
+    pub time_ms: Option<u64>,
+    /// Stop the goal of --until after this many failed checks [default: 25]
+    #[arg(long, value_name = "N", value_parser = parse_rounds, requires = "until")]
+    pub rounds: Option<u32>,
+}
+
+/// Checks the command of a goal.
+fn check_command(text: &str) -> Result<String, String> {
+    validate_check(text).map(|()| text.trim().to_owned())
 }
 
 #[derive(Debug, Args)]

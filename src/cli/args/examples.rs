@@ -28,6 +28,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "Offer the model only tools that read",
                 "aye exec --allowed-tools ReadFile,Grep,Glob \"where is the config parsed?\"",
             ),
+            (
+                "Continue until the tests pass, for at most 30 minutes",
+                "aye exec --mode auto-edit --until \"cargo test\" --for 30m \"fix the failing tests\"",
+            ),
             ("Do not save the session", "aye exec --ephemeral \"summarize the last commit\""),
             ("Write the changes to a patch file", "aye exec --patch changes.patch \"fix the failing test\""),
             ("Run one of your slash commands", "aye exec \"/fix 12\""),

@@ -18,8 +18,8 @@ use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsAction;
 use crate::cli::skills::args::SkillsAction;
 use crate::cli::usage::args::UsageRequest;
-use crate::host::options::{Answers, Color, Common, RunOptions, SessionChoice, Trust};
-use crate::protocol::{Mode, Problem, ReviewSubject};
+use crate::host::options::{Answers, Color, Common, GoalOptions, RunOptions, SessionChoice, Trust};
+use crate::protocol::{GOAL_ROUNDS, Mode, Problem, ReviewSubject};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -237,6 +237,9 @@ fn exec(
         (None, SessionChoice::New) => ExecPrompt::Piped,
         (None, SessionChoice::Latest | SessionChoice::Pick | SessionChoice::Id(_) | SessionChoice::Fork(_)) => ExecPrompt::GoOn,
     };
+    if options.goal.is_some() && prompt == ExecPrompt::GoOn {
+        return Err(Problem::new("missing prompt: `--until` sets a goal").hint("run `aye exec --until COMMAND PROMPT`"));
+    }
     Ok(Action::Exec { prompt, takes_input, session, format: format.unwrap_or(OutputFormat::Text), options })
 }
 
@@ -366,6 +369,7 @@ impl RunArgs {
             ("--output-schema", self.output_schema.is_some()),
             ("--ephemeral", self.ephemeral),
             ("--patch", self.patch.is_some()),
+            ("--until", self.until.is_some()),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
@@ -385,7 +389,9 @@ impl RunArgs {
         }
         let entries = || self.allowed_tools.iter().flat_map(|entries| split_names(entries)).collect();
         let allowed_tools = (!self.allowed_tools.is_empty()).then(entries);
-        Ok(RunOptions { allowed_tools, output_schema: self.output_schema, is_ephemeral: self.ephemeral, patch: self.patch })
+        let (time_ms, max_rounds) = (self.time_ms, self.rounds.unwrap_or(GOAL_ROUNDS));
+        let goal = self.until.map(|check| GoalOptions { check, time_ms, max_rounds });
+        Ok(RunOptions { allowed_tools, output_schema: self.output_schema, is_ephemeral: self.ephemeral, patch: self.patch, goal })
     }
 }
 

@@ -19,15 +19,16 @@ use tokio::time::{Instant, sleep_until};
 const GRACE: Duration = Duration::from_secs(8);
 
 /// Runs the session until its task ends, and prints its events.
-pub(super) async fn drive(prepared: PreparedSession, prompt: Option<String>, printing: &OutputMode) -> Exit {
+pub(super) async fn drive(prepared: PreparedSession, first: Option<Command>, printing: &OutputMode) -> Exit {
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, receive_events) = mpsc::unbounded_channel();
     let (tell, told) = mpsc::unbounded_channel();
     let mut session = prepared.start(receive_commands, events, None);
-    if let Some(text) = prompt {
-        let _ = commands.send(Command::Prompt { text }.into()).await;
+    let sets_goal = matches!(first, Some(Command::SetGoal { .. }));
+    if let Some(command) = first {
+        let _ = commands.send(command.into()).await;
     }
-    let task = TaskWatch { commands, tell, schema: printing.schema.clone(), repairs: REPAIRS };
+    let task = TaskWatch { commands, tell, schema: printing.schema.clone(), repairs: REPAIRS, goal_runs: sets_goal };
     let watch = tokio::spawn(task.run(receive_events));
     let outcome = print_notices(told, printing, REPAIRS).await;
     let mut signalled = None;
@@ -48,6 +49,8 @@ struct TaskWatch {
     schema: Option<Arc<OutputSchema>>,
     /// Number of corrections of the response that the model has left.
     repairs: usize,
+    /// True while a goal continues after the end of a task.
+    goal_runs: bool,
 }
 
 impl TaskWatch {
@@ -64,7 +67,7 @@ impl TaskWatch {
             };
             match event {
                 Some(event) => {
-                    let next = event.kind.is_over().then(|| self.after_task(&event.kind));
+                    let next = self.after_event(&event.kind);
                     let _ = self.tell.send(event);
                     if let Some(command) = next {
                         let _ = self.commands.send(command.into()).await;
@@ -81,6 +84,16 @@ impl TaskWatch {
                 None => return signalled,
             }
         }
+    }
+
+    /// Returns the command after an event that ends a task or a goal.
+    fn after_event(&mut self, kind: &EventKind) -> Option<Command> {
+        if let EventKind::GoalChanged(goal) = kind {
+            let ended = std::mem::replace(&mut self.goal_runs, goal.is_running()) && !goal.is_running();
+            return ended.then_some(Command::Quit);
+        }
+        let continues = self.goal_runs && matches!(kind, EventKind::TaskCompleted { .. });
+        (kind.is_over() && !continues).then(|| self.after_task(kind))
     }
 
     /// Returns the command after the end of a task: a prompt that asks for a correction, or the end of the session.

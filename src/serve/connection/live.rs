@@ -3,8 +3,8 @@
 use super::answers::Slot;
 use super::{ConnectionAction, OpenedSession, value};
 use crate::protocol::{
-    Approval, Command, Elicitation, EventKind, Failure, FailureKind, HostCommand, PlannedStep, PolicyLayer, SessionStatus,
-    TaskState, TaskStatus,
+    Approval, Command, Elicitation, EventKind, Failure, FailureKind, GoalState, HostCommand, PlannedStep, PolicyLayer,
+    SessionStatus, TaskState, TaskStatus,
 };
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{Interrupted, SessionReady, SessionResumed};
@@ -22,6 +22,8 @@ pub(super) struct LiveSession {
     /// Open questions of the model.
     pub questions: Vec<Elicitation>,
     pub planned_steps: Vec<PlannedStep>,
+    /// The active goal.
+    pub goal: Option<GoalState>,
     pub interrupted: Vec<Interrupted>,
     /// Steps that the current task may use.
     pub steps: u32,
@@ -99,6 +101,7 @@ impl LiveSession {
                 self.questions.retain(|question| question.elicitation_id != *elicitation_id);
             }
             EventKind::PlannedStepsChanged { steps } => self.planned_steps.clone_from(steps),
+            EventKind::GoalChanged(goal) => self.goal = Some(goal.clone()).filter(GoalState::is_active),
             EventKind::SavingChanged { saved, message } => self.failed_by = (!saved).then(|| message.clone()),
             _ => {}
         }

@@ -38,6 +38,7 @@ const TYPES: &[(&str, &[&str])] = &[
         ],
     ),
     (include_str!("../../protocol/planned_step.rs"), &["PlannedStep", "StepStatus"]),
+    (include_str!("../../protocol/goal.rs"), &["GoalState", "Goal", "GoalStatus", "GoalReason"]),
 ];
 
 /// The methods in the order of the page, with their parameters and results.
@@ -50,10 +51,12 @@ const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("GetPatchPreview", Some("GetPatchPreview"), "PatchPreview"),
     ("ApproveAction", Some("ApproveAction"), "ActionDecided"),
     ("AnswerQuestion", Some("AnswerQuestion"), "QuestionAnswered"),
+    ("DecideGoal", Some("DecideGoal"), "GoalDecided"),
     ("Shutdown", Some("Shutdown"), "Ended"),
 ];
 /// Types of parameters and results that have a table of their own.
-const PARTS: &[&str] = &["ClientInfo", "TaskOptions", "Verdict", "Interrupted", "Patch", "PatchStatus"];
+const PARTS: &[&str] =
+    &["ClientInfo", "TaskOptions", "TaskGoal", "GoalDecision", "Verdict", "Interrupted", "Patch", "PatchStatus"];
 
 /// Events that clients of this host never receive, because only a screen asks for them.
 const OF_SCREENS: &[&str] = &[

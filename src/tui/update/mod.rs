@@ -20,6 +20,7 @@ mod events;
 mod failures;
 mod findings;
 pub(crate) mod focus;
+pub(crate) mod goal;
 mod greeting;
 pub(crate) mod help;
 mod history_page;

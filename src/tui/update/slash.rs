@@ -3,7 +3,7 @@
 use super::draft::take_draft;
 use super::quit::quit;
 use super::{
-    agents, artifacts, attachments, changes, commands, compaction, copy_export, editor, help, models, onboarding, overview,
+    agents, artifacts, attachments, changes, commands, compaction, copy_export, editor, goal, help, models, onboarding, overview,
     policy, queue, review, rewind, servers, sessions, spending, status_command, theme_command, tree, user_commands,
 };
 use crate::protocol::{Command, RewindTarget, Usage};
@@ -53,6 +53,7 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("effort", name) => models::effort(model, name, now, effects),
         ("context", "") => compaction::request_context(model, now, effects),
         ("compact", words) => compaction::compact(model, words, now, effects),
+        ("goal", words) => goal::goal(model, words, now, effects),
         ("budget", words) => spending::budget(model, words, now, effects),
         ("cost", "") => show_overview(model, Topic::Cost, now, effects),
         ("review", words) => review::review(model, words, now, effects),
