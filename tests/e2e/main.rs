@@ -42,6 +42,7 @@ mod ephemeral;
 mod exec;
 mod gemini;
 mod git_programs;
+mod goals;
 mod grants;
 mod harness;
 mod hooks;
