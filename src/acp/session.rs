@@ -357,6 +357,9 @@ impl Session {
                 self.turn = Some(Turn::for_command(to, waits));
                 let _ = self.queries.send(query).await;
             }
+            Ok(SlashOutcome::Goal(command)) if self.goal.is_none() && !matches!(command, Command::SetGoal { .. }) => {
+                self.reply_and_end("no goal is active", to).await;
+            }
             Ok(SlashOutcome::Goal(command)) => {
                 self.turn = Some(Turn::for_goal(to));
                 self.send(command).await;

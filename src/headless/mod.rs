@@ -181,9 +181,9 @@ impl<'a> EventWriter<'a> {
     }
 }
 
-/// Returns whether a goal was reached or ended.
+/// Returns whether a goal was reached or stopped, apart from its task.
 fn is_goal_over(kind: &EventKind) -> bool {
-    matches!(kind, EventKind::GoalChanged(goal) if !goal.is_active())
+    matches!(kind, EventKind::GoalChanged(goal) if goal_outcome(goal).is_some())
 }
 
 /// The checks of the run so far.

@@ -34,6 +34,8 @@ pub(super) struct Goals {
     comparison: Option<u64>,
     /// Time at which the last call started: the check, while it runs.
     call_since: Timestamp,
+    /// Run time of the last check in milliseconds.
+    check_ms: u64,
 }
 
 /// How a check ended.
@@ -129,9 +131,9 @@ impl Goals {
         before.saturating_add(u64::try_from(passed).unwrap_or(0))
     }
 
-    /// Returns the run time of the check so far, in milliseconds.
+    /// Returns the run time of the last check in milliseconds.
     pub(crate) fn check_ms(&self) -> u64 {
-        u64::try_from(self.now.as_millisecond() - self.call_since.as_millisecond()).unwrap_or(0)
+        self.check_ms
     }
 
     /// Returns the note about the check for the first task of the goal.
@@ -227,7 +229,10 @@ impl Goals {
         };
         let explanation = match changed_check_files.as_slice() {
             [] => explanation,
-            files => format!("{explanation}, but files that the check may read were changed: {}", files.join(", ")),
+            files => {
+                let joint = if reason == GoalReason::CheckPassed { ", but" } else { ";" };
+                format!("{explanation}{joint} files that the check may read were changed: {}", files.join(", "))
+            }
         };
         let message = Some(explanation.clone());
         self.change(GoalChange::Ended { reason, explanation, changed_check_files, elapsed_ms }, cx);
@@ -357,6 +362,7 @@ impl Goals {
         if self.comparison.is_none() {
             let (ticket, since) = (cx.numbers.next_ticket(), self.first_task().cloned());
             self.comparison = Some(ticket);
+            self.check_ms = u64::try_from(self.now.as_millisecond() - self.call_since.as_millisecond()).unwrap_or(0);
             cx.out.effect(Effect::ListChanges { ticket, since });
         }
     }

@@ -395,7 +395,7 @@ impl TurnMachine {
                     self.cx.out.effect(Effect::End);
                 }
             }
-            ResumePolicy::Pause if !self.tasks.has_ended() && !nothing => {
+            ResumePolicy::Pause if !self.tasks.has_ended() && !self.queue.is_empty() => {
                 self.cx.out.notice(match self.queue.len() {
                     1 => "1 queued prompt waits until you continue the session".to_owned(),
                     count => format!("{count} queued prompts wait until you continue the session"),
