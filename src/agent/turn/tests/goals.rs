@@ -76,7 +76,9 @@ impl World {
                 Effect::StopModel => self.is_streaming = false,
                 Effect::Plan(calls) => self.plan = calls.into_iter().next().map(|(_, call)| call),
                 Effect::Preview { plan, ticket, .. } => {
-                    assert!(self.preview.is_none() && self.comparison.is_none(), "two checks at once");
+                    assert!(self.preview.is_none(), "two checks at once");
+                    // A comparison that was interrupted still ends; its ticket is no longer known.
+                    self.comparison = None;
                     self.preview = Some((ticket, plan));
                 }
                 Effect::StopPreview { .. } => self.preview = None,
