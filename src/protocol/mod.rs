@@ -13,6 +13,7 @@ pub mod command;
 mod command_output;
 mod context;
 mod custom_command;
+mod diagnostics;
 pub mod event;
 pub mod failure;
 mod file_diff;
@@ -57,6 +58,7 @@ pub use command::{Command, ExportForm, HostCommand, Resolution, SecretString, Se
 pub use command_output::{UNCHANGED_NOTE, exit_code_in, exit_line, text_after_changes};
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
+pub use diagnostics::{Diagnostic, FileDiagnostics, LanguageServerStatus, language_server_list};
 pub use event::{
     APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, Event, EventKind, HistorySum, NOT_COMPACTED, OUTSIDE_SANDBOX,
     RULE_SAVED, RULE_UNTIL_QUIT,

@@ -17,6 +17,7 @@ const TYPES: &[(&str, &[&str])] = &[
         include_str!("../../protocol/tool.rs"),
         &["Proposal", "RunsCode", "RunsWhen", "ToolStatus", "ToolError", "ErrorCode", "Redaction"],
     ),
+    (include_str!("../../protocol/diagnostics.rs"), &["FileDiagnostics", "Diagnostic"]),
     (include_str!("../../protocol/failure.rs"), &["Failure", "Remedy", "FailureKind"]),
     (include_str!("../../protocol/budget.rs"), &["BudgetScope", "BudgetUnit"]),
     (include_str!("../../protocol/usage.rs"), &["Usage"]),
