@@ -6,6 +6,7 @@ mod baselines;
 mod buffers;
 mod call_order;
 mod checkpoints;
+mod diagnostics;
 mod doubts;
 mod footprint;
 mod hooks;
@@ -30,6 +31,7 @@ pub(crate) use baselines::{
 pub(crate) use buffers::{BUFFER_BYTES, Buffers};
 pub(crate) use call_order::{CallOrder, TurnKind, writes};
 pub(crate) use checkpoints::{Checkpoint, CheckpointError, Checkpoints, ContentId, PathDifference, StoredState};
+pub(crate) use diagnostics::{Diagnostics, ProposedText};
 pub(crate) use doubts::Doubts;
 pub(crate) use footprint::{Footprint, touched_path};
 pub(crate) use hooks::{HookOccasion, Hooks};
