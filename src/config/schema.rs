@@ -416,6 +416,20 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key(&["retention", "logs_mb"], MEGABYTES, "64", "maximum size of the logs"),
     key(
+        &["lsp", "enabled"],
+        Kind::Flag,
+        "true",
+        "false: ask no language servers about proposed changes; they run only in trusted projects, in the sandbox",
+    ),
+    key(&["lsp", "*", "enabled"], Kind::Flag, "true", "false: do not use the server of this language"),
+    key(
+        &["lsp", "*", "command"],
+        Kind::TextList,
+        "",
+        "program and arguments of the server of this language (rust, go, python, typescript or c); unset: the usual server, \
+        found in PATH",
+    ),
+    key(
         &["mcp", "defer_over"],
         Kind::Number { min: 0, max: 100 },
         "10",
