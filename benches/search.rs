@@ -299,6 +299,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         may_use: Arc::new(|_| Ok(())),
         checkpoints: None,
         editor: None,
+        diagnostics: None,
         artifacts: None,
         changes: None,
         commands: Commands::default(),

@@ -4,6 +4,7 @@ use super::agent_authority::{AgentLinks, Authority};
 use super::context::AppContext;
 use super::error::CliError;
 use super::interrupted_calls::recovered_states;
+use super::language_servers::LanguageServers;
 use super::mcp_servers::Servers;
 use super::models::ModelCatalog;
 use super::offered_tools::{available, tools_for_model};
@@ -106,6 +107,8 @@ pub(crate) struct SharedToolState {
     questions: UserQuestions,
     /// The agents; `None` if the session starts none.
     agents: Option<AgentLinks>,
+    /// The language servers; `None` if they are disabled, or the project is not trusted.
+    language_servers: Option<LanguageServers>,
 }
 
 impl SharedToolState {
@@ -134,6 +137,7 @@ impl SharedToolState {
             skills: SessionSkills::default(),
             questions: UserQuestions::to_nobody(),
             agents: None,
+            language_servers: None,
         }
     }
 
@@ -197,6 +201,11 @@ impl SharedToolState {
         }
     }
 
+    /// Connects the tools to these language servers.
+    pub(super) fn connect_language_servers(&mut self, servers: LanguageServers) {
+        self.language_servers = Some(servers);
+    }
+
     /// Connects the tools to these servers.
     pub(crate) fn connect_servers(&mut self, servers: Servers) {
         self.servers = Some(servers);
@@ -232,6 +241,7 @@ impl SharedToolState {
             questions: self.questions.clone(),
             hooks: place.hooks.set().for_session(),
             agents: self.agents.as_ref().map(|links| links.agents.clone()),
+            diagnostics: self.language_servers.as_ref().map(LanguageServers::port),
             ..tool_settings(place, policy, sandbox)
         }
     }
@@ -243,6 +253,9 @@ impl SharedToolState {
             links.agents.replace(place.agents.set());
         }
         let settings = self.tool_settings(place, policy, sandbox);
+        if let Some(servers) = &self.language_servers {
+            servers.set_settings(&settings);
+        }
         let sources = ToolSources {
             remote: self.servers.as_ref().map(|servers| servers.offer(place, policy, &settings)),
             on_demand: place.settings.tools.on_demand,
@@ -273,11 +286,19 @@ impl Session {
         }
     }
 
-    /// Ends the MCP servers, with time for each to exit. Call it for every session that was opened.
+    /// Ends the MCP servers and the language servers, with time for each to exit. Call it for every session that was opened.
     pub(super) async fn end_servers(&self) {
-        if let Some(servers) = self.kept.servers() {
-            servers.end().await;
-        }
+        let servers = async {
+            if let Some(servers) = self.kept.servers() {
+                servers.end().await;
+            }
+        };
+        let language_servers = async {
+            if let Some(servers) = &self.kept.language_servers {
+                servers.end().await;
+            }
+        };
+        tokio::join!(servers, language_servers);
     }
 
     /// Adds the history that was loaded while the screen was already visible.
@@ -583,6 +604,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
         questions: UserQuestions::to_nobody(),
         hooks: None,
         agents: None,
+        diagnostics: None,
         command: command_settings(place, policy, sandbox),
         text: text_tools(&place.settings.tools.text),
         grants: Arc::new(move |capability| grants.grants(capability)),

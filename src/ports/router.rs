@@ -6,8 +6,8 @@ use super::{
 };
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, PlaceChange, SandboxAccess, SessionId, TaskId,
-    ToolCall, ToolDefinition, ToolError, ToolResult,
+    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, LanguageServerStatus, PlaceChange, SandboxAccess,
+    SessionId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -113,6 +113,10 @@ pub(crate) trait ToolRouter: Send + Sync {
     /// Uses the web search of another model's provider; `None` if it has none.
     fn model_changed(&self, search: Option<Arc<dyn SearchEngine>>) {
         drop(search);
+    }
+    /// Returns the state of each language server.
+    fn language_servers(&self) -> Vec<LanguageServerStatus> {
+        Vec::new()
     }
     /// Lists the artifacts of this session, oldest first.
     fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {

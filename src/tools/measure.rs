@@ -55,6 +55,7 @@ fn settings(workspace: &Path) -> Settings {
         may_use: Arc::new(|_| Ok(())),
         checkpoints: None,
         editor: None,
+        diagnostics: None,
         changes: None,
         artifacts: None,
         commands: Commands::default(),

@@ -9,7 +9,7 @@ use super::draft::CallDraft;
 use super::error::amendment_error;
 use super::paths::Paths;
 use super::settings::Settings;
-use crate::ports::{BoxFuture, RunContext};
+use crate::ports::{BoxFuture, ProposedText, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, ErrorCode, PlaceChange, ToolError};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -37,6 +37,11 @@ pub(super) trait Tool: Send + Sync + 'static {
     fn draft(arguments: Self::Arguments, settings: &Settings) -> Result<CallDraft<Self::Work>, ToolError>;
     /// Returns the state of the changed paths before and after, if known in advance.
     fn planned_changes(work: &Self::Work) -> Vec<PlaceChange> {
+        let _ = work;
+        Vec::new()
+    }
+    /// Returns the text of each changed file before and after, if both are known.
+    fn proposed_texts(work: &Self::Work) -> Vec<ProposedText> {
         let _ = work;
         Vec::new()
     }
@@ -79,6 +84,10 @@ pub(super) trait AnyTool: Send + Sync {
     fn actions(&self, called: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
     fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError>;
     fn planned_changes(&self, payload: &Payload) -> Vec<PlaceChange> {
+        let _ = payload;
+        Vec::new()
+    }
+    fn proposed_texts(&self, payload: &Payload) -> Vec<ProposedText> {
         let _ = payload;
         Vec::new()
     }
@@ -171,6 +180,10 @@ impl<T: Tool> AnyTool for ErasedTool<T> {
 
     fn planned_changes(&self, payload: &Payload) -> Vec<PlaceChange> {
         payload.downcast_ref::<T::Work>().map(T::planned_changes).unwrap_or_default()
+    }
+
+    fn proposed_texts(&self, payload: &Payload) -> Vec<ProposedText> {
+        payload.downcast_ref::<T::Work>().map(T::proposed_texts).unwrap_or_default()
     }
 
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {

@@ -166,6 +166,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         since: std::time::SystemTime::now() + std::time::Duration::from_secs(3600),
         checkpoints: None,
         editor: None,
+        diagnostics: None,
         artifacts: None,
         changes: None,
         commands: Commands::default(),
