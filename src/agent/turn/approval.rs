@@ -3,7 +3,7 @@
 use super::amend::no_amendment;
 use super::call::{Call, CallState, Pending};
 use super::call_runner::{Batch, CallRunner};
-use super::denial::{CANCELLED, NO_ANSWER, denial};
+use super::denial::{CANCELLED, NO_ANSWER, denial, new_errors_note};
 use super::io::{Effect, InputTime};
 use super::layer::build_output_clause;
 use super::options::Approver;
@@ -32,6 +32,14 @@ impl CallRunner<'_> {
         call.rewriting().into_iter().chain(call.hook_question()).chain(outside)
     }
 
+    /// Returns what the model can do after a call that no user can approve.
+    fn advice_without_user(&self, call: &Call) -> &'static str {
+        match self.repetition_warning(call) {
+            Some(_) => "its result is already in your context: do something else, or say what you cannot do",
+            None => "continue without it, or tell the user what to allow",
+        }
+    }
+
     pub(super) fn ask(
         &mut self,
         call: &mut Call,
@@ -56,14 +64,12 @@ impl CallRunner<'_> {
             let rule = question.rule.clone();
             self.cx.out.event(EventKind::ApprovalRequested(approval));
             self.resolve_approval(call, &approval_id, decision, 0);
-            let instead = match self.repetition_warning(call) {
-                Some(_) => "its result is already in your context: do something else, or say what you cannot do",
-                None => "continue without it, or tell the user what to allow",
-            };
+            let instead = self.advice_without_user(call);
             let message = format!(
-                "denied: no user can approve this call ({}; rule: {rule}){}; {instead}",
+                "denied: no user can approve this call ({}; rule: {rule}){}; {instead}{}",
                 question.reason,
-                discarded_note(&plan)
+                discarded_note(&plan),
+                new_errors_note(plan.proposal.as_ref())
             );
             call.refuse(ErrorCode::NoApprover, message);
             return self.report(call, 0);
@@ -306,7 +312,10 @@ impl CallRunner<'_> {
             }
             Decision::Denied { reason } => {
                 let (code, message) = denial(reason.as_deref());
-                call.refuse(code, format!("{message}{}{}", discarded_note(&plan), earlier_run(call)));
+                call.refuse(
+                    code,
+                    format!("{message}{}{}{}", discarded_note(&plan), earlier_run(call), new_errors_note(plan.proposal.as_ref())),
+                );
                 self.report(call, 0);
             }
             Decision::Approved | Decision::ApprovedInCleanContext | Decision::ApprovedAlways { .. }
