@@ -25,6 +25,7 @@ pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/policy", Some("reload, grants or undo; without one, show the policy in effect")),
     ("/ps", None),
     ("/stop", Some("ID of a background command")),
+    ("/lsp", None),
     ("/artifacts", None),
     ("/export", Some("md, json or html, and a file name")),
 ];

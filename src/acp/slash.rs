@@ -97,6 +97,7 @@ pub(crate) fn start(name: &str, behind: &str, known: &SessionFacts<'_>) -> Resul
         ("effort", None) => {
             Ok(SlashOutcome::Reply(format!("effort {}", known.options.effort.map_or("auto", crate::protocol::Effort::as_str))))
         }
+        ("lsp", _) => query(SessionQuery::ListLanguageServers, AwaitedEvent::Notice),
         ("artifacts", _) => query(SessionQuery::ListArtifacts, AwaitedEvent::Artifacts),
         ("export", words) => export(words.unwrap_or_default()),
         (other, _) => Err(format!("unknown command `/{other}`; `/help` lists the commands")),

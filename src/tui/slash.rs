@@ -35,6 +35,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/policy undo", "remove the rule saved last"),
     ("/ran", "list the commands that ran without asking"),
     ("/mcp", "show MCP servers and their state; /mcp NAME, /mcp reconnect NAME"),
+    ("/lsp", "show language servers and their state"),
     ("/copy", "copy the last response; /copy code, /copy 2 for the one before"),
     ("/export", "export the session: /export md, json, html or FILE"),
     ("/fork", "fork this session and continue in the copy"),

@@ -6,7 +6,7 @@ use super::{
     agents, artifacts, attachments, changes, commands, compaction, copy_export, editor, help, models, onboarding, overview,
     policy, queue, review, rewind, servers, sessions, spending, status_command, theme_command, tree, user_commands,
 };
-use crate::protocol::{Command, RewindTarget, Usage};
+use crate::protocol::{Command, Query, RewindTarget, SessionQuery, Usage};
 use crate::tui::model::{Effect, Model};
 use crate::tui::overview::Topic;
 use crate::tui::slash::{resolve_alias, unknown_command};
@@ -40,6 +40,10 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("continue", "") => send(model, Command::Continue, now, effects),
         ("mode", name) => policy::mode(model, name, now, effects),
         ("approve", name) => policy::approve(model, name, now, effects),
+        ("lsp", "") => {
+            take_draft(model, now, effects);
+            effects.push(Effect::Ask(Query::Session(SessionQuery::ListLanguageServers)));
+        }
         ("ran", "") => send(model, Command::ListUnasked, now, effects),
         ("policy", "grants") => send(model, Command::ListGrants, now, effects),
         ("policy", "undo") => send(model, Command::UndoGrant, now, effects),
