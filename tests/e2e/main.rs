@@ -51,6 +51,7 @@ mod import;
 mod instructions;
 mod interrupt;
 mod keymap;
+mod language_servers;
 mod layers;
 mod layers_access;
 mod limits;
