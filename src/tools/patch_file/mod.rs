@@ -7,7 +7,7 @@ mod header;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collection::CollectedChanges;
+pub(crate) use collection::{CollectedChanges, is_older};
 pub(crate) use header::{FileEntry, FileState, Header, LoggedVerdict, PolicyStamp};
 
 use crate::protocol::{FileDiff, FileDiffs};
@@ -73,6 +73,11 @@ impl PatchFile {
 
     pub(crate) fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Returns the differences of all files.
+    pub(crate) fn diffs(&self) -> &FileDiffs {
+        &self.diffs
     }
 
     /// Returns the SHA-256 digest of the whole file.
