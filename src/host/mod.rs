@@ -15,6 +15,7 @@ pub(crate) mod crash;
 pub(crate) mod disk_usage;
 mod download;
 pub(crate) mod drift;
+pub(crate) mod end_signals;
 pub(crate) mod ephemeral;
 pub(crate) mod error;
 pub(crate) mod exit;

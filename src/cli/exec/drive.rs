@@ -3,15 +3,13 @@
 use super::{OutputMode, print_notices};
 use crate::agent;
 use crate::headless;
+use crate::host::end_signals::EndSignals;
 use crate::host::exit::Exit;
 use crate::host::output_schema::{OutputSchema, REPAIRS};
 use crate::host::session_builder::PreparedSession;
 use crate::protocol::{Command, Event, EventKind, SessionCommand};
-use crate::sys::signals::is_hangup_ignored;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep_until};
 
@@ -54,7 +52,7 @@ impl TaskWatch {
     /// Returns the exit code of the signal that ended the session, if any.
     async fn run(mut self, mut events: UnboundedReceiver<Event>) -> Option<Exit> {
         let mut signalled = None;
-        let Ok(mut signals) = Signals::new() else { return signalled };
+        let Ok(mut signals) = EndSignals::new() else { return signalled };
         let mut last_call = None;
         loop {
             let event: Option<Event> = tokio::select! {
@@ -90,36 +88,5 @@ impl TaskWatch {
             _ => None,
         };
         correction.map_or(Command::Quit, |text| Command::Prompt { text })
-    }
-}
-
-/// The signals that end a run.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    /// Absent under `nohup`: such a run outlives the terminal.
-    hang_up: Option<Signal>,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: if is_hangup_ignored() { None } else { signal(SignalKind::hangup()).ok() },
-        })
-    }
-
-    /// Waits for a signal, and returns its exit code.
-    async fn next(&mut self) -> Exit {
-        let mut hung_up = async || match &mut self.hang_up {
-            Some(hang_up) => drop(hang_up.recv().await),
-            None => std::future::pending().await,
-        };
-        tokio::select! {
-            _ = self.interrupt.recv() => Exit::Interrupted,
-            _ = self.terminate.recv() => Exit::Terminated,
-            () = hung_up() => Exit::Terminated,
-        }
     }
 }
