@@ -292,6 +292,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
             secret_names: Vec::new(),
             helper: Helper::default(),
             sandbox: SandboxPolicy::unsandboxed(),
+            git_is_read_only: false,
         },
         text: TextTools::default(),
         since: std::time::SystemTime::now(),

@@ -25,6 +25,7 @@ pub(crate) mod session_ids;
 mod sessions;
 mod setup;
 mod skills;
+mod task;
 mod tool;
 mod update;
 mod usage;
@@ -122,6 +123,7 @@ fn run_action(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Acp => acp::run(common),
         Action::Setup { answers } => setup::run(common, answers == Answers::Yes),
         Action::Doctor { json } => doctor::run(common, json),
+        Action::Task(asked) => task::run(common, asked),
         Action::Update(args) => update::run(&AppContext::find(common)?, &args),
         Action::Completions { shell } => {
             print_text(&args::completions(shell));

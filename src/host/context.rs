@@ -50,6 +50,8 @@ pub(crate) struct AppContext {
     pub allowed_tools: Option<ToolLimit>,
     /// The patch file that this run applies.
     pub patch: Option<Arc<PatchFile>>,
+    /// True if a layer covers the workspace, so that the repository is not part of the copy.
+    pub is_layer: bool,
     /// The profile of `--profile`.
     profile: Option<String>,
     /// The values of `--set`.
@@ -59,7 +61,10 @@ pub(crate) struct AppContext {
 impl AppContext {
     pub(crate) fn find(common: &Common) -> Result<Self, CliError> {
         let environment = Environment::from_process();
-        let directories = Directories::find(&environment)?;
+        let mut directories = Directories::find(&environment)?;
+        if let Some(copy) = &common.copy {
+            directories.data.clone_from(&copy.data);
+        }
         ephemeral::remove_abandoned(&directories.shared);
         let settings = Settings::load(&directories, common.profile.as_deref(), &common.set)?;
         let workspace = resolve_directory(common.directory.as_deref().unwrap_or(Path::new(".")), "-C")?;
@@ -94,6 +99,7 @@ impl AppContext {
             parent: None,
             allowed_tools: None,
             patch: None,
+            is_layer: common.copy.as_ref().is_some_and(|copy| copy.is_layer),
             profile,
             set,
         })
@@ -126,6 +132,13 @@ impl AppContext {
     /// Returns the same without `[model] default`.
     pub(crate) fn without_default_model(&self) -> Self {
         Self { settings: self.settings.without_default_model(), ..self.clone() }
+    }
+
+    /// Returns the options with which another process has the same settings.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let profile = self.profile.iter().flat_map(|name| ["--profile".to_owned(), name.clone()]);
+        let set = self.set.iter().flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]);
+        profile.chain(set).collect()
     }
 
     /// Returns the time limits of downloads.

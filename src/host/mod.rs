@@ -60,6 +60,7 @@ pub(crate) mod skills;
 pub(crate) mod startup;
 pub(crate) mod stored_sessions;
 mod summary_model;
+pub(crate) mod tasks;
 pub(crate) mod theme;
 pub(crate) mod tool_name_lints;
 pub(crate) mod tool_runner;

@@ -646,6 +646,7 @@ fn command_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolic
         secret_names: place.settings.key_variables(),
         helper: Helper::default(),
         sandbox,
+        git_is_read_only: place.is_layer,
     }
 }
 

@@ -48,6 +48,7 @@ fn settings(workspace: &Path) -> Settings {
             secret_names: Vec::new(),
             helper: sys::process::Helper::default(),
             sandbox: SandboxPolicy::unsandboxed(),
+            git_is_read_only: false,
         },
         text: TextTools::default(),
         since: std::time::SystemTime::now(),

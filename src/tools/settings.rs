@@ -120,6 +120,8 @@ pub(crate) struct CommandSettings {
     pub(crate) secret_names: Vec<String>,
     pub(crate) helper: Helper,
     pub(crate) sandbox: SandboxPolicy,
+    /// True in a copy of the workspace that does not include the repository: what a command writes to `.git` would be lost.
+    pub(crate) git_is_read_only: bool,
 }
 
 impl PathAccess {

@@ -11,6 +11,7 @@ use crate::cli::rewind::args::RewindArgs;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsSub;
 use crate::cli::skills::args::SkillsSub;
+use crate::cli::task::args::{TaskSub, TasksArgs};
 use crate::cli::usage::args::UsageArgs;
 use crate::protocol::{AssumedPrice, Effort, Mode, Problem, revision};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -322,6 +323,13 @@ pub(super) enum Sub {
     ///
     /// The file is untrusted data: every change is checked against the files and judged by the policy.
     Apply(ApplyArgs),
+    /// Run tasks in their own copies of the workspace
+    Task {
+        #[command(subcommand)]
+        task: TaskSub,
+    },
+    /// List the tasks of this project with their states
+    Tasks(TasksArgs),
     /// Rewind files, conversation or both to an earlier prompt
     Rewind(RewindArgs),
     /// Manage API keys

@@ -259,6 +259,52 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "task",
+        &[
+            ("Start a task in a copy of the workspace", "aye task start --detach \"fix the failing test\""),
+            ("Show its changes", "aye task diff 7f3a01"),
+            ("Apply its changes to the workspace", "aye task keep 7f3a01"),
+        ],
+    ),
+    (
+        "task start",
+        &[
+            ("Start a task in the background", "aye task start --detach \"fix the failing test\""),
+            ("Run the tests when the model has finished", "aye task start --check \"cargo test\" \"fix the failing test\""),
+            ("Let the task commit, on a new branch", "aye task start -w \"fix the failing test and commit\""),
+            (
+                "Let the model edit files, for at most 2 US dollars",
+                "aye task start --mode auto-edit --max-budget-usd 2 \"fix the typos\"",
+            ),
+        ],
+    ),
+    ("task open", &[("Open a task and decide its approvals", "aye task open 7f3a01")]),
+    (
+        "task resume",
+        &[
+            ("Continue a stopped task in the background", "aye task resume --detach 7f3a01"),
+            ("Continue a task that is done", "aye task resume 7f3a01 \"now add a test\""),
+        ],
+    ),
+    ("task stop", &[("Stop a running task", "aye task stop 7f3a01")]),
+    (
+        "task diff",
+        &[
+            ("Show the changes of a task", "aye task diff 7f3a01"),
+            ("Show the changes of one file", "aye task diff 7f3a01 src/main.rs"),
+        ],
+    ),
+    (
+        "task keep",
+        &[
+            ("Apply all changes of a task", "aye task keep 7f3a01"),
+            ("Apply the changes of one directory", "aye task keep 7f3a01 src"),
+            ("Choose the hunks to apply", "aye task keep -p 7f3a01"),
+        ],
+    ),
+    ("task drop", &[("Delete a task with changes that are not applied", "aye task drop --force 7f3a01")]),
+    ("tasks", &[("List the tasks of this project", "aye tasks"), ("List the tasks of all projects", "aye tasks --all")]),
+    (
         "rewind",
         &[
             ("Show what rewinding the last prompt would do", "aye rewind --plan"),

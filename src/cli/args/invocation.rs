@@ -17,6 +17,7 @@ use crate::cli::serve::ServeEndpoint;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsAction;
 use crate::cli::skills::args::SkillsAction;
+use crate::cli::task::args::TaskAction;
 use crate::cli::usage::args::UsageRequest;
 use crate::host::options::{Answers, Color, Common, RunOptions, SessionChoice, Trust};
 use crate::protocol::{Mode, Problem, ReviewSubject};
@@ -69,6 +70,7 @@ pub(crate) enum Action {
     Policy(PolicyAction),
     Review(ReviewRequest),
     Apply(ApplyRequest),
+    Task(TaskAction),
     Rewind(Rewind),
     Sessions(SessionsAction),
     Usage(UsageRequest),
@@ -263,6 +265,8 @@ impl Sub {
             Self::Policy { policy } => Action::Policy(policy.check()),
             Self::Review(args) => Action::Review(args.check()),
             Self::Apply(args) => Action::Apply(args.check()),
+            Self::Task { task } => Action::Task(task.check()?),
+            Self::Tasks(args) => Action::Task(args.check()),
             Self::Rewind(args) => Action::Rewind(args.check()),
             Self::Sessions { sessions } => Action::Sessions(sessions.check()?),
             Self::Usage(args) => Action::Usage(args.check()),
@@ -431,6 +435,7 @@ impl From<CommonArgs> for Common {
             color: if args.no_color { Color::Never } else { Color::Auto },
             plain: args.plain,
             verbosity: args.verbose,
+            copy: None,
         }
     }
 }
@@ -450,6 +455,7 @@ impl Invocation {
             | Action::ToolManifest
             | Action::ToolPlan { .. }
             | Action::Policy(_)
+            | Action::Task(_)
             | Action::Review(_)
             | Action::Sessions(_)
             | Action::Usage(_)
@@ -482,6 +488,7 @@ impl Invocation {
             ("aye auth", matches!(&self.action, Action::Auth(auth) if auth.changes_keys())),
             ("aye mcp serve", matches!(&self.action, Action::Mcp(McpAction::Serve { .. }))),
             ("aye mcp", matches!(&self.action, Action::Mcp(mcp) if mcp.changes_servers())),
+            ("aye task", matches!(&self.action, Action::Task(task) if task.changes_tasks())),
             ("aye import", matches!(&self.action, Action::Import(import) if import.form != ImportForm::Plan)),
             ("aye setup", matches!(self.action, Action::Setup { .. })),
             ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_policy())),

@@ -153,6 +153,11 @@ impl FrontEnd {
         Self { unfinished: ResumePolicy::Continue, servers: ServerStart::Never, ..Self::review() }
     }
 
+    /// A task in a copy of the workspace, without a screen. Its approvals wait until the user opens it.
+    pub(crate) fn task() -> Self {
+        Self { reports_changes: false, ..Self::exec(Approver::User) }
+    }
+
     /// `aye serve`.
     pub(crate) fn serve() -> Self {
         Self {

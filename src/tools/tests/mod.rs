@@ -158,6 +158,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
             secret_names: Vec::new(),
             helper: Helper::default(),
             sandbox: SandboxPolicy::unsandboxed(),
+            git_is_read_only: false,
         },
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
