@@ -68,7 +68,7 @@ pub use grant::{CommandRule, GrantChoice, GrantOption, GrantOptions, GrantRule, 
 pub use hook::{CallHooks, EventHooks, HookDecision, HookEvent, HookEvents, HookRun};
 pub use host_request::{
     Branch, ClipboardData, DroppedFile, ForkUntil, FoundFile, FoundSymbol, HostRequest, HostResponse, ListedSession, ListedState,
-    PreviewLine, PreviewLineKind, SessionPreview,
+    ListedTask, ListedTaskState, PreviewLine, PreviewLineKind, SessionPreview,
 };
 pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, WorkspaceId};
 pub use layer::PolicyLayer;

@@ -46,6 +46,8 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/budget", "show or set a budget; /budget 10, /budget 2M tokens, /budget price 3,15"),
     ("/ps", "list background sessions and commands"),
     ("/stop", "stop one of them: /stop s1"),
+    ("/task", "start a task in a copy of the workspace: /task PROMPT"),
+    ("/tasks", "list the tasks: open, stop, show and apply their changes"),
     ("/agents", "list agents; /agents 2 opens one, /agents stop 2 stops it"),
     ("/stats", "show use and run time of each tool"),
     ("/artifacts", "list stored artifacts; /artifacts 2 opens one"),
@@ -62,7 +64,7 @@ const MODE: &str = "/mode ";
 const APPROVE: &str = "/approve ";
 const WITH_NAMES: [&str; 4] = [THEME, EFFORT, MODE, APPROVE];
 /// Commands that need an argument.
-const WANT_WORDS: [&str; 6] = ["/steer", "/rename", "/theme", "/effort", "/mode", "/approve"];
+const WANT_WORDS: [&str; 7] = ["/steer", "/task", "/rename", "/theme", "/effort", "/mode", "/approve"];
 /// Keys with the same effect.
 pub(crate) const KEYS: &[(&str, &str)] = &[
     ("/help", "? f1"),
@@ -89,7 +91,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("q", "quit"),
     ("changes", "diff"),
     ("bashes", "ps"),
-    ("tasks", "ps"),
     ("models", "model"),
     ("auth", "setup"),
     ("login", "setup"),
@@ -130,10 +131,10 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["terminal-setup"], "not needed: aye detects what the terminal supports"),
     (&["tools", "allowed-tools"], "use `aye tool list` to list the tools, /policy for what may run"),
     (&["update", "upgrade"], "run `aye update` in a shell: it shows the commands that update aye"),
-    (&["worktree"], "create one with `git worktree add DIR`, then run `aye -C DIR`"),
+    (&["worktree"], "run `aye task start -w PROMPT` to start a task in a worktree"),
 ];
 /// Commands whose argument may have several lines.
-const TAKE_TEXT: [&str; 5] = ["steer", "plan", "compact", "summarize", "compress"];
+const TAKE_TEXT: [&str; 6] = ["steer", "task", "plan", "compact", "summarize", "compress"];
 
 /// Returns the command in a draft, without its slash; a path, or other text of several lines, is not a command.
 pub(crate) fn typed_command(draft: &str) -> Option<&str> {

@@ -595,6 +595,36 @@ pub(crate) fn looked_at(id: &str) -> SessionPreview {
     }
 }
 
+/// Returns tasks in several states.
+pub(crate) fn listed_tasks() -> Vec<ListedTask> {
+    let task = |id: &str, state, prompt: &str| ListedTask {
+        id: id.repeat(4),
+        state,
+        prompt: prompt.to_owned(),
+        age: "5 min".to_owned(),
+        cost_usd: Some(0.25),
+        estimated: false,
+        changed_files: Some(3),
+        conflicts: 0,
+        check: None,
+        waits_for: None,
+        branch: None,
+    };
+    vec![
+        task("11111111", ListedTaskState::Running, "fix the failing test"),
+        ListedTask {
+            waits_for: Some("$ make deploy".to_owned()),
+            ..task("22222222", ListedTaskState::NeedsYou, "deploy\u{1b}[2J it")
+        },
+        ListedTask {
+            conflicts: 1,
+            check: Some("passed: cargo test".to_owned()),
+            ..task("33333333", ListedTaskState::Done, "update the docs")
+        },
+        ListedTask { changed_files: Some(0), ..task("44444444", ListedTaskState::Interrupted, "rename it") },
+    ]
+}
+
 /// Returns MCP servers in every state.
 pub(crate) fn servers() -> Vec<ServerStatus> {
     let status = |name: &str, reached_by: &str, state, tools, offered, of_project| ServerStatus {

@@ -4,7 +4,7 @@ use super::draft::take_draft;
 use super::quit::quit;
 use super::{
     agents, artifacts, attachments, changes, commands, compaction, copy_export, editor, help, models, onboarding, overview,
-    policy, queue, review, rewind, servers, sessions, spending, status_command, theme_command, tree, user_commands,
+    policy, queue, review, rewind, servers, sessions, spending, status_command, tasks, theme_command, tree, user_commands,
 };
 use crate::protocol::{Command, RewindTarget, Usage};
 use crate::tui::model::{Effect, Model};
@@ -21,6 +21,8 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("fork", "") => sessions::fork(model, now, effects),
         ("tree", "") => tree::open(model, now, effects),
         ("rename", title) => sessions::rename(model, title, now, effects),
+        ("task", prompt) => tasks::start(model, prompt, now, effects),
+        ("tasks", "") => tasks::open(model, now, effects),
         ("mcp", words) => servers::mcp(model, words, now, effects),
         ("status", "") => status_command::request_places(model, now, effects),
         ("plan", goal) => policy::plan(model, goal, now, effects),
