@@ -100,6 +100,7 @@ mod setup;
 mod skills;
 mod start;
 mod status_row;
+mod tasks;
 mod terminals;
 mod tool_input;
 mod tools_cli;
