@@ -48,14 +48,19 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     // The server was removed by the line before.
     ("aye mcp login docs", Fails(2, "unknown MCP server `docs`")),
     ("aye hooks pin", Fails(1, "there are no hooks")),
+    ("aye task open TASK", Opens),
+    // The task of the examples is done.
+    ("aye task resume --detach TASK", Fails(1, "has already ended")),
+    ("aye task stop TASK", Fails(2, "is not running")),
     ("aye policy grants revoke mine-here:4", Fails(2, "this project has no saved rule `mine-here:4`")),
 ];
 
 /// Replaces placeholders in a documented line.
-fn placeholders(line: &str, session: &str, server: &Server) -> String {
+fn placeholders(line: &str, session: &str, task: &str, server: &Server) -> String {
     let line = line.replace("http://127.0.0.1:8080", &server.url());
     let word = |word| match word {
         "ID" => session,
+        "TASK" => task,
         "NAME" => "docs",
         other => other,
     };
@@ -158,6 +163,13 @@ fn prepare(server: &Server) -> (Project, String) {
     (project, session)
 }
 
+/// Runs a task to its end, and returns its ID.
+fn start_task(project: &Project) -> String {
+    project.aye(&["task", "start", "--mode", "auto-edit", "change it"]).exits(0);
+    let tasks = project.aye(&["tasks", "--json"]).exits(0).json();
+    tasks[0]["id"].as_str().unwrap_or_else(|| panic!("no ID in {tasks}")).to_owned()
+}
+
 /// Makes the project a git repository with two commits.
 fn commit(project: &Project) {
     for line in ["init -q -b main", "add -A", "commit -q -m one", "commit -q --allow-empty -m two"] {
@@ -239,14 +251,15 @@ fn check(document: &str) {
     let text = fs::read_to_string(format!("{}/{document}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let server = model();
     let (project, session) = prepare(&server);
-    if text.contains("\naye review") {
+    if text.contains("\naye review") || text.contains("\naye task") {
         commit(&project);
     }
+    let task = if text.contains("TASK") { start_task(&project) } else { String::new() };
     let scripts = scripts(&text);
     assert!(!scripts.is_empty(), "{document} has no command");
     let mut faults = Vec::new();
     for Script { line: Line { number, text, .. }, setup } in scripts {
-        let script = placeholders(&format!("{setup}{text}"), &session, &server);
+        let script = placeholders(&format!("{setup}{text}"), &session, &task, &server);
         let expectation = EXPECTATIONS.iter().find(|(known, _)| *known == text).map(|(_, expectation)| *expectation);
         if let Err(fault) = run(&project, &script, expectation) {
             faults.push(format!("{document}:{number}: {text}: {fault}"));
@@ -279,6 +292,7 @@ documents! {
     commands_in_scripts_run: "docs/SCRIPTS.md",
     commands_about_skills_run: "docs/SKILLS.md",
     commands_about_agents_run: "docs/SUBAGENTS.md",
+    commands_about_tasks_run: "docs/TASKS.md",
     commands_about_tools_run: "docs/TOOLS.md",
     commands_of_the_tour_run: "docs/TOUR.md",
 }
