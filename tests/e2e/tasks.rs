@@ -488,3 +488,16 @@ fn a_worktree_needs_a_repository_with_a_commit() {
     start().says(&["has no commit yet"]);
     assert_eq!(tasks(&project), Vec::<Value>::new());
 }
+
+#[test]
+fn a_question_of_the_model_leaves_the_task_waiting_and_open_asks_it_again() {
+    let questions = json!([{"question": "Which one?", "options": [{"label": "First one"}, {"label": "Second one"}]}]);
+    let server = Server::new([Answer::call("c1", "AskUser", json!({"questions": questions})), Answer::text("All done here.")]);
+    let project = project(&server);
+    project.aye(&["task", "start", "ask"]).exits(3).says(&["aye task open"]);
+    let listed = task(&project);
+    assert_eq!(listed["state"], "needs_you", "{listed}");
+    let mut terminal = project.open(&["task", "open", &id(&listed)]);
+    terminal.wait_for("Second one");
+    terminal.quit();
+}

@@ -110,6 +110,8 @@ struct TaskWatch {
     check: Option<PendingCheck>,
     /// Approvals and other decisions that are pending.
     pending: HashSet<String>,
+    /// Questions of the model and of servers that are pending. The call of each is running.
+    questions: HashSet<String>,
     running: HashSet<CallId>,
     /// True once the session was asked to end.
     is_ending: bool,
@@ -124,6 +126,7 @@ impl TaskWatch {
             tell: mpsc::unbounded_channel().0,
             check: None,
             pending: HashSet::new(),
+            questions: HashSet::new(),
             running: HashSet::new(),
             is_ending: false,
             is_attached,
@@ -159,7 +162,7 @@ impl TaskWatch {
                         let _ = self.tell.send(event);
                     }
                     // Other calls of the same step end first.
-                    if !self.pending.is_empty() && self.running.is_empty() && events.is_empty() {
+                    if self.waits_for_user() && events.is_empty() {
                         self.result.waits = true;
                         self.end().await;
                     }
@@ -183,13 +186,15 @@ impl TaskWatch {
     async fn learn(&mut self, kind: &EventKind) {
         match kind {
             EventKind::ApprovalRequested(approval) => self.wait_for(approval.approval_id.as_str()),
-            EventKind::ElicitationRequested(asked) => self.wait_for(&asked.elicitation_id),
+            EventKind::ElicitationRequested(asked) => {
+                self.questions.insert(asked.elicitation_id.clone());
+            }
             EventKind::ToolInterrupted { tool_call_id, .. } => self.wait_for(tool_call_id.as_str()),
             EventKind::ApprovalResolved { approval_id, .. } => {
                 self.pending.remove(approval_id.as_str());
             }
             EventKind::ElicitationEnded { elicitation_id, .. } => {
-                self.pending.remove(elicitation_id);
+                self.questions.remove(elicitation_id);
             }
             EventKind::ToolStarted { tool_call_id, .. } => {
                 self.running.insert(tool_call_id.clone());
@@ -217,6 +222,12 @@ impl TaskWatch {
             EventKind::TaskFailed { .. } | EventKind::TaskCancelled { .. } => self.end().await,
             _ => {}
         }
+    }
+
+    /// Returns whether nothing happens until the user decides or answers.
+    fn waits_for_user(&self) -> bool {
+        let has_decision = !self.pending.is_empty() || !self.questions.is_empty();
+        has_decision && self.running.len() <= self.questions.len()
     }
 
     /// Notes a pending decision of the user.
