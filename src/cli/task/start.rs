@@ -9,6 +9,7 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
 use crate::host::tasks::description::VERSION;
+use crate::host::tasks::directory::SHORT_DIGITS;
 use crate::host::tasks::{CopyKind, TaskDescription, TaskDirectory, TaskOptions, worktree};
 use crate::protocol::Problem;
 use crate::tools::RepositoryTrust;
@@ -50,6 +51,7 @@ pub(super) fn run(common: &Common, place: &AppContext, request: StartRequest) ->
 
 /// Creates the directory of the task, and its worktree.
 fn create(common: &Common, place: &AppContext, request: &StartRequest) -> Result<TaskDirectory, CliError> {
+    let id = TaskDirectory::new_id();
     let mut description = TaskDescription {
         version: VERSION,
         prompt: request.prompt.clone(),
@@ -66,11 +68,10 @@ fn create(common: &Common, place: &AppContext, request: &StartRequest) -> Result
             let problem = problem.because("git could run programs of the repository");
             return Err(CliError::usage(problem.hint("run `aye` to review and trust the project, or pass `--trust`")));
         }
-        let id = uuid::Uuid::new_v4().simple().to_string();
-        let id = id.get(..8).unwrap_or_default();
-        description.copy = worktree::create(&place.workspace, id, request.branch.as_deref())?;
+        let short = id.get(..SHORT_DIGITS).unwrap_or(&id);
+        description.copy = worktree::create(&place.workspace, short, request.branch.as_deref())?;
     }
-    let created = TaskDirectory::create(&place.directories.shared, &description);
+    let created = TaskDirectory::create(&place.directories.shared, id, &description);
     if created.is_err() {
         let _ = worktree::remove_of(&description);
     }

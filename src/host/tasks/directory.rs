@@ -28,7 +28,7 @@ const MAX_BYTES: u64 = 16 << 20;
 /// Minimum digits of an abbreviated ID.
 const PREFIX_DIGITS: usize = 6;
 /// Digits of an ID in lists.
-const SHORT_DIGITS: usize = 8;
+pub(crate) const SHORT_DIGITS: usize = 8;
 
 /// The directory of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,17 +71,21 @@ impl Drop for TaskLock {
 }
 
 impl TaskDirectory {
+    /// Returns the ID of a new task.
+    pub(crate) fn new_id() -> String {
+        uuid::Uuid::new_v4().simple().to_string()
+    }
+
     /// Creates the directory of a new task. It appears as a whole, or not at all.
     ///
     /// # Errors
     /// The directory cannot be written.
-    pub(crate) fn create(data: &Path, description: &TaskDescription) -> Result<Self, CliError> {
+    pub(crate) fn create(data: &Path, id: String, description: &TaskDescription) -> Result<Self, CliError> {
         let failed = |error: &dyn std::fmt::Display| {
             CliError::failed(Problem::new(format!("cannot create a task in `{}`", data.display())).because(error))
         };
         let parent = data.join(DIRECTORY);
         DirBuilder::new().recursive(true).mode(0o700).create(&parent).map_err(|error| failed(&error))?;
-        let id = uuid::Uuid::new_v4().simple().to_string();
         let incomplete = Self { path: parent.join(format!("{INCOMPLETE}{id}")), id: id.clone() };
         for path in [incomplete.path.clone(), incomplete.layer(), incomplete.data()] {
             DirBuilder::new().mode(0o700).create(path).map_err(|error| failed(&error))?;
@@ -300,7 +304,7 @@ mod tests {
     #[test]
     fn a_task_is_found_by_the_first_digits_of_its_id() {
         let data = tempfile::tempdir().unwrap();
-        let task = TaskDirectory::create(data.path(), &description()).unwrap();
+        let task = TaskDirectory::create(data.path(), TaskDirectory::new_id(), &description()).unwrap();
         assert_eq!(TaskDirectory::find(data.path(), &task.id()[..6]).unwrap(), task);
         assert_eq!(task.description().unwrap(), description());
         for wrong in ["zzzzzz", "123", "ffffffffffffffffffffffffffffffff0"] {
@@ -313,7 +317,7 @@ mod tests {
     #[test]
     fn one_process_uses_a_task_at_a_time() {
         let data = tempfile::tempdir().unwrap();
-        let task = TaskDirectory::create(data.path(), &description()).unwrap();
+        let task = TaskDirectory::create(data.path(), TaskDirectory::new_id(), &description()).unwrap();
         assert!(task.holder().is_none());
         let lock = task.lock(TaskUse::Run).unwrap();
         assert_eq!(task.holder().unwrap().purpose, TaskUse::Run);
@@ -327,7 +331,7 @@ mod tests {
     #[test]
     fn damaged_files_are_reported_and_damaged_notes_are_empty() {
         let data = tempfile::tempdir().unwrap();
-        let task = TaskDirectory::create(data.path(), &description()).unwrap();
+        let task = TaskDirectory::create(data.path(), TaskDirectory::new_id(), &description()).unwrap();
         task.update_notes(|notes| notes.is_stopped = true).unwrap();
         assert!(task.notes().is_stopped);
         std::fs::write(task.path.join(NOTES), "{").unwrap();
