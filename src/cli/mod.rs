@@ -17,6 +17,7 @@ mod manual;
 mod mcp;
 pub(crate) mod mcp_server;
 mod models;
+mod plugin;
 mod policy;
 mod review;
 mod rewind;
@@ -113,6 +114,7 @@ fn run_action(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Hooks(asked) => hooks::run(&AppContext::find(common)?, common, asked),
         Action::Agents(asked) => agents::run(&AppContext::find(common)?, common, asked),
         Action::Skills(asked) => skills::run(&AppContext::find(common)?, common, asked),
+        Action::Plugin(asked) => plugin::run(&AppContext::find(common)?, asked),
         Action::Import(request) => import::run(common, &request),
         Action::ModelsUpdate(args) => models::update::run(&AppContext::find(common)?, &args),
         Action::Models { ask, json, filter } => models::run(&AppContext::find(common)?, ask, json, filter.as_deref()),

@@ -7,6 +7,7 @@ use super::ephemeral::{self, EphemeralData};
 use super::error::CliError;
 use super::hooks::Hooks;
 use super::nesting::Nesting;
+use super::plugins::PluginStore;
 use super::policy_layers;
 use super::policy_layers::{Policy, Sources};
 use super::project::ProjectConfig;
@@ -114,6 +115,11 @@ impl AppContext {
         let set: Vec<_> = self.set.iter().chain(set).cloned().collect();
         let settings = Settings::load(&self.directories, self.profile.as_deref(), &set)?;
         Ok(Self { settings, credentials: Credentials::in_directories(&self.directories), set, ..self.clone() })
+    }
+
+    /// Returns the plugins of the user. Reads nothing yet.
+    pub(crate) fn plugins(&self) -> PluginStore {
+        PluginStore::for_user(&self.directories)
     }
 
     /// Stores all data of the session in a directory that is removed at the end of the run.

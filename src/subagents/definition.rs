@@ -20,6 +20,7 @@ const PROMPT_BYTES: usize = 64 << 10;
 pub(crate) enum AgentOrigin {
     Project,
     User,
+    Plugin,
     BuiltIn,
 }
 

@@ -67,7 +67,7 @@ pub(crate) use annotations::{ToolDetails, ToolHints};
 pub(crate) use background::Commands;
 pub(crate) use change_log::ChangeLog;
 pub(crate) use crash_outcome::assess_outcome;
-pub(crate) use custom::{CustomTool, ManifestError, Schema, Source, manifest_schema};
+pub(crate) use custom::{CustomTool, ManifestError, Schema, Source, ToolOwner, manifest_schema};
 pub(crate) use diff::line_hunks;
 pub(crate) use editor_buffers::EditorConnection;
 pub(crate) use mcp::{Pins, RemoteConfig, RemoteTools};

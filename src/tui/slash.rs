@@ -119,7 +119,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["logout", "signout"], "use `aye auth logout PROVIDER` to delete a key"),
     (&["memory", "output-style", "personality", "rules"], "put permanent instructions in AGENTS.md; /init writes one"),
     (&["mention", "add", "attach"], "type `@` and a file name to attach a file"),
-    (&["plugin", "plugins", "extensions"], "aye has MCP servers (/mcp) and custom tools (`aye tool list`)"),
+    (&["plugin", "plugins", "extensions"], "run `aye plugin list` in a shell to list the plugins"),
     (&["privacy-settings", "telemetry"], "aye sends no telemetry"),
     (&["release-notes", "changelog"], "see CHANGELOG.md; `aye --version` prints the version"),
     (&["sandbox", "yolo"], "/status shows the sandbox, /mode sets what runs without asking"),

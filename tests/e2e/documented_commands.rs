@@ -47,6 +47,7 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye mcp test docs", Fails(1, "docs")),
     // The server was removed by the line before.
     ("aye mcp login docs", Fails(2, "unknown MCP server `docs`")),
+    ("aye plugin add ./team-tools", Asks("Add this plugin?", "y\r")),
     ("aye hooks pin", Fails(1, "there are no hooks")),
     ("aye policy grants revoke mine-here:4", Fails(2, "this project has no saved rule `mine-here:4`")),
 ];
@@ -125,6 +126,8 @@ fn prepare(server: &Server) -> (Project, String) {
     let project = project.file("src/main.rs", "fn main() {}\n").file("your-project/README.md", "# Yours\n");
     let project = project.file("schema.json", r#"{"type": "array"}"#);
     let project = project.file("edit.json", r#"{"path": "src/main.rs", "edits": [{"old_text": "{}", "new_text": "{ }"}]}"#);
+    let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/PLUGINS.md")).unwrap();
+    let project = project.file("team-tools/plugin.json", &block(&document, "json")).file("team-tools/commands/ask.md", "Ask.");
     let bin = project.directory("home").join("bin");
     fs::create_dir(&bin).unwrap();
     symlink(env!("CARGO_BIN_EXE_aye"), bin.join("aye")).unwrap();
@@ -274,6 +277,7 @@ documents! {
     commands_to_install_and_update_run: "docs/INSTALL.md",
     commands_about_mcp_run: "docs/MCP.md",
     commands_about_models_run: "docs/MODELS.md",
+    commands_about_plugins_run: "docs/PLUGINS.md",
     commands_about_policies_run: "docs/POLICY.md",
     commands_about_the_sandbox_run: "docs/SANDBOX.md",
     commands_in_scripts_run: "docs/SCRIPTS.md",

@@ -73,6 +73,7 @@ mod paths;
 mod pickers;
 mod plain;
 mod plan;
+mod plugins;
 mod policy_cli;
 mod preview;
 mod profiles;

@@ -6,6 +6,7 @@ use crate::cli::auth::args::AuthSub;
 use crate::cli::hooks::args::HooksSub;
 use crate::cli::import::args::ImportArgs;
 use crate::cli::mcp::args::McpSub;
+use crate::cli::plugin::args::PluginSub;
 use crate::cli::policy::args::PolicySub;
 use crate::cli::rewind::args::RewindArgs;
 use crate::cli::session_ids::session_id;
@@ -348,6 +349,11 @@ pub(super) enum Sub {
     Skills {
         #[command(subcommand)]
         skills: SkillsSub,
+    },
+    /// Add, list, check and remove plugins
+    Plugin {
+        #[command(subcommand)]
+        plugin: PluginSub,
     },
     /// Import settings of another agent, after showing a plan
     ///

@@ -317,6 +317,24 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "plugin",
+        &[("Show what a plugin brings, and add it", "aye plugin add ./team-tools"), ("List the plugins", "aye plugin list")],
+    ),
+    (
+        "plugin add",
+        &[
+            ("Add a plugin after confirming the plan", "aye plugin add ./team-tools"),
+            ("Add a plugin in a script", "aye plugin add ./team-tools --yes"),
+        ],
+    ),
+    ("plugin list", &[("List the plugins", "aye plugin list"), ("List the plugins as JSON", "aye plugin list --json")]),
+    ("plugin show", &[("Show what a plugin brings", "aye plugin show team-tools")]),
+    ("plugin check", &[("Check a plugin before you publish it", "aye plugin check ./team-tools")]),
+    ("plugin update", &[("Show what changed in its folder, and update", "aye plugin update team-tools")]),
+    ("plugin remove", &[("Remove a plugin", "aye plugin remove team-tools")]),
+    ("plugin enable", &[("Use a plugin again", "aye plugin enable team-tools")]),
+    ("plugin disable", &[("Stop using a plugin", "aye plugin disable team-tools")]),
+    (
         "import",
         &[
             ("Show what would be imported from Claude Code", "aye import claude --plan"),

@@ -11,6 +11,7 @@ use crate::cli::auth::args::AuthAction;
 use crate::cli::hooks::args::HooksAction;
 use crate::cli::import::args::{Form as ImportForm, Request as Import};
 use crate::cli::mcp::args::McpAction;
+use crate::cli::plugin::args::PluginAction;
 use crate::cli::policy::args::PolicyAction;
 use crate::cli::rewind::{Form as RewindForm, Request as Rewind};
 use crate::cli::serve::ServeEndpoint;
@@ -76,6 +77,7 @@ pub(crate) enum Action {
     Mcp(McpAction),
     Hooks(HooksAction),
     Agents(AgentsAction),
+    Plugin(PluginAction),
     Skills(SkillsAction),
     Import(Import),
     ModelsUpdate(ModelsUpdate),
@@ -271,6 +273,7 @@ impl Sub {
             Self::Hooks { hooks } => Action::Hooks(hooks.check()),
             Self::Agents { agents } => Action::Agents(agents.check()),
             Self::Skills { skills } => Action::Skills(skills.check()),
+            Self::Plugin { plugin } => Action::Plugin(plugin.check()),
             Self::Import(args) => Action::Import(args.check()),
             Self::Models { models: Some(ModelsSub::Update(args)), .. } => Action::ModelsUpdate(args),
             Self::Models { models: None, ask, json, filter } => Action::Models { ask, json, filter },
@@ -458,6 +461,7 @@ impl Invocation {
             | Action::Hooks(_)
             | Action::Agents(_)
             | Action::Skills(_)
+            | Action::Plugin(_)
             | Action::Import(_)
             | Action::Models { .. }
             | Action::ModelsUpdate(_)
@@ -483,6 +487,7 @@ impl Invocation {
             ("aye mcp serve", matches!(&self.action, Action::Mcp(McpAction::Serve { .. }))),
             ("aye mcp", matches!(&self.action, Action::Mcp(mcp) if mcp.changes_servers())),
             ("aye import", matches!(&self.action, Action::Import(import) if import.form != ImportForm::Plan)),
+            ("aye plugin", matches!(&self.action, Action::Plugin(plugin) if plugin.changes_plugins())),
             ("aye setup", matches!(self.action, Action::Setup { .. })),
             ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_policy())),
         ];

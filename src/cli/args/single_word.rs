@@ -35,7 +35,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         &["configure", "settings", "features", "onboard"],
         "`aye config show` shows the settings, `aye setup` runs first-time setup again",
     ),
-    (&["plugin", "plugins", "extension", "extensions"], "aye has MCP servers (`aye mcp`) and custom tools (`aye tool list`)"),
+    (&["plugins", "extension", "extensions"], "`aye plugin list` lists the plugins"),
     (&["agent", "cloud", "github", "pr", "schedule", "recipe"], "aye has no such command; `aye --help` lists its commands"),
     (&["logs", "log"], "`aye config path` prints the data directory, which contains the logs"),
 ];

@@ -48,7 +48,7 @@ impl QueryHandler {
     pub(crate) fn new(store: Store, place: &AppContext, events: mpsc::UnboundedSender<Event>) -> Self {
         let files = Files::new(place.workspace.clone());
         let symbols = Symbols::new(place.workspace.clone());
-        let commands = Commands::new(place.directories.config.join("commands"), place.skills.clone());
+        let commands = Commands::new(place.directories.config.join("commands"), place.skills.clone(), place.plugins());
         let status_command = place.settings.status_command().map(str::to_owned);
         let (worktree, searches) =
             (Arc::new(Worktree::new(place.workspace.clone(), place.environment.clone(), status_command)), AtomicU64::new(0));

@@ -107,5 +107,5 @@ impl SessionSkills {
 
 fn changed_file_reason(skill: &Skill, file: &Path) -> String {
     let below = file.strip_prefix(&skill.real).unwrap_or(file);
-    format!("`{}` of the skill `{}` changed since you trusted the project", below.display(), skill.name())
+    format!("`{}` of the skill `{}` changed {}", below.display(), skill.name(), skill.reviewed_when())
 }
