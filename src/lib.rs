@@ -22,6 +22,7 @@ mod hooks;
 mod host;
 mod import;
 mod llm;
+mod lsp;
 mod mcp;
 mod policy;
 mod ports;

@@ -54,10 +54,7 @@ pub(crate) async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &
             _ => return Err(UNKNOWN.to_owned()),
         }
         if prompt.text.len() + prompt.behind.len() > MAX_BYTES {
-            return Err(format!(
-                "the prompt is larger than {} MB; pass the names of files instead of their content",
-                MAX_BYTES >> 20
-            ));
+            return Err(format!("the prompt is larger than {} MB; pass file names instead of file content", MAX_BYTES >> 20));
         }
     }
     let text = prompt.into_text();
@@ -204,6 +201,6 @@ mod tests {
         assert!(prompt_text(vec![]).unwrap_err().contains("empty"));
         let image = ContentBlock::Image(ImageContent::new("no base64!", "image/png"));
         assert!(prompt_text(vec![image]).unwrap_err().contains("base64"));
-        assert!(prompt_text(vec![ContentBlock::from("x".repeat(5 << 20))]).unwrap_err().contains("names of files"));
+        assert!(prompt_text(vec![ContentBlock::from("x".repeat(5 << 20))]).unwrap_err().contains("file names"));
     }
 }

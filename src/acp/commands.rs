@@ -1,4 +1,4 @@
-//! Slash commands: which of them are available in an editor, and what a prompt means by one.
+//! Slash commands available in an editor, and their parsing from a prompt.
 
 use crate::protocol::CustomCommand;
 use agent_client_protocol::v1::schema::{AvailableCommand, AvailableCommandInput, UnstructuredCommandInput};
@@ -12,6 +12,7 @@ pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/compact", Some("what to preserve, or `undo`")),
     ("/cost", None),
     ("/budget", None),
+    ("/goal", Some("TEXT --until \"COMMAND\" [--budget 2usd] [--for 30m], or stop, continue, check COMMAND")),
     ("/diff", None),
     ("/review", Some("--staged, --base BRANCH or --commit SHA; without one, the uncommitted changes")),
     ("/undo", None),
@@ -25,6 +26,7 @@ pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/policy", Some("reload, grants or undo; without one, show the policy in effect")),
     ("/ps", None),
     ("/stop", Some("ID of a background command")),
+    ("/lsp", None),
     ("/artifacts", None),
     ("/export", Some("md, json or html, and a file name")),
 ];
@@ -84,7 +86,7 @@ pub(crate) fn parse_prompt(text: String, registry: Registry, own: &[CustomComman
     }
     if is_taken(registry, word) {
         return ParsedPrompt::Invalid(format!(
-            "`/{word}` is only available in the full-screen UI of aye; use the editor's own command, or run `aye` in \
+            "`/{word}` is only available in aye's full-screen UI; use the editor's own command, or run `aye` in \
             a terminal"
         ));
     }

@@ -47,7 +47,7 @@ fn apply(file: &FileDiff, text: &str, way: Direction) -> Option<String> {
     Some(out)
 }
 
-/// Returns what an editor shows of the file; `now` is its current text, if it can be read.
+/// Returns the file content that an editor shows; `now` is its current text, if it can be read.
 fn editor_diffs(file: &FileDiff, path: &Path, now: Option<&str>, way: Direction) -> Vec<Diff> {
     let was_missing = file.kind == FileDiffKind::Added;
     let now = now.filter(|text| text.len() <= WHOLE_BYTES).map(|text| text.replace("\r\n", "\n"));

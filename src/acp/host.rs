@@ -122,7 +122,7 @@ pub(crate) struct Authentication {
     pub id: &'static str,
     pub name: &'static str,
     pub description: String,
-    /// The arguments of aye that start this method in a terminal.
+    /// aye's arguments that start this method in a terminal.
     pub in_terminal: Option<&'static [&'static str]>,
 }
 

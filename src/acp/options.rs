@@ -64,7 +64,7 @@ impl Options {
         efforts.sort_unstable();
         efforts.dedup();
         let efforts = efforts.into_iter().map(|effort| SessionConfigSelectOption::new(effort.as_str(), effort.as_str()));
-        let by_itself = SessionConfigSelectOption::new(BY_ITSELF, BY_ITSELF).description("the default of the model".to_owned());
+        let by_itself = SessionConfigSelectOption::new(BY_ITSELF, BY_ITSELF).description("the model's default".to_owned());
         let efforts = std::iter::once(by_itself).chain(efforts).collect::<Vec<_>>();
         let current = self.effort.map_or(BY_ITSELF, Effort::as_str);
         let effort = SessionConfigOption::select(EFFORT, "Effort", current, efforts)

@@ -109,6 +109,7 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
         contents.push(calls::text_content(reveal(&plan.effect_of_approval())));
     }
     let mut lines = Vec::new();
+    lines.extend(approval.agent.as_ref().map(|agent| format!("Requested by the agent {}", calls::title(&reveal(&agent.name)))));
     lines.extend(approval.description.as_deref().map(reveal));
     if approval.parts.len() > 1 {
         lines.extend(approval.parts.iter().take(MAX_LISTED).map(|part| {

@@ -16,8 +16,9 @@ use super::slash::{self, AwaitedEvent, SessionFacts, SlashOutcome};
 use super::turn::{Turn, TurnEnd, end_of_turn};
 use super::update_mapper::{EventTime, UpdateMapper};
 use crate::protocol::{
-    ApprovalId, Command, CustomCommand, Effort, Elicitation, ElicitationAnswer, ElicitationKind, Event, EventKind, HostCommand,
-    HostRequest, HostResponse, Mode, PolicyLayer, Query, ReviewQuery, RunningCommand, SessionCommand, SessionId,
+    ApprovalId, Command, CustomCommand, Effort, Elicitation, ElicitationAnswer, ElicitationKind, Event, EventKind, GOAL_FORM,
+    GoalState, HostCommand, HostRequest, HostResponse, Mode, PolicyLayer, Query, ReviewQuery, RunningCommand, SessionCommand,
+    SessionId,
 };
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, NoticeSeverity, PromptRequest, PromptResponse, SessionUpdate,
@@ -80,6 +81,8 @@ pub(crate) struct Session {
     layers: Vec<PolicyLayer>,
     sandbox: String,
     running: Vec<RunningCommand>,
+    /// The active goal.
+    goal: Option<GoalState>,
     turn: Option<Turn>,
     /// A prompt that arrived before the stopped one had ended.
     next: Option<(PromptRequest, Reply)>,
@@ -145,6 +148,7 @@ impl Session {
             layers: Vec::new(),
             sandbox: String::new(),
             running: Vec::new(),
+            goal: None,
             turn: None,
             next: None,
             asking: PendingQuestions::default(),
@@ -202,6 +206,7 @@ impl Session {
             EventKind::PolicyInForce { layers, .. } => self.layers.clone_from(layers),
             EventKind::SandboxInForce { words, .. } => self.sandbox.clone_from(words),
             EventKind::CommandsRunning { commands } => self.running.clone_from(commands),
+            EventKind::GoalChanged(goal) => self.goal = Some(goal.clone()).filter(GoalState::is_active),
             EventKind::LookedUp(HostResponse::Commands { commands, .. }) => self.own.clone_from(commands),
             _ => {}
         }
@@ -332,6 +337,7 @@ impl Session {
                 cost: &|| self.cost(),
                 policy: &|| self.layers.iter().map(|layer| format!("- {layer}")).collect::<Vec<_>>().join("\n"),
                 running: &|| self.list_running(),
+                goal: &|| self.describe_goal(),
                 options: &self.options,
             };
             slash::start(name, behind, &known)
@@ -350,6 +356,13 @@ impl Session {
             Ok(SlashOutcome::Query(query, waits)) => {
                 self.turn = Some(Turn::for_command(to, waits));
                 let _ = self.queries.send(query).await;
+            }
+            Ok(SlashOutcome::Goal(command)) if self.goal.is_none() && !matches!(command, Command::SetGoal { .. }) => {
+                self.reply_and_end("no goal is active", to).await;
+            }
+            Ok(SlashOutcome::Goal(command)) => {
+                self.turn = Some(Turn::for_goal(to));
+                self.send(command).await;
             }
             Ok(SlashOutcome::Continue) => {
                 self.turn = Some(Turn::continuing(to));
@@ -382,6 +395,13 @@ impl Session {
     fn cost(&self) -> String {
         let cost = self.mapper.cost.map_or_else(|| "price unknown".to_owned(), |cost| format!("${cost:.4} in this session"));
         format!("{} of {} tokens in the context window; {cost}", self.mapper.used, self.mapper.window)
+    }
+
+    fn describe_goal(&self) -> String {
+        match &self.goal {
+            None => format!("no goal is set: `{GOAL_FORM}`"),
+            Some(goal) => format!("{}\n- check: `{}`\n- goal: {}", goal.progress("·"), goal.goal.check, goal.goal.text),
+        }
     }
 
     fn list_running(&self) -> String {

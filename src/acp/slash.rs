@@ -3,8 +3,9 @@
 use super::calls;
 use super::markdown::fence;
 use crate::protocol::{
-    Approve, Budget, BudgetScope, BudgetUnit, ChangedFiles, Command, ContextUse, EventKind, ExportForm, HostResponse, Query,
-    Review, ReviewQuery, ReviewSubject, ReviewUpdate, RewindPlan, RewindScope, RewindTarget, SessionQuery,
+    Approve, Budget, BudgetScope, BudgetUnit, ChangedFiles, Command, ContextUse, EventKind, ExportForm, GOAL_FORM, Goal,
+    HostResponse, Query, Review, ReviewQuery, ReviewSubject, ReviewUpdate, RewindPlan, RewindScope, RewindTarget, SessionQuery,
+    validate_check,
 };
 use std::path::PathBuf;
 
@@ -30,6 +31,8 @@ pub(crate) enum AwaitedEvent {
     Artifacts,
     /// The end of a review that ran alongside the session.
     Review,
+    /// A change of the goal.
+    Goal,
 }
 
 /// The way in which a command proceeds.
@@ -42,6 +45,8 @@ pub(crate) enum SlashOutcome {
     Query(Query, AwaitedEvent),
     /// The stopped task continues.
     Continue,
+    /// A goal was set; its end is the end of the prompt.
+    Goal(Command),
 }
 
 /// Session information for commands that need no request.
@@ -50,6 +55,7 @@ pub(crate) struct SessionFacts<'a> {
     pub status: &'a dyn Fn() -> String,
     pub cost: &'a dyn Fn() -> String,
     pub policy: &'a dyn Fn() -> String,
+    pub goal: &'a dyn Fn() -> String,
     pub running: &'a dyn Fn() -> String,
     pub options: &'a super::options::Options,
 }
@@ -74,6 +80,7 @@ pub(crate) fn start(name: &str, behind: &str, known: &SessionFacts<'_>) -> Resul
         ("compact", Some("undo")) => asked(Command::UndoCompaction, AwaitedEvent::Summary),
         ("compact", focus) => asked(Command::Compact { focus: focus.map(str::to_owned) }, AwaitedEvent::Summary),
         ("budget", _) => asked(Command::ShowBudget, AwaitedEvent::Budget),
+        ("goal", words) => goal(words, known),
         ("diff", _) => query(SessionQuery::ListChanges { task_id: None }, AwaitedEvent::Changes),
         ("review", words) => {
             let subject = ReviewSubject::parse(words.unwrap_or_default()).map_err(|problem| problem.to_string())?;
@@ -97,9 +104,27 @@ pub(crate) fn start(name: &str, behind: &str, known: &SessionFacts<'_>) -> Resul
         ("effort", None) => {
             Ok(SlashOutcome::Reply(format!("effort {}", known.options.effort.map_or("auto", crate::protocol::Effort::as_str))))
         }
+        ("lsp", _) => query(SessionQuery::ListLanguageServers, AwaitedEvent::Notice),
         ("artifacts", _) => query(SessionQuery::ListArtifacts, AwaitedEvent::Artifacts),
         ("export", words) => export(words.unwrap_or_default()),
         (other, _) => Err(format!("unknown command `/{other}`; `/help` lists the commands")),
+    }
+}
+
+/// Handles `/goal` and its forms.
+fn goal(words: Option<&str>, known: &SessionFacts<'_>) -> Result<SlashOutcome, String> {
+    let Some(words) = words else { return Ok(SlashOutcome::Reply((known.goal)())) };
+    match words.split_once(char::is_whitespace).unwrap_or((words, "")) {
+        ("stop", "") => Ok(SlashOutcome::Request(Command::StopGoal, AwaitedEvent::Goal)),
+        ("continue", "") => Ok(SlashOutcome::Goal(Command::Continue)),
+        ("check", check) => {
+            validate_check(check)?;
+            Ok(SlashOutcome::Goal(Command::SetGoalCheck { check: check.trim().to_owned() }))
+        }
+        _ => {
+            let goal = Goal::parse(words).map_err(|why| format!("{why}: `{GOAL_FORM}`"))?;
+            Ok(SlashOutcome::Goal(Command::SetGoal { goal }))
+        }
     }
 }
 
@@ -151,6 +176,7 @@ pub(crate) fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
             ReviewUpdate::Stopped => Some("review stopped".to_owned()),
             ReviewUpdate::Failed(problem) => Some(problem.text()),
         },
+        (AwaitedEvent::Goal, EventKind::GoalChanged(goal)) => goal.message.clone(),
         // Other events of the session do not concern a review.
         (AwaitedEvent::Review, _) => None,
         (_, EventKind::Notice { message }) => Some(message.clone()),

@@ -13,6 +13,8 @@ pub(crate) struct Turn {
     task: Option<TaskId>,
     /// True if the prompt continues the previous task, whatever its ID.
     goes_on: bool,
+    /// True if the prompt ends with the goal, not with a task.
+    is_goal: bool,
     /// The event that a slash command waits for.
     pub waits: Option<AwaitedEvent>,
     pub cancelled: bool,
@@ -29,11 +31,15 @@ pub(crate) enum TurnEnd {
 
 impl Turn {
     pub(crate) fn task(reply: Reply) -> Self {
-        Self { reply, task: None, goes_on: false, waits: None, cancelled: false, stop: ModelStop::EndTurn }
+        Self { reply, task: None, goes_on: false, is_goal: false, waits: None, cancelled: false, stop: ModelStop::EndTurn }
     }
 
     pub(crate) fn for_command(reply: Reply, waits: AwaitedEvent) -> Self {
         Self { waits: Some(waits), ..Self::task(reply) }
+    }
+
+    pub(crate) fn for_goal(reply: Reply) -> Self {
+        Self { goes_on: true, is_goal: true, ..Self::task(reply) }
     }
 
     pub(crate) fn continuing(reply: Reply) -> Self {
@@ -58,11 +64,18 @@ pub(crate) fn end_of_turn(turn: &mut Turn, event: &Event) -> TurnEnd {
         // This was requested together with the cancellation: a prompt that has not started by now never will.
         EventKind::BudgetShown { .. } if turn.cancelled && turn.task.is_none() => return TurnEnd::With(StopReason::Cancelled),
         // There was nothing to continue.
-        EventKind::Notice { .. } if turn.goes_on && event.task_id.is_none() => return TurnEnd::With(StopReason::EndTurn),
+        EventKind::Notice { .. } if turn.goes_on && !turn.is_goal && event.task_id.is_none() => {
+            return TurnEnd::With(StopReason::EndTurn);
+        }
         // The prompt started nothing: the session stays paused.
         EventKind::SessionPaused { failure } if turn.task.is_none() && turn.waits.is_none() && !turn.goes_on => {
             return if turn.cancelled { TurnEnd::With(StopReason::Cancelled) } else { failure_end(failure) };
         }
+        EventKind::GoalChanged(goal) if turn.is_goal && !goal.is_running() => {
+            return TurnEnd::With(if turn.cancelled { StopReason::Cancelled } else { StopReason::EndTurn });
+        }
+        // The check follows.
+        EventKind::TaskCompleted { .. } if turn.is_goal => {}
         kind if turn.is_of(event) && kind.is_over() => return end_of_command(turn, kind),
         _ => {}
     }

@@ -3,7 +3,8 @@
 use super::calls::{self, Names};
 use super::client::{EditorCapabilities, Sanitizers};
 use crate::protocol::{
-    AgentEvent, CallId, Event, EventKind, PlannedStep, Proposal, SandboxTier, StepStatus, ToolStatus, cut_position_before,
+    AgentEvent, CallId, Event, EventKind, GoalStatus, PlannedStep, Proposal, SandboxTier, StepStatus, ToolStatus,
+    cut_position_before,
 };
 use agent_client_protocol::v1::schema::{
     CompactionStatus, CompactionUpdate, ContentChunk, Cost, CurrentModeUpdate, Notice, NoticeSeverity, Plan, PlanEntry,
@@ -93,7 +94,7 @@ impl UpdateMapper {
         ContentChunk::new(text.into()).message_id(Some(format!("m{}", self.message).into()))
     }
 
-    /// Returns an update with text of aye itself.
+    /// Returns an update with aye's own text.
     pub(crate) fn text_update(&mut self, text: &str) -> SessionUpdate {
         self.message += 1;
         let update = SessionUpdate::AgentMessageChunk(self.chunk(text));
@@ -394,6 +395,11 @@ fn notice_for(kind: &EventKind, when: EventTime) -> Option<(NoticeSeverity, Cow<
             Some((NoticeSeverity::Info, message.into()))
         }
         EventKind::Rewound(rewound) => Some((NoticeSeverity::Info, (&rewound.message).into())),
+        EventKind::GoalChanged(goal) => {
+            let is_plain = goal.is_running() || goal.status == GoalStatus::Reached && goal.changed_check_files.is_empty();
+            let severity = if is_plain { NoticeSeverity::Info } else { NoticeSeverity::Warning };
+            goal.message.as_deref().map(|message| (severity, message.into()))
+        }
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Host of the turn machine: performs its effects in order and feeds the results back.
 
 mod account;
+mod agent_approvals;
 mod backpressure;
 mod call_context;
 pub(super) mod call_timeout;
@@ -41,6 +42,7 @@ use crate::protocol::{Command, Event, EventKind, HostCommand, SessionCommand, To
 use crate::session::SessionState;
 pub(crate) use account::{Account, AccountState};
 use account::{Charge, ChargedWork};
+use agent_approvals::AgentApprovals;
 use backpressure::Backpressure;
 use call_context::CallContext;
 use changes::{ChangeTracker, all_changes};
@@ -130,6 +132,7 @@ struct Host {
     changes: ChangeTracker,
     policy: PolicySource,
     rules: RuleFiles,
+    agent_approvals: AgentApprovals,
     servers: Servers,
     sampling: SamplingQueue,
     journal: SessionJournal,
@@ -175,6 +178,7 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: 
         changes: ChangeTracker::default(),
         policy: PolicySource::new(setup.policy_updates),
         rules: RuleFiles::new(setup.rules, inputs),
+        agent_approvals: AgentApprovals::default(),
         servers: links.servers,
         sampling: links.sampling,
         journal: SessionJournal::new(setup.journal, links.sender.clone()),
@@ -245,7 +249,7 @@ impl Host {
             },
             Occurrence::CommandsRunning(commands) => return self.emit(EventKind::CommandsRunning { commands }),
             Occurrence::Server(event) => return self.handle_server_event(event).await,
-            Occurrence::Charge(charge) => return self.charge(charge).await,
+            Occurrence::Charge(charge) => return Box::pin(self.charge(charge)).await,
             Occurrence::TailsDue => return self.save_tails(),
             Occurrence::Deadline => {
                 self.ending = true;
@@ -286,7 +290,8 @@ impl Host {
     /// Counts a request of a review or an agent, and tells it the state of the account.
     async fn charge(&mut self, Charge { spent, event, answer }: Charge) {
         if let Some(event) = event {
-            self.emit(EventKind::Agent(event));
+            self.agent_approvals.note(&event);
+            self.emit(event);
         }
         match spent {
             Some((spent, ChargedWork::Review)) => self.on_input(Input::Reviewed(spent)).await,
@@ -323,6 +328,9 @@ impl Host {
     }
 
     async fn take_command(&mut self, command: Command) {
+        if let Some(agent) = self.agent_approvals.agent_of(&command) {
+            return self.context.router().tell_agent(agent, command);
+        }
         match command {
             Command::Quit => {
                 self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));

@@ -26,6 +26,12 @@ pub(crate) const PARTIAL_SAVE_MS: i64 = 1_000;
 pub(crate) const HOOKED_CALLS: usize = 4;
 /// Number of times in a task that hooks can let the model continue.
 pub(crate) const STOP_HOOK_BLOCKS: u32 = 8;
+/// Number of checks of a goal in a row that fail in the same way without a changed file, after which the user is asked.
+pub(crate) const SAME_CHECK_FAILURES: u32 = 3;
+/// Timeout in seconds of the check of a goal.
+pub(crate) const CHECK_SECONDS: u64 = 600;
+/// Bytes of a check's last output that the model gets.
+pub(crate) const GOAL_OUTPUT_BYTES: usize = 8 << 10;
 /// Maximum number of prompts queued behind a running task.
 pub(crate) const MAX_QUEUED: usize = 100;
 /// Maximum number of files attached to a prompt.

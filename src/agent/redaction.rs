@@ -2,7 +2,7 @@
 
 use crate::policy::redact::Redactor;
 use crate::ports::{ModelError, ModelRequest};
-use crate::protocol::{Command, Decision, Message, Part, Role};
+use crate::protocol::{Command, Decision, Goal, Message, Part, Role};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,6 +31,11 @@ pub(crate) fn hide_in_command(redactor: &Redactor, command: Command) -> (Command
             (Command::Decide { approval_id, decision: Decision::Denied { reason } }, None)
         }
         Command::Shell { line, shared } => without_a_secret(redactor, line, shared),
+        Command::SetGoal { goal } => hide_in_goal(redactor, goal),
+        Command::SetGoalCheck { check } => {
+            let notice = secret_in_check(redactor, &check);
+            (Command::SetGoalCheck { check: if notice.is_some() { String::new() } else { check } }, notice)
+        }
         // Drafts are saved to disk.
         Command::SaveDraft { text } => (Command::SaveDraft { text: redactor.redact(&text).text.into_owned() }, None),
         command => (command, None),
@@ -50,6 +55,26 @@ fn without_a_secret(redactor: &Redactor, line: String, shared: bool) -> (Command
         kinds.join(", ")
     );
     (Command::Shell { line: String::new(), shared }, Some(notice))
+}
+
+/// Hides secrets in the text of a goal. A check with a secret is removed, so that the goal is not set.
+fn hide_in_goal(redactor: &Redactor, mut goal: Goal) -> (Command, Option<String>) {
+    let notice = secret_in_check(redactor, &goal.check);
+    if notice.is_some() {
+        goal.check.clear();
+        return (Command::SetGoal { goal }, notice);
+    }
+    let (text, notice) = hide_in_message_text(redactor, &goal.text, "goal");
+    goal.text = text;
+    (Command::SetGoal { goal }, notice)
+}
+
+/// Returns the reason against a check that contains a secret.
+fn secret_in_check(redactor: &Redactor, check: &str) -> Option<String> {
+    let hidden = redactor.redact(check);
+    let kinds: Vec<&str> = hidden.found.iter().map(|found| found.kind.as_str()).collect();
+    let why = "the check contains a secret, and commands are recorded; put it into a file or an environment variable";
+    (!kinds.is_empty()).then(|| format!("{why} ({})", kinds.join(", ")))
 }
 
 /// Hides secrets in a message of the user, and returns a notice about them.

@@ -1,6 +1,6 @@
 //! Replay of a journal as events, for a front end that was not connected.
 
-use crate::ports::{Record, TaskEnd};
+use crate::ports::{GoalChange, Record, TaskEnd};
 use crate::protocol::{CallId, Effort, Event, EventKind, Part, SessionId, StepId, StopReason, TaskId, Usage, WorkspaceId};
 use crate::session::{CallChange, Change, Expense, ModelChoice, Payer, SessionState};
 use jiff::Timestamp;
@@ -78,6 +78,13 @@ impl<'a> Replay<'a> {
         }
     }
 
+    fn goal(&mut self, change: &GoalChange, state: &SessionState) {
+        if let Some(goal) = &state.goal {
+            let message = change.explanation().map(str::to_owned);
+            self.emit(EventKind::GoalChanged(goal.state(None, goal.elapsed_ms, message)));
+        }
+    }
+
     fn change(&mut self, change: Change<'_>, state: &SessionState) {
         match change {
             Change::TaskStarted { prompt, max_steps } => {
@@ -120,15 +127,16 @@ impl<'a> Replay<'a> {
             }
             Change::Truncated { removed, .. } => self.emit(EventKind::ContextTruncated { removed }),
             Change::CompactionUndone { tokens: Some(tokens) } => self.emit(EventKind::CompactionUndone { tokens }),
-            Change::UserCommandStarted { call, line, shared, .. } => {
+            Change::UserCommandStarted { call, line, shared, check, .. } => {
                 (self.task, self.step) = (None, None);
                 let (tool_call_id, line) = (call.tool_call_id.clone(), line.to_owned());
-                self.emit(EventKind::OwnCommandStarted { tool_call_id, line, shared });
+                self.emit(EventKind::OwnCommandStarted { tool_call_id, line, shared, check });
             }
             Change::UserCommandEnded { tool_call_id: Some(tool_call_id), shared } => {
                 self.emit(EventKind::OwnCommandEnded { tool_call_id, shared: shared.is_some() });
             }
             Change::Rewound { rewound, .. } => self.emit(EventKind::Rewound(rewound.clone())),
+            Change::GoalChanged { change } => self.goal(change, state),
             Change::CompactionUndone { tokens: None }
             | Change::UserCommandEnded { tool_call_id: None, .. }
             | Change::None

@@ -1,4 +1,4 @@
-//! Output of the commands about skills and agents: the mistakes of their files, the files that are not used, and suggestions
+//! Output of the commands about skills and agents: errors in their files, unused files, and suggestions
 //! for misspelt names.
 
 use crate::host::console::{print_json, print_text, warn_all};
@@ -23,7 +23,7 @@ pub(super) fn warn_unused(kind: &str, hidden: &[HiddenFile], broken: &[BrokenFil
     warn_all(&told);
 }
 
-/// Prints the mistakes of files, and their number. `kind`: `skill` or `agent`. Errors fail the command; warnings do not.
+/// Prints the errors and warnings in files, and their number. `kind`: `skill` or `agent`. Only errors fail the command.
 pub(super) fn print_reports(kind: &str, reports: &[Report], json: bool) -> Exit {
     let errors = reports.iter().map(|report| report.errors.len()).sum::<usize>();
     let exit = if errors > 0 { Exit::Failed } else { Exit::Completed };

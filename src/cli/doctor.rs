@@ -196,7 +196,7 @@ fn kernel(kernel: &Kernel) -> Vec<Check> {
         Check::missing("seccomp", "filters are not supported", Some("use a kernel with CONFIG_SECCOMP_FILTER"))
     };
     let processes = if kernel.process_limit {
-        Check::good("process limit", "per command, also for root")
+        Check::good("process limit", "per command, including for root")
     } else {
         Check::note("process limit", "per user; does not apply to root before Linux 6.14")
     };

@@ -17,6 +17,7 @@ mod manual;
 mod mcp;
 pub(crate) mod mcp_server;
 mod models;
+mod plugin;
 mod policy;
 mod review;
 mod rewind;
@@ -26,6 +27,7 @@ pub(crate) mod session_ids;
 mod sessions;
 mod setup;
 mod skills;
+mod task;
 mod tool;
 mod update;
 mod usage;
@@ -113,6 +115,7 @@ fn run_action(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Hooks(asked) => hooks::run(&AppContext::find(common)?, common, asked),
         Action::Agents(asked) => agents::run(&AppContext::find(common)?, common, asked),
         Action::Skills(asked) => skills::run(&AppContext::find(common)?, common, asked),
+        Action::Plugin(asked) => plugin::run(&AppContext::find(common)?, asked),
         Action::Import(request) => import::run(common, &request),
         Action::ModelsUpdate(args) => models::update::run(&AppContext::find(common)?, &args),
         Action::Models { ask, json, filter } => models::run(&AppContext::find(common)?, ask, json, filter.as_deref()),
@@ -123,6 +126,7 @@ fn run_action(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Acp => acp::run(common),
         Action::Setup { answers } => setup::run(common, answers == Answers::Yes),
         Action::Doctor { json } => doctor::run(common, json),
+        Action::Task(asked) => task::run(common, asked),
         Action::Update(args) => update::run(&AppContext::find(common)?, &args),
         Action::Completions { shell } => {
             print_text(&args::completions(shell));

@@ -115,7 +115,7 @@ pub(crate) fn schema(place: &AppContext, common: &Common, name: &str) -> Result<
 struct PlannedCall {
     #[serde(flatten)]
     proposal: Proposal,
-    /// The differences of the proposal by file, hunk and line.
+    /// The diff of the proposal by file, hunk and line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<FileDiff>,
     /// The effects of a command in a preview, which has been discarded.

@@ -50,7 +50,7 @@ pub(super) fn check_server(given: &str) -> Result<(), String> {
 
 /// Checks the URL of a public list, which may have a query.
 pub(crate) fn check_list_url(given: &str) -> Result<(), Problem> {
-    let expected = "use a URL such as https://host/models.toml, or the name of a file";
+    let expected = "use a URL such as https://host/models.toml, or a file name";
     let url = reqwest::Url::parse(given)
         .map_err(|error| Problem::new(format!("invalid URL `{given}`")).because(error).hint(expected))?;
     if !url.username().is_empty() || url.password().is_some() {
@@ -59,7 +59,7 @@ pub(crate) fn check_list_url(given: &str) -> Result<(), Problem> {
     match url.scheme() {
         "https" => Ok(()),
         "http" if is_this_machine(&url) => Ok(()),
-        "http" => Err(Problem::new(format!("`{given}` could be modified in transit")).hint(ENCRYPTED)),
+        "http" => Err(Problem::new(format!("`{given}` is not encrypted")).hint(ENCRYPTED)),
         other => Err(Problem::new(format!("`{given}` has the scheme `{other}:`")).hint(expected)),
     }
 }

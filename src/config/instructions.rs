@@ -22,7 +22,7 @@ const RULES_DEPTH: usize = 3;
 const MAX_FILES: usize = 100;
 /// Maximum number of entries of a directory of rules.
 const MAX_ENTRIES: usize = 1_000;
-/// Maximum number of imports that lead to a file.
+/// Maximum depth of nested imports.
 const IMPORT_DEPTH: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,6 +15,7 @@ mod instructions;
 mod key_command;
 mod model_roles;
 mod no_model;
+mod plugin_pins;
 mod profile;
 mod project_layer;
 mod provider;
@@ -45,6 +46,7 @@ pub(crate) use instructions::{
 };
 pub(crate) use key_command::KeyCommand;
 pub(crate) use no_model::NoModel;
+pub(crate) use plugin_pins::{FilePin, PluginPin, digest as plugin_digest};
 pub(crate) use project_layer::ProjectLayer;
 pub(crate) use provider::{KeyPlace, ModelChoice, provider_variables};
 pub(crate) use retention::Retention;

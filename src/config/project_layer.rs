@@ -35,6 +35,8 @@ const TIGHTEN: &[(&[&str], TightenRule)] = &[
     (&["tools", "text", "max_file_size"], TightenRule::BySmaller),
     (&["tools", "text", "allowed_extensions"], TightenRule::ByIntersection),
     (&["mcp", "servers", "*", "enabled"], TightenRule::By(false)),
+    (&["lsp", "enabled"], TightenRule::By(false)),
+    (&["lsp", "*", "enabled"], TightenRule::By(false)),
 ];
 
 /// The reason why other keys are ignored, by prefix.
@@ -57,6 +59,7 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["approval"], "a project cannot set how approvals are answered"),
     (&["retention"], "retention applies to the sessions of all projects"),
     (&["mcp", "servers"], "MCP servers of a project belong in `.mcp.json`"),
+    (&["lsp"], "a project cannot choose the programs of language servers"),
     (&["mcp"], "a project cannot set how MCP tools are offered"),
     (&["search"], "a project cannot choose the search service or its address"),
     (&["tools", "on_demand"], "a project cannot set how tools are offered"),

@@ -35,7 +35,7 @@ pub(super) enum Kind {
 }
 
 pub(super) struct Key {
-    /// The path of the key; `*` stands for a name chosen by the user.
+    /// The path of the key; `*` represents a name chosen by the user.
     pub pattern: &'static [&'static str],
     pub kind: Kind,
     /// The default as TOML; empty if the key is unset by default.
@@ -89,7 +89,7 @@ pub(super) const KEYS: &[Key] = &[
         &["model", "small"],
         Kind::ModelName,
         "",
-        "model for small requests besides the conversation; today the same as model.summary, which takes precedence",
+        "model for small requests outside the conversation; currently the same as model.summary, which takes precedence",
     ),
     key(
         &["model", "fallback"],
@@ -102,8 +102,8 @@ pub(super) const KEYS: &[Key] = &[
         &["model", "effort"],
         Kind::Choice(&EFFORTS),
         "",
-        "reasoning effort, for models that support it: aye uses the nearest supported level; none: same as off; unset: the \
-        default of the model",
+        "reasoning effort, for models that support it: aye uses the nearest supported level; none: same as off; unset: the model's \
+        default",
     ),
     key(
         &["budget", "session_cost_usd"],
@@ -140,7 +140,7 @@ pub(super) const KEYS: &[Key] = &[
         &["update", "url"],
         Kind::Text,
         "",
-        "index of releases for `aye update --check`; https, or http on this machine; unset: that of the release",
+        "index of releases for `aye update --check`; https, or http on this machine; unset: the index of the release",
     ),
     key(&["profiles", "*", "model"], Kind::ModelName, "", "model, as with -m, if `--profile NAME` chooses the profile"),
     key(&["profiles", "*", "mode"], Kind::Choice(&MODES), "", "mode, as with --mode"),
@@ -175,7 +175,7 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key(&["providers", "*", "project"], Kind::Text, "", "project of Vertex AI; unset: GOOGLE_CLOUD_PROJECT"),
     key(&["providers", "*", "location"], Kind::Text, "", "location of Vertex AI; unset: GOOGLE_CLOUD_LOCATION, else \"global\""),
-    key(&["providers", "*", "region"], Kind::Text, "", "region of Amazon Bedrock; unset: AWS_REGION, else that of the profile"),
+    key(&["providers", "*", "region"], Kind::Text, "", "region of Amazon Bedrock; unset: AWS_REGION, else the profile's region"),
     key(
         &["providers", "*", "profile"],
         Kind::Text,
@@ -296,7 +296,7 @@ pub(super) const KEYS: &[Key] = &[
         &["search", "provider"],
         Kind::Choice(&SEARCH_PROVIDERS),
         "",
-        "web search service; model: the search of the model's provider; unset: the same, if the provider has one",
+        "web search service; model: the search of the model's provider; unset: the same, if the provider offers a search",
     ),
     key(
         &["search", "base_url"],
@@ -325,7 +325,7 @@ pub(super) const KEYS: &[Key] = &[
         &["tools", "conflict"],
         Kind::Choice(&CONFLICTS),
         "\"local-first\"",
-        "which tool an unqualified name means if a built-in tool and an MCP tool share it; error: neither",
+        "which tool an unqualified name refers to if a built-in tool and an MCP tool share it; error: neither",
     ),
     key(
         &["tools", "text", "enabled"],
@@ -416,6 +416,20 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key(&["retention", "logs_mb"], MEGABYTES, "64", "maximum size of the logs"),
     key(
+        &["lsp", "enabled"],
+        Kind::Flag,
+        "true",
+        "false: ask no language servers about proposed changes; they run only in trusted projects, in the sandbox",
+    ),
+    key(&["lsp", "*", "enabled"], Kind::Flag, "true", "false: do not use the server of this language"),
+    key(
+        &["lsp", "*", "command"],
+        Kind::TextList,
+        "",
+        "program and arguments of the server of this language (rust, go, python, typescript or c); unset: the usual server, \
+        found in PATH",
+    ),
+    key(
         &["mcp", "defer_over"],
         Kind::Number { min: 0, max: 100 },
         "10",
@@ -483,7 +497,12 @@ pub(super) const KEYS: &[Key] = &[
         "",
         "client ID for `aye mcp login`, or the https URL of its metadata document; unset: aye registers itself",
     ),
-    key(&["mcp", "servers", "*", "oauth", "scopes"], Kind::TextList, "[]", "scopes to request; empty: those the server asks for"),
+    key(
+        &["mcp", "servers", "*", "oauth", "scopes"],
+        Kind::TextList,
+        "[]",
+        "scopes to request; empty: the scopes that the server requires",
+    ),
     key(
         &["mcp", "servers", "*", "oauth", "redirect_port"],
         Kind::Number { min: 1, max: 65_535 },

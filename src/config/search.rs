@@ -1,4 +1,4 @@
-//! Settings of the web search: the service, its address and its key.
+//! Web search settings: the service, its address and its API key.
 
 use super::file::{self, Value, Values};
 use super::{ConfigError, address, schema};
@@ -11,7 +11,7 @@ pub(crate) enum SearchService {
     Tavily,
 }
 
-/// Settings of the web search.
+/// Web search settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Search {
     pub choice: SearchChoice,

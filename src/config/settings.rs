@@ -244,6 +244,19 @@ impl Settings {
         Some(path.strip_prefix("~/").map_or_else(|| directories.config.join(path), |below| home.join(below)))
     }
 
+    /// Returns true if the language server of this language may be used.
+    pub(crate) fn uses_language_server(&self, language: &str) -> bool {
+        flag(&self.values, &["lsp", "enabled"]) && flag(&self.values, &["lsp", language, "enabled"])
+    }
+
+    /// Returns the program and arguments of the language server of this language, if they are set.
+    pub(crate) fn language_server(&self, language: &str) -> Option<&[String]> {
+        match &self.entry(&["lsp", language, "command"])?.value {
+            Value::List(words) => Some(words),
+            Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_) => None,
+        }
+    }
+
     /// Returns true if keys may be saved in the keyring.
     pub(crate) fn uses_keyring(&self) -> bool {
         flag(&self.values, &["auth", "keyring"])

@@ -4,8 +4,8 @@
 use super::is_denial;
 use super::lines;
 use crate::protocol::{
-    Arguments, BudgetUnit, CallId, Event, EventKind, Failure, FailureKind, Mode, Remedy, ServerState, ServerStatus, SessionId,
-    StepId, StopReason, ToolError, Usage,
+    Arguments, BudgetUnit, CallId, Event, EventKind, Failure, FailureKind, GoalStatus, Mode, Remedy, ServerState, ServerStatus,
+    SessionId, StepId, StopReason, ToolError, Usage,
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -124,6 +124,16 @@ impl Messages {
             }
             EventKind::TaskCompleted { text, step_count, .. } => {
                 self.end = Some(End { subtype: "success", text, errors: Vec::new(), turns: step_count });
+                Ok(())
+            }
+            EventKind::GoalChanged(goal) => {
+                // A goal that was not reached is an error, even if its last task was completed.
+                if let (Some(end), Some(message), false) = (&mut self.end, goal.message.clone(), goal.is_running())
+                    && goal.status != GoalStatus::Reached
+                    && end.errors.is_empty()
+                {
+                    (end.subtype, end.errors) = ("error_during_execution", vec![message]);
+                }
                 Ok(())
             }
             EventKind::TaskFailed { failure, step_count } => {

@@ -4,7 +4,7 @@ pub(crate) mod lines;
 mod messages;
 mod plain;
 
-use crate::protocol::{ErrorCode, Event, EventKind, FailureKind, Problem};
+use crate::protocol::{ErrorCode, Event, EventKind, FailureKind, GoalReason, GoalState, GoalStatus, Problem};
 use messages::Messages;
 use plain::Plain;
 use std::borrow::Cow;
@@ -120,7 +120,9 @@ impl<'a> EventWriter<'a> {
             Format::StreamJson => self.messages.write(event, self.output.out)?,
             Format::Json => {
                 let ended = self.last.as_ref().is_some_and(|last| last.kind.is_over());
-                if event.kind.is_over() || !ended {
+                // The end of a goal says more than that of its last task.
+                let is_over = event.kind.is_over() || is_goal_over(&event.kind);
+                if (is_over && !self.last.as_ref().is_some_and(|last| is_goal_over(&last.kind))) || !ended {
                     self.last = Some(event);
                 }
             }
@@ -179,6 +181,11 @@ impl<'a> EventWriter<'a> {
     }
 }
 
+/// Returns whether a goal was reached or stopped, apart from its task.
+fn is_goal_over(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::GoalChanged(goal) if goal_outcome(goal).is_some())
+}
+
 /// The checks of the run so far.
 #[derive(Default)]
 struct CheckState {
@@ -194,6 +201,8 @@ struct CheckState {
 #[derive(Debug, Default)]
 struct Verdict {
     ended: Option<Outcome>,
+    /// The outcome of the goal, which decides instead of the task.
+    goal: Option<Outcome>,
     denied: bool,
     /// True if the final response does not match the schema.
     mismatched: bool,
@@ -206,68 +215,9 @@ impl Verdict {
             EventKind::TaskCompleted { .. } => self.ended = Some(Outcome::Completed),
             EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => self.fail(failure.kind),
             EventKind::TaskCancelled { .. } => self.ended = Some(Outcome::Cancelled),
-            EventKind::SessionStarted { .. }
-            | EventKind::PolicyInForce { .. }
-            | EventKind::PolicyRejected { .. }
-            | EventKind::ModeChanged { .. }
-            | EventKind::DraftRestored { .. }
-            | EventKind::TaskStarted { .. }
-            | EventKind::StateChanged { .. }
-            | EventKind::QueueChanged { .. }
-            | EventKind::Steered { .. }
-            | EventKind::ApprovalTimeout { .. }
-            | EventKind::ModelChanged { .. }
-            | EventKind::ModelsListed { .. }
-            | EventKind::CompactionStarted { .. }
-            | EventKind::ContextCompacted(_)
-            | EventKind::CompactionUndone { .. }
-            | EventKind::ContextTruncated { .. }
-            | EventKind::ContextShown(_)
-            | EventKind::BudgetShown { .. }
-            | EventKind::RuleTold { .. }
-            | EventKind::BudgetApproaching { .. }
-            | EventKind::OwnCommandStarted { .. }
-            | EventKind::OwnCommandEnded { .. }
-            | EventKind::StepStarted { .. }
-            | EventKind::LlmRequestStarted { .. }
-            | EventKind::TextChunk { .. }
-            | EventKind::ReasoningChunk { .. }
-            | EventKind::ToolCallProgress { .. }
-            | EventKind::LlmRequestCompleted { .. }
-            | EventKind::ReviewSpent { .. }
-            | EventKind::Agent(_)
-            | EventKind::LlmRetry { .. }
-            | EventKind::AnswerDiscarded { .. }
-            | EventKind::ToolRequested { .. }
-            | EventKind::ApprovalRequested(_)
-            | EventKind::ApprovalResolved { .. }
-            | EventKind::ToolStarted { .. }
-            | EventKind::ToolOutputChunk { .. }
-            | EventKind::ToolInterrupted { .. }
-            | EventKind::StepCompleted { .. }
-            | EventKind::StepLimitApproaching { .. }
-            | EventKind::PlannedStepsChanged { .. }
-            | EventKind::SandboxInForce { .. }
-            | EventKind::PreviewStarted { .. }
-            | EventKind::CommandsRunning { .. }
-            | EventKind::ArtifactsListed { .. }
-            | EventKind::ArtifactRead { .. }
-            | EventKind::ApprovalOutdated { .. }
-            | EventKind::ProposedShown { .. }
-            | EventKind::ChangedFiles(_)
-            | EventKind::RewindPointsListed { .. }
-            | EventKind::RewindPlanned(_)
-            | EventKind::Rewound(_)
-            | EventKind::PolicyExpired { .. }
-            | EventKind::SavingChanged { .. }
-            | EventKind::HistoryLoaded { .. }
-            | EventKind::LookedUp(_)
-            | EventKind::ServersChanged { .. }
-            | EventKind::ElicitationRequested(_)
-            | EventKind::ElicitationEnded { .. }
-            | EventKind::HistorySummed(_)
-            | EventKind::Notice { .. }
-            | EventKind::SessionCompleted { .. } => {}
+            EventKind::GoalChanged(goal) => self.goal = goal_outcome(goal),
+            // All others are progress, and decide nothing.
+            _ => {}
         }
     }
 
@@ -276,12 +226,24 @@ impl Verdict {
     }
 
     fn outcome(&self) -> Outcome {
-        match self.ended {
+        match self.goal.or(self.ended) {
             Some(Outcome::Completed) if self.mismatched => Outcome::SchemaMismatch,
             Some(Outcome::Completed) if self.denied => Outcome::CompletedWithDenials,
             Some(outcome) => outcome,
             None => Outcome::Failed,
         }
+    }
+}
+
+/// Returns the outcome of a goal; `None` if that of its task counts.
+fn goal_outcome(goal: &GoalState) -> Option<Outcome> {
+    match (goal.status, goal.reason) {
+        (GoalStatus::Working | GoalStatus::Checking, _) => None,
+        (GoalStatus::Reached, _) => Some(Outcome::Completed),
+        (_, Some(GoalReason::BudgetUsedUp | GoalReason::TimeUsedUp | GoalReason::RoundsUsedUp)) => Some(Outcome::LimitReached),
+        // The task says why.
+        (GoalStatus::Paused, Some(GoalReason::TaskFailed | GoalReason::Interrupted | GoalReason::SessionEnded)) => None,
+        (GoalStatus::Paused | GoalStatus::Ended, _) => Some(Outcome::Failed),
     }
 }
 

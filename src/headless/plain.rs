@@ -3,8 +3,8 @@
 use super::Output;
 use crate::protocol::tool::redaction_summary;
 use crate::protocol::{
-    Budget, BudgetScope, BudgetUnit, CallId, Elicitation, EventKind, Failure, FailureKind, ModelFacts, PlannedStep, Remedy,
-    ServerStatus, Usage, budget_key,
+    Budget, BudgetScope, BudgetUnit, CallId, Elicitation, EventKind, Failure, FailureKind, GoalStatus, ModelFacts, PlannedStep,
+    Remedy, ServerStatus, Usage, budget_key,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -28,6 +28,10 @@ pub(super) struct Plain {
     servers: Vec<ServerStatus>,
     /// The provider of the model.
     provider: String,
+    /// True while a goal continues after its task.
+    goal_runs: bool,
+    /// The last response of a goal.
+    response: Option<String>,
 }
 
 impl Plain {
@@ -38,8 +42,17 @@ impl Plain {
         {
             name.split('/').next().unwrap_or_default().clone_into(&mut self.provider);
         }
-        if let EventKind::TaskCompleted { text, .. } = kind {
-            format_response(text, output)?;
+        match kind {
+            EventKind::TaskCompleted { text, .. } if self.goal_runs => self.response = Some(text.clone()),
+            EventKind::TaskCompleted { text, .. } => format_response(text, output)?,
+            // Only the last response of a goal is printed.
+            EventKind::GoalChanged(goal) => {
+                self.goal_runs = goal.is_running();
+                if let Some(text) = self.response.take_if(|_| !goal.is_running()) {
+                    format_response(&text, output)?;
+                }
+            }
+            _ => {}
         }
         let spent = kind.is_over().then(|| self.usage_summary()).flatten();
         let failure = match kind {
@@ -49,7 +62,8 @@ impl Plain {
             _ => Vec::new(),
         };
         for line in self.line(kind).into_iter().chain(failure).chain(spent) {
-            let line = one_line(&line, if kind.is_over() { END_CHARS } else { LINE_CHARS });
+            let is_whole = kind.is_over() || matches!(kind, EventKind::GoalChanged(_));
+            let line = one_line(&line, if is_whole { END_CHARS } else { LINE_CHARS });
             // A failure to write progress does not stop the run: the response is written to the other stream.
             drop(writeln!(output.err, "{}", (output.clean)(&line)));
         }
@@ -98,7 +112,7 @@ impl Plain {
             EventKind::Steered { text } => Some(format!("sent to the model: {text}")),
             EventKind::AnswerDiscarded { reason } => Some(format!("the response above was discarded: {reason}")),
             EventKind::StepLimitApproaching { step_count, max_steps } => Some(format!("step {step_count} of {max_steps}")),
-            EventKind::PlannedStepsChanged { steps } => steps_line(steps),
+            EventKind::PlannedStepsChanged { .. } | EventKind::GoalChanged(_) => progress_line(kind),
             EventKind::PolicyExpired { message }
             | EventKind::PolicyRejected { message }
             | EventKind::SavingChanged { message, .. }
@@ -202,6 +216,18 @@ fn start_line(kind: &EventKind) -> Option<String> {
 /// Returns the line about input that a server asks for. A question of the model is answered in the result of its call.
 fn elicitation_line(asked: &Elicitation) -> Option<String> {
     (!asked.is_question()).then(|| format!("the MCP server {} asks for input that only a user can give", asked.server))
+}
+
+/// Returns the line about the planned steps or the goal.
+fn progress_line(kind: &EventKind) -> Option<String> {
+    match kind {
+        EventKind::PlannedStepsChanged { steps } => steps_line(steps),
+        EventKind::GoalChanged(goal) => {
+            let hint = if goal.status == GoalStatus::Paused { "; `aye exec -c` continues it" } else { "" };
+            goal.message.as_ref().map(|message| format!("{message}{hint}"))
+        }
+        _ => None,
+    }
 }
 
 fn steps_line(steps: &[PlannedStep]) -> Option<String> {

@@ -29,7 +29,7 @@ pub(crate) fn read_claude_file(bytes: &[u8], file: &str, origin: HookOrigin) -> 
     };
     let mut found = HookFile::default();
     if settings.get("disableAllHooks") == Some(&Value::Bool(true)) {
-        found.notes.push(format!("{file}: `disableAllHooks` is set, so none of its hooks runs"));
+        found.notes.push(format!("{file}: `disableAllHooks` is set, so none of its hooks run"));
         return found;
     }
     for (name, groups) in hooks {
@@ -77,7 +77,7 @@ fn groups_of(event: HookEvent, groups: &Value, found: &mut HookFile, from: (&str
     }
 }
 
-/// Returns what a hook does.
+/// Returns the action of a hook.
 fn action(hook: &Map<String, Value>) -> HookAction {
     match hook.get("type") {
         None => {}

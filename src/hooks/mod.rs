@@ -1,4 +1,4 @@
-//! Hooks: reading hook files, what a hook is told about an event, and what its output means. Nothing here runs a program.
+//! Hooks: reading hook files, the input of a hook for an event, and parsing its output. Nothing here runs a program.
 
 mod claude_file;
 mod command_words;

@@ -11,7 +11,7 @@ const BLOCKS: i32 = 2;
 /// Response of one hook.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct HookResponse {
-    /// Before a call: what it decides. At other events, `Deny` means that the hook blocks.
+    /// Decision about a call, before it runs. At other events, `Deny` means that the hook blocks.
     pub decision: HookDecision,
     pub reason: Option<String>,
     /// Text for the model.
@@ -36,7 +36,7 @@ pub(crate) fn read_response(event: HookEvent, code: i32, stdout: &str, stderr: &
         }
         BLOCKS => Ok(HookResponse {
             decision: HookDecision::Deny,
-            reason: Some(text(stderr).unwrap_or_else(|| "it gave no reason".to_owned())),
+            reason: Some(text(stderr).unwrap_or_else(|| "no reason given".to_owned())),
             ..HookResponse::default()
         }),
         code => {
@@ -57,7 +57,7 @@ fn text(text: &str) -> Option<String> {
 
 fn read_json(event: HookEvent, stdout: &str) -> Result<HookResponse, String> {
     let output: Map<String, Value> =
-        serde_json::from_str(stdout.trim()).map_err(|error| format!("its output is not valid JSON ({error})"))?;
+        serde_json::from_str(stdout.trim()).map_err(|error| format!("the output is not valid JSON ({error})"))?;
     let mut response = HookResponse { message: string(&output, "systemMessage")?, ..HookResponse::default() };
     let reason = string(&output, "reason")?;
     match string(&output, "decision")?.as_deref() {
@@ -83,7 +83,7 @@ fn read_json(event: HookEvent, stdout: &str) -> Result<HookResponse, String> {
         Some(_) => return Err("`continue` is not `true` or `false`".to_owned()),
     }
     if response.decision == HookDecision::Deny && response.reason.is_none() {
-        response.reason = Some("it gave no reason".to_owned());
+        response.reason = Some("no reason given".to_owned());
     }
     Ok(response)
 }
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(before(0, "any text", ""), Ok(HookResponse::default()));
         let blocked = before(2, r#"{"decision": "approve"}"#, " no rm here\n").unwrap();
         assert_eq!((blocked.decision, blocked.reason.as_deref()), (HookDecision::Deny, Some("no rm here")));
-        assert_eq!(before(2, "", "").unwrap().reason.as_deref(), Some("it gave no reason"));
+        assert_eq!(before(2, "", "").unwrap().reason.as_deref(), Some("no reason given"));
         assert_eq!(before(1, "", "oops\nmore"), Err("exit code 1: oops".to_owned()));
         assert_eq!(before(127, "", ""), Err("exit code 127".to_owned()));
     }
@@ -164,7 +164,7 @@ mod tests {
             (specific(r#""permissionDecision": "ask""#), HookDecision::Ask, None),
             (r#"{"decision": "block", "reason": "r"}"#.to_owned(), HookDecision::Deny, Some("r")),
             (r#"{"continue": false, "stopReason": "s", "reason": "r"}"#.to_owned(), HookDecision::Deny, Some("s")),
-            (r#"{"continue": false}"#.to_owned(), HookDecision::Deny, Some("it gave no reason")),
+            (r#"{"continue": false}"#.to_owned(), HookDecision::Deny, Some("no reason given")),
             (
                 r#"{"decision": "block", "reason": "r", "hookSpecificOutput": {"permissionDecision": "allow"}}"#.to_owned(),
                 HookDecision::Deny,

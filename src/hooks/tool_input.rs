@@ -70,7 +70,7 @@ const SHAPES: &[ToolShape] = &[
 /// A tool with the same name and arguments everywhere.
 static SAME: ToolShape = ToolShape { tool: "", names: &[], arguments: &[] };
 
-/// Returns the shape of a tool of aye.
+/// Returns the shape of an aye tool.
 pub(crate) fn shape_of(tool: &str) -> &'static ToolShape {
     SHAPES.iter().find(|shape| shape.tool == tool).unwrap_or(&SAME)
 }
@@ -98,7 +98,7 @@ impl ToolShape {
         input
     }
 
-    /// Returns the arguments of a call after a hook changed the input that it was told. Arguments that it left as they were stay
+    /// Returns the arguments of a call after a hook changed its input. Arguments that it left as they were stay
     /// exactly as the model wrote them.
     pub(crate) fn rewritten(
         &self,

@@ -3,8 +3,9 @@
 use crate::agent::Account;
 use crate::host::policy_layers::Policy;
 use crate::policy::Enforcer;
-use crate::protocol::SessionId;
-use crate::tools::SessionAgents;
+use crate::ports::Diagnostics;
+use crate::protocol::{AskingAgent, Mode, SessionId};
+use crate::tools::{ChangeLog, RemoteConfig, SessionAgents, SessionSkills};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
@@ -25,18 +26,51 @@ pub(crate) struct AgentLinks {
     pub account: Arc<OnceLock<Account>>,
 }
 
+/// Returns the tools of the session's MCP servers for an agent, under its policy.
+pub(crate) type OfferServers = Arc<dyn Fn(&Enforcer) -> RemoteConfig + Send + Sync>;
+
+/// State that the tools of an agent share with the session that started it. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct ParentTools {
+    /// The changes of files, which the agent adds to.
+    pub changes: ChangeLog,
+    /// The skills in use, which narrow the calls of the agent too.
+    pub skills: SessionSkills,
+    /// The MCP servers; `None` if there are none.
+    pub servers: Option<OfferServers>,
+    /// The language servers; `None` if there are none.
+    pub diagnostics: Option<Arc<dyn Diagnostics>>,
+}
+
 /// The session that started this one. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ParentSession {
     pub session: SessionId,
-    /// This session.
-    pub child: SessionId,
+    /// The agent of this session.
+    pub agent: AskingAgent,
+    pub tools: ParentTools,
+    /// Entries of the agent's tools that limit its calls.
+    pub scope: Option<Vec<String>>,
     authority: watch::Receiver<Authority>,
 }
 
 impl ParentSession {
-    pub(crate) fn new(session: SessionId, child: SessionId, authority: watch::Receiver<Authority>) -> Self {
-        Self { session, child, authority }
+    pub(crate) fn new(
+        (session, agent): (SessionId, AskingAgent),
+        (tools, scope): (ParentTools, Option<Vec<String>>),
+        authority: watch::Receiver<Authority>,
+    ) -> Self {
+        Self { session, agent, tools, scope, authority }
+    }
+
+    /// Returns the ID of this session.
+    pub(crate) fn child(&self) -> &SessionId {
+        &self.agent.agent_session_id
+    }
+
+    /// Returns the mode that the parent has now.
+    pub(crate) fn mode(&self) -> Mode {
+        self.authority.borrow().enforcer.mode()
     }
 
     /// Returns the policy that the parent has now.

@@ -1,16 +1,18 @@
-//! Agents of a run: those of the user, those of a trusted project, and the built-in ones.
+//! Agents of a run: those of the user, of a trusted project and of plugins, and the built-in ones.
 
 use crate::config::Directories;
+use crate::host::plugins::PluginStore;
 use crate::host::project::ProjectConfig;
 use crate::subagents::{AgentFile, AgentFolder, AgentOrigin, AgentSet, HOME_FOLDERS};
 use crate::text::abbreviate_home;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The agents of a run, read when they are first needed. Cheap to clone; clones share what was read.
+/// The agents of a run, read when they are first needed. Cheap to clone; clones share the loaded data.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Agents {
     own: Vec<AgentFolder>,
+    plugins: PluginStore,
     /// Files of the project, as they were when it was trusted.
     project: Vec<AgentFile>,
     /// Sentences about files of the project that are not read.
@@ -19,9 +21,9 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// Returns the agents of the user. Reads nothing yet.
+    /// Returns the agents of the user and of plugins. Reads nothing yet.
     pub(crate) fn of_user(directories: &Directories, home: &Path) -> Self {
-        Self { own: own_folders(directories, home), ..Self::default() }
+        Self { own: own_folders(directories, home), plugins: PluginStore::for_user(directories), ..Self::default() }
     }
 
     /// Returns the agents together with those of a project, if it is trusted.
@@ -33,7 +35,8 @@ impl Agents {
             origin: AgentOrigin::Project,
         };
         let files = project.agents().into_iter().map(file).collect();
-        Self { own: self.own.clone(), project: files, limits: project.agent_limits(), set: Arc::default() }
+        let (own, plugins) = (self.own.clone(), self.plugins.clone());
+        Self { own, plugins, project: files, limits: project.agent_limits(), set: Arc::default() }
     }
 
     /// Returns the agents as they were when they were first needed.
@@ -66,7 +69,11 @@ impl Agents {
             files.extend(found);
             limits.extend(limit);
         }
-        AgentSet::new(&files, limits)
+        let mut set = AgentSet::new(&files, limits);
+        for plugin in self.plugins.enabled().plugins {
+            set.add_plugin(plugin.name(), &plugin.agents());
+        }
+        set
     }
 }
 

@@ -1,4 +1,4 @@
-//! The tools of one run: the names of `--allowed-tools`, in the spellings of aye and of other agents.
+//! The tools of one run: the names of `--allowed-tools`, as aye and other agents spell them.
 
 use crate::policy::{ToolLimit, ToolNames, entry_server, from_other_agent, names_tool};
 use crate::protocol::Problem;
@@ -20,7 +20,7 @@ pub(crate) struct KnownNames {
 /// Returns the limit for these entries.
 ///
 /// # Errors
-/// An entry is not the name of a tool.
+/// An entry is not a tool name.
 pub(crate) fn limit(entries: &[String], known: &KnownNames) -> Result<ToolLimit, Problem> {
     let names: Result<Vec<String>, Problem> = entries.iter().map(|entry| known.resolve(entry)).collect();
     Ok(ToolLimit { rule: OPTION.to_owned(), names: ToolNames::Allowed(names?) })
@@ -80,7 +80,7 @@ fn similar<'a>(entry: &str, names: impl Iterator<Item = &'a str>) -> Vec<String>
 
 /// Returns the error for `Bash(npm test:*)`, with the rule of a policy that means the same.
 fn pattern_problem(entry: &str, name: &str, pattern: &str) -> Problem {
-    let problem = Problem::new(format!("`{entry}` in `{OPTION}`")).because("expected the name of a tool, without a pattern");
+    let problem = Problem::new(format!("`{entry}` in `{OPTION}`")).because("expected a tool name, without a pattern");
     let Some(tool) = tools::canonical_name(name.trim()) else { return problem.hint("run `aye tool list` to list the tools") };
     let words: Vec<&str> = pattern.trim_end_matches(":*").split_whitespace().filter(|word| !word.contains('*')).collect();
     if tool != "RunCommand" || words.is_empty() {

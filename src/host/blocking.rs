@@ -1,4 +1,4 @@
-//! Blocking work of sessions beside the conversation.
+//! Blocking work of sessions, in parallel to the conversation.
 
 use super::error::CliError;
 

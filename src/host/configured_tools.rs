@@ -1,9 +1,10 @@
 //! Custom tools, and which tools are enabled: manifests and settings combined.
 
+use super::plugins::{PluginStore, Plugins};
 use super::project::ProjectConfig;
 use crate::config::{Directories, Settings, ToolLists};
 use crate::policy::{ToolLimit, ToolNames};
-use crate::tools::{self, CustomTool, ManifestError, Source};
+use crate::tools::{self, CustomTool, ManifestError, Source, ToolOwner};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub(crate) fn own_directory(directories: &Directories) -> PathBuf {
 }
 
 impl ConfiguredTools {
-    /// Reads the user's manifests, and those of the project if it is trusted.
+    /// Reads the manifests of the user and of plugins, and those of the project if it is trusted.
     pub(crate) fn read(directories: &Directories, settings: &Settings, project: Option<&ProjectConfig>) -> Self {
         let mut set = Self::default();
         set.limit(&settings.tool_lists());
@@ -45,6 +46,7 @@ impl ConfiguredTools {
         if let Some(project) = project {
             set.add_project_tools(settings, project);
         }
+        set.add_plugin_tools(PluginStore::for_user(directories).enabled());
         set
     }
 
@@ -99,7 +101,7 @@ impl ConfiguredTools {
                 .map_err(|error| error.to_string())
                 .and_then(|real| crate::sys::file::read(&real, MANIFEST_BYTES).map_err(|error| error.to_string()));
             match read {
-                Ok(bytes) => self.add(&bytes, Source { file, project: None }),
+                Ok(bytes) => self.add(&bytes, Source { file, owner: ToolOwner::User }),
                 Err(why) => self.problems.push(format!("cannot read `{}`, so its tool is ignored: {why}", file.display())),
             }
         }
@@ -119,7 +121,23 @@ impl ConfiguredTools {
         let brought = project.manifests();
         self.problems.extend(brought.changes);
         for (file, bytes) in brought.files {
-            self.add(bytes, Source { file, project: Some((project.root().to_owned(), project.trusted_hashes())) });
+            let owner = ToolOwner::Project { root: project.root().to_owned(), hashes: project.trusted_hashes() };
+            self.add(bytes, Source { file, owner });
+        }
+    }
+
+    fn add_plugin_tools(&mut self, plugins: Plugins) {
+        self.problems.extend(plugins.problems);
+        for plugin in plugins.plugins {
+            for (file, read) in plugin.tools() {
+                let (name, root, hashes) = (plugin.name().to_owned(), plugin.root.clone(), plugin.hashes());
+                match read {
+                    Ok(bytes) => self.add(&bytes, Source { file, owner: ToolOwner::Plugin { name, root, hashes } }),
+                    Err(why) => {
+                        self.problems.push(format!("ignored a tool of the plugin `{name}` (`{}`): {why}", file.display()))
+                    }
+                }
+            }
         }
     }
 
@@ -127,7 +145,7 @@ impl ConfiguredTools {
         self.print.update(source.file.as_os_str().as_encoded_bytes()).update(b"\0").update(blake3::hash(bytes).as_bytes());
         match CustomTool::parse(bytes, source) {
             Ok(tool) => match self.custom.iter().find(|known| known.name.eq_ignore_ascii_case(&tool.name)) {
-                // The user's tools come first.
+                // The tools of the user come first, then those of the project, then those of plugins.
                 Some(known) => self.problems.push(format!(
                     "ignored `{}`: `{}` in `{}` has the same name; rename one of them",
                     tool.source.file.display(),

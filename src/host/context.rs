@@ -7,6 +7,7 @@ use super::ephemeral::{self, EphemeralData};
 use super::error::CliError;
 use super::hooks::Hooks;
 use super::nesting::Nesting;
+use super::plugins::PluginStore;
 use super::policy_layers;
 use super::policy_layers::{Policy, Sources};
 use super::project::ProjectConfig;
@@ -46,10 +47,12 @@ pub(crate) struct AppContext {
     pub agents: Agents,
     /// The session that started this one, if an agent works in it.
     pub parent: Option<ParentSession>,
-    /// The only tools of this run, if the command line names them.
-    pub allowed_tools: Option<ToolLimit>,
+    /// Limits on the tools of this run: those of the command line, or those of an agent.
+    pub run_limits: Vec<ToolLimit>,
     /// The patch file that this run applies.
     pub patch: Option<Arc<PatchFile>>,
+    /// True if a layer covers the workspace, so that the repository is not part of the copy.
+    pub is_layer: bool,
     /// The profile of `--profile`.
     profile: Option<String>,
     /// The values of `--set`.
@@ -59,7 +62,10 @@ pub(crate) struct AppContext {
 impl AppContext {
     pub(crate) fn find(common: &Common) -> Result<Self, CliError> {
         let environment = Environment::from_process();
-        let directories = Directories::find(&environment)?;
+        let mut directories = Directories::find(&environment)?;
+        if let Some(copy) = &common.copy {
+            directories.data.clone_from(&copy.data);
+        }
         ephemeral::remove_abandoned(&directories.shared);
         let settings = Settings::load(&directories, common.profile.as_deref(), &common.set)?;
         let workspace = resolve_directory(common.directory.as_deref().unwrap_or(Path::new(".")), "-C")?;
@@ -92,8 +98,9 @@ impl AppContext {
             hooks,
             agents,
             parent: None,
-            allowed_tools: None,
+            run_limits: Vec::new(),
             patch: None,
+            is_layer: common.copy.as_ref().is_some_and(|copy| copy.is_layer),
             profile,
             set,
         })
@@ -116,6 +123,11 @@ impl AppContext {
         Ok(Self { settings, credentials: Credentials::in_directories(&self.directories), set, ..self.clone() })
     }
 
+    /// Returns the plugins of the user. Reads nothing yet.
+    pub(crate) fn plugins(&self) -> PluginStore {
+        PluginStore::for_user(&self.directories)
+    }
+
     /// Stores all data of the session in a directory that is removed at the end of the run.
     pub(crate) fn save_nothing(&mut self) -> Result<EphemeralData, CliError> {
         let run = EphemeralData::create(&self.directories.shared)?;
@@ -126,6 +138,13 @@ impl AppContext {
     /// Returns the same without `[model] default`.
     pub(crate) fn without_default_model(&self) -> Self {
         Self { settings: self.settings.without_default_model(), ..self.clone() }
+    }
+
+    /// Returns the options with which another process has the same settings.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let profile = self.profile.iter().flat_map(|name| ["--profile".to_owned(), name.clone()]);
+        let set = self.set.iter().flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]);
+        profile.chain(set).collect()
     }
 
     /// Returns the time limits of downloads.
@@ -188,7 +207,7 @@ impl AppContext {
 
     /// Returns the limits on tools, except those of the policy.
     pub(crate) fn tool_limits(&self) -> Vec<ToolLimit> {
-        self.tools.limits.iter().chain(&self.allowed_tools).cloned().collect()
+        self.tools.limits.iter().chain(&self.run_limits).cloned().collect()
     }
 
     /// Adds the tools, skills, hooks and agents of a project.

@@ -1,4 +1,4 @@
-//! Disk usage of aye, and its limits.
+//! aye's disk usage, and its limits.
 
 use super::context::AppContext;
 use super::logging;

@@ -59,7 +59,7 @@ impl Drop for EphemeralData {
     fn drop(&mut self) {
         // Nobody removes it now: this process has the lock.
         if let Err(problem) = remove(&self.path) {
-            warn(problem.hint("the next start of aye tries again"));
+            warn(problem.hint("aye tries again at the next start"));
         }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 /// Maximum bytes of a program of a hook, which is hashed before each run.
 const PROGRAM_BYTES: u64 = 64 << 20;
 
-/// The hooks of a run, read when they are first needed. Cheap to clone; clones share what was read.
+/// The hooks of a run, read when they are first needed. Cheap to clone; clones share the loaded data.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks {
     config: PathBuf,

@@ -23,6 +23,17 @@ pub(crate) struct Common {
     /// `--plain`
     pub plain: bool,
     pub verbosity: u8,
+    /// The task that this process works on, in its own copy of the workspace.
+    pub copy: Option<WorkspaceCopy>,
+}
+
+/// The copy of the workspace in which this process works, and the data of its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WorkspaceCopy {
+    /// The data directory of the session. Nothing in it belongs to the real workspace.
+    pub data: PathBuf,
+    /// True if a layer covers the workspace, so that the repository is not part of the copy.
+    pub is_layer: bool,
 }
 
 /// Options that only a single task has.
@@ -36,6 +47,17 @@ pub(crate) struct RunOptions {
     pub is_ephemeral: bool,
     /// The file that receives the changes, instead of the workspace.
     pub patch: Option<PathBuf>,
+    /// The goal that the prompt sets, apart from its text.
+    pub goal: Option<GoalOptions>,
+}
+
+/// Options of a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GoalOptions {
+    /// The command that decides whether the goal is reached.
+    pub check: String,
+    pub time_ms: Option<u64>,
+    pub max_rounds: u32,
 }
 
 /// Whether `--trust` was given.

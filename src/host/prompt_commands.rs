@@ -52,7 +52,7 @@ pub(crate) struct PromptCommands {
 impl PromptCommands {
     /// Reads the commands of the user, and those of the project if it is trusted.
     pub(crate) fn find(place: &AppContext, project: &ProjectConfig) -> Self {
-        let commands = Commands::new(place.directories.config.join("commands"), place.skills.clone());
+        let commands = Commands::new(place.directories.config.join("commands"), place.skills.clone(), place.plugins());
         commands.trust(project);
         let (own, notices) = commands.now();
         let untrusted = (!project.is_trusted()).then(|| place.workspace.clone());

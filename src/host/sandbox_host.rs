@@ -12,7 +12,7 @@ use crate::tools::{
 };
 use std::path::{Path, PathBuf};
 
-/// Directories of home directories.
+/// Directories that contain home directories.
 const HOMES: [&str; 2] = ["/home", "/Users"];
 /// Maximum number of other home directories whose credentials are hidden.
 const MAX_HOMES: usize = 64;

@@ -58,8 +58,8 @@ impl ServerApproval {
         let programs = project_programs(argv, directory, &self.root);
         first_changed(&now, &both, programs.into_iter()).map_or(Ok(()), |name| {
             Err(format!(
-                "`{name}` changed since you approved it; trust the project again in another aye, or restore the file, \
-                then run `/mcp reconnect {server}`"
+                "`{name}` changed since you approved it; trust the project again in another aye process, or restore the \
+                file, then run `/mcp reconnect {server}`"
             ))
         })
     }

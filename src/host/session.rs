@@ -1,9 +1,10 @@
 //! Preparation of a session: its store, lock, model and tools. Nothing runs yet.
 
-use super::agent_authority::{AgentLinks, Authority};
+use super::agent_authority::{AgentLinks, Authority, OfferServers, ParentTools};
 use super::context::AppContext;
 use super::error::CliError;
 use super::interrupted_calls::recovered_states;
+use super::language_servers::LanguageServers;
 use super::mcp_servers::Servers;
 use super::models::ModelCatalog;
 use super::offered_tools::{available, tools_for_model};
@@ -34,7 +35,7 @@ use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::abandoned_bases;
 use crate::tools::{
     self, ChangeLog, CommandSettings, Commands, EditorConnection, HttpAccess, LoadedTools, PathAccess, ReadState, RecoveryResult,
-    Router, SandboxPolicy, SessionSearch, SessionSkills, ToolSources, Toolset,
+    Router, SandboxPolicy, SessionHooks, SessionSearch, SessionSkills, ToolSources, Toolset,
 };
 use crate::workspace::git::Repository;
 use crate::workspace::toolchain;
@@ -106,6 +107,8 @@ pub(crate) struct SharedToolState {
     questions: UserQuestions,
     /// The agents; `None` if the session starts none.
     agents: Option<AgentLinks>,
+    /// The language servers; `None` if they are disabled, or the project is not trusted.
+    language_servers: Option<LanguageServers>,
 }
 
 impl SharedToolState {
@@ -124,16 +127,23 @@ impl SharedToolState {
             commands: Commands::default(),
             seen: ReadState::default(),
             artifacts: Arc::new(place.artifacts(Some(session))),
-            changes: ChangeLog::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed),
+            changes: match &place.parent {
+                Some(parent) => parent.tools.changes.for_agent(),
+                None => ChangeLog::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed),
+            },
             checkpoints: snapshots,
             new_key: Arc::default(),
             servers: None,
             editor: None,
             loaded: LoadedTools::default(),
             search: session_search(place),
-            skills: SessionSkills::default(),
+            skills: match &place.parent {
+                Some(parent) => SessionSkills::for_agent(&parent.agent.name, parent.scope.clone(), parent.tools.skills.clone()),
+                None => SessionSkills::default(),
+            },
             questions: UserQuestions::to_nobody(),
             agents: None,
+            language_servers: None,
         }
     }
 
@@ -177,6 +187,20 @@ impl SharedToolState {
         self.servers.as_ref()
     }
 
+    /// Returns what the agents of the session share with it.
+    pub(crate) fn for_agents(&self, place: &AppContext) -> ParentTools {
+        let offer = |servers: Servers| -> OfferServers {
+            let place = place.clone();
+            Arc::new(move |policy| servers.offer_to_agent(&place, policy))
+        };
+        ParentTools {
+            changes: self.changes.clone(),
+            skills: self.skills.clone(),
+            servers: self.servers.clone().map(offer),
+            diagnostics: self.language_servers.as_ref().map(LanguageServers::port),
+        }
+    }
+
     /// Lets the session start agents.
     pub(crate) fn start_agents(&mut self, links: AgentLinks) {
         self.agents = Some(links);
@@ -195,6 +219,11 @@ impl SharedToolState {
         if let Some(links) = &self.agents {
             links.authority.send_replace(Authority { policy: policy.clone(), enforcer: enforcer.clone() });
         }
+    }
+
+    /// Connects the tools to these language servers.
+    pub(super) fn connect_language_servers(&mut self, servers: LanguageServers) {
+        self.language_servers = Some(servers);
     }
 
     /// Connects the tools to these servers.
@@ -230,8 +259,12 @@ impl SharedToolState {
             search: self.search.clone(),
             skills: self.skills.clone(),
             questions: self.questions.clone(),
-            hooks: place.hooks.set().for_session(),
+            hooks: session_hooks(place),
             agents: self.agents.as_ref().map(|links| links.agents.clone()),
+            diagnostics: match &place.parent {
+                Some(parent) => parent.tools.diagnostics.clone(),
+                None => self.language_servers.as_ref().map(LanguageServers::port),
+            },
             ..tool_settings(place, policy, sandbox)
         }
     }
@@ -243,8 +276,14 @@ impl SharedToolState {
             links.agents.replace(place.agents.set());
         }
         let settings = self.tool_settings(place, policy, sandbox);
+        if let Some(servers) = &self.language_servers {
+            servers.set_settings(&settings);
+        }
         let sources = ToolSources {
-            remote: self.servers.as_ref().map(|servers| servers.offer(place, policy, &settings)),
+            remote: match &place.parent {
+                Some(parent) => parent.tools.servers.as_ref().map(|offer| offer(policy)),
+                None => self.servers.as_ref().map(|servers| servers.offer(place, policy, &settings)),
+            },
             on_demand: place.settings.tools.on_demand,
             loaded: self.loaded.clone(),
             ..tool_sources(place, policy)
@@ -273,11 +312,19 @@ impl Session {
         }
     }
 
-    /// Ends the MCP servers, with time for each to exit. Call it for every session that was opened.
+    /// Ends the MCP servers and the language servers, with time for each to exit. Call it for every session that was opened.
     pub(super) async fn end_servers(&self) {
-        if let Some(servers) = self.kept.servers() {
-            servers.end().await;
-        }
+        let servers = async {
+            if let Some(servers) = self.kept.servers() {
+                servers.end().await;
+            }
+        };
+        let language_servers = async {
+            if let Some(servers) = &self.kept.language_servers {
+                servers.end().await;
+            }
+        };
+        tokio::join!(servers, language_servers);
     }
 
     /// Adds the history that was loaded while the screen was already visible.
@@ -335,6 +382,15 @@ pub(super) fn choose(
     Ok(Some(summary))
 }
 
+/// Returns the hooks of a session in this place; `None` if there are none.
+fn session_hooks(place: &AppContext) -> Option<SessionHooks> {
+    let hooks = place.hooks.set().for_session()?;
+    Some(match &place.parent {
+        Some(parent) => hooks.for_agent(parent.agent.clone(), parent.session.clone()),
+        None => hooks,
+    })
+}
+
 /// The part of a journal that is loaded at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadScope {
@@ -369,7 +425,7 @@ pub(super) fn open(
     let Some(summary) = chosen else {
         let new_id = || SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
-            id: place.parent.as_ref().map_or_else(new_id, |parent| parent.child.clone()),
+            id: place.parent.as_ref().map_or_else(new_id, |parent| parent.child().clone()),
             started_by: place.parent.as_ref().map(|parent| parent.session.clone()),
             workspace_id: place.workspace_id(),
             workspace: place.workspace.clone(),
@@ -459,8 +515,7 @@ pub(super) fn setup(
     sandbox_policy.start_scan();
     let (sandbox, sandbox_status) = (terms.standing.describe(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
     session.kept.restore(place, &*model, &session.records);
-    let questions = session.kept.open_questions();
-    let tools = session.kept.toolset(place, &policy, sandbox_policy);
+    let (questions, tools) = (session.kept.open_questions(), session.kept.toolset(place, &policy, sandbox_policy));
     let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().artifacts.clone());
     let router = Arc::new(Router::new(tools));
     let (settled, known) = recover(place, session, &router);
@@ -477,13 +532,14 @@ pub(super) fn setup(
         max_steps: terms.max_steps.or_else(|| place.settings.task_steps()).unwrap_or(agent::MAX_STEPS),
         limits: limits(&place.settings, terms.max_steps),
         approver: terms.approver,
+        agent: place.parent.as_ref().map(|parent| parent.agent.clone()),
         approval_timeout: terms.approval_timeout,
         backoff: backoff(&place.settings),
         system: redactor.redact(&system_prompt(place, terms.instructions, terms.output_schema)).text.into(),
         tools: tools_for_model(&router, &policy).into(),
         tool_names: available(&router, &policy),
         sandbox,
-        hooks: place.hooks.set().for_session().map(|hooks| hooks.events()).unwrap_or_default(),
+        hooks: session_hooks(place).map(|hooks| hooks.events()).unwrap_or_default(),
         laxest: laxest_mode(place),
         compact_at_percent: place.settings.context.compact_at_percent,
     };
@@ -583,6 +639,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
         questions: UserQuestions::to_nobody(),
         hooks: None,
         agents: None,
+        diagnostics: None,
         command: command_settings(place, policy, sandbox),
         text: text_tools(&place.settings.tools.text),
         grants: Arc::new(move |capability| grants.grants(capability)),
@@ -646,6 +703,7 @@ fn command_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolic
         secret_names: place.settings.key_variables(),
         helper: Helper::default(),
         sandbox,
+        git_is_read_only: place.is_layer,
     }
 }
 

@@ -1,5 +1,6 @@
-//! Skills of a run: those of the user, and those of a trusted project.
+//! Skills of a run: those of the user, of plugins, and of a trusted project.
 
+use super::plugins::PluginStore;
 use super::project::ProjectConfig;
 use crate::config::Directories;
 use crate::skills::{Folder, HOME_FOLDERS, Origin, SkillFolders, SkillSet};
@@ -7,33 +8,40 @@ use crate::text::abbreviate_home;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The skills of a run, read when they are first needed. Cheap to clone; clones share what was read.
+/// The skills of a run, read when they are first needed. Cheap to clone; clones share the loaded data.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Skills {
     reach: SkillFolders,
+    plugins: PluginStore,
     set: Arc<OnceLock<Arc<SkillSet>>>,
 }
 
 impl Skills {
-    /// Returns the skills of the user. Reads nothing yet.
+    /// Returns the skills of the user and of plugins. Reads nothing yet.
     pub(crate) fn for_user(directories: &Directories, home: &Path) -> Self {
-        Self { reach: SkillFolders { own: own_folders(directories, home), ..SkillFolders::default() }, set: Arc::default() }
+        let reach = SkillFolders { own: own_folders(directories, home), ..SkillFolders::default() };
+        Self { reach, plugins: PluginStore::for_user(directories), set: Arc::default() }
     }
 
     /// Returns the skills together with those of a project, if it is trusted; none of them has been read yet.
     pub(crate) fn with_project(&self, project: &ProjectConfig) -> Self {
         let (project, workspace) = (project.skills(), project.root().to_owned());
-        Self { reach: SkillFolders { project, workspace, own: self.reach.own.clone() }, set: Arc::default() }
+        let reach = SkillFolders { project, workspace, own: self.reach.own.clone() };
+        Self { reach, plugins: self.plugins.clone(), set: Arc::default() }
     }
 
     /// Returns the skills as they were when they were first needed.
     pub(crate) fn skill_set(&self) -> Arc<SkillSet> {
-        Arc::clone(self.set.get_or_init(|| Arc::new(self.reach.read())))
+        Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
     }
 
     /// Returns the current skills; those of the project as they were when it was trusted.
     pub(crate) fn read(&self) -> SkillSet {
-        self.reach.read()
+        let mut set = self.reach.read();
+        for plugin in self.plugins.enabled().plugins {
+            set.add_plugin(&plugin.skills());
+        }
+        set
     }
 
     /// Returns whether both have the same skills with the same content. Reads those that were not needed yet.

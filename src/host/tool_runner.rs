@@ -13,7 +13,7 @@ use crate::host::options::Common;
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Permit, Preview, Question, Verdict};
 use crate::ports::{Hooks, Plan, RunContext, ToolRouter};
-use crate::protocol::{ErrorCode, Mode, PreviewOffer, ToolCall, ToolError, ToolResult};
+use crate::protocol::{AskingAgent, ErrorCode, Mode, PreviewOffer, SessionId, ToolCall, ToolError, ToolResult};
 use crate::store::{LoggedDecision, Store};
 use crate::sys::sandbox::abandoned_bases;
 use crate::tools::{self, Router, ToolSources, Toolset};
@@ -108,13 +108,16 @@ fn router(place: &AppContext, policy: &Enforcer, sandbox: tools::SandboxPolicy, 
     Router::new(Toolset::new(settings, ToolSources { remote, ..session::tool_sources(place, policy) }))
 }
 
-/// Returns the hooks of a session in this environment; `None` if there are none.
-pub(crate) fn hooks_of(ground: &ToolEnvironment) -> Option<Arc<dyn Hooks>> {
+/// Returns the hooks of a session in this environment, or of an agent that it started; `None` if there are none.
+pub(crate) fn hooks_of(ground: &ToolEnvironment, agent: Option<AskingAgent>) -> Option<Arc<dyn Hooks>> {
     let ToolEnvironment { place, policy, standing, .. } = ground;
-    let settings = tools::Settings {
-        hooks: place.hooks.set().for_session(),
-        ..session::tool_settings(place, policy, standing.sandbox_policy(policy))
+    let hooks = place.hooks.set().for_session()?;
+    let hooks = match agent {
+        Some(agent) => hooks.for_agent(agent, SessionId::new("")),
+        None => hooks,
     };
+    let settings =
+        tools::Settings { hooks: Some(hooks), ..session::tool_settings(place, policy, standing.sandbox_policy(policy)) };
     Router::new(Toolset::new(settings, session::tool_sources(place, policy))).hooks()
 }
 

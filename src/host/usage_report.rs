@@ -5,7 +5,7 @@ use crate::session::Totals;
 use crate::store::{DecisionFilter, LoggedDecision, SessionSummary, Store, StoreError};
 use std::collections::{BTreeMap, HashMap};
 
-/// Decider of the decisions that the user made.
+/// Name of the user as decider in the decision log.
 const USER: &str = "you";
 /// Name of the row for decisions whose session was deleted.
 const DELETED: &str = "deleted sessions";

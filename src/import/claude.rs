@@ -22,7 +22,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("model", "set `model.default` in config.toml; `aye models` lists the models"),
     ("apiKeyHelper", "save a key with `aye auth login anthropic`"),
     ("statusLine", "see `status.command` in `aye config schema`"),
-    ("enabledPlugins", "aye has no plugins; it has MCP servers and custom tools"),
+    ("enabledPlugins", "add the folder of a plugin with `aye plugin add DIR`"),
     ("outputStyle", "write instructions into AGENTS.md"),
     ("sandbox", "the sandbox is on by default; `aye doctor` shows what it can do"),
 ];

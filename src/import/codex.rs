@@ -168,7 +168,7 @@ fn equivalent_sandbox(mode: &str) -> &'static str {
     match mode {
         "danger-full-access" => "aye does not turn its sandbox off; `aye doctor` shows what it can do",
         "read-only" => "use `--mode plan`, or set `sandbox = \"read-only\"` under Shell.Exec in policy.toml",
-        _ => "this is the default of aye",
+        _ => "this is aye's default",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Command files: prompts of other agents as Markdown files of aye.
+//! Command files: prompts of other agents as aye's Markdown files.
 
 use super::settings::{AgentSettings, CommandFile, Level};
 
@@ -10,7 +10,7 @@ pub(super) fn add_markdown(settings: &mut AgentSettings, place: &str, level: Lev
     let (text, left_out) = without_unknown_keys(text);
     if !left_out.is_empty() {
         let keys = left_out.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
-        settings.leave_out(place, keys, "has no effect in the front matter of a slash command of aye; the rest is imported");
+        settings.leave_out(place, keys, "has no effect in the front matter of an aye slash command; the rest is imported");
     }
     add(settings, place, level, name, text);
 }

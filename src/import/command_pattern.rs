@@ -18,7 +18,7 @@ pub(crate) enum CommandPattern {
 const OPERATORS: &[char] = &['|', '&', ';', '<', '>', '(', ')', '$', '`', '\n', '{', '}'];
 
 impl CommandPattern {
-    /// Parses a pattern in which `*` stands for any text, and a final ` *` or `:*` for any arguments.
+    /// Parses a pattern in which `*` matches any text, and a final ` *` or `:*` matches any arguments.
     pub(super) fn parse(text: &str) -> Self {
         let text = text.trim();
         if text.chars().all(|letter| matches!(letter, '*' | ':' | ' ')) {
@@ -32,9 +32,9 @@ impl CommandPattern {
             return Self::inner(text);
         }
         if start.contains(OPERATORS) {
-            return Self::Other("it matches more than one plain command".to_owned());
+            return Self::Other("the pattern matches more than one plain command".to_owned());
         }
-        let Some(mut words) = split_words(start) else { return Self::Other("its quotes are not closed".to_owned()) };
+        let Some(mut words) = split_words(start) else { return Self::Other("the quotes are not closed".to_owned()) };
         if let (None, Some(last)) = (open, words.last_mut()) {
             last.push('*');
         }
@@ -47,19 +47,19 @@ impl CommandPattern {
     }
 
     fn inner(text: &str) -> Self {
-        Self::Other(format!("`{text}` has a wildcard inside the command; rules of aye match only its first words"))
+        Self::Other(format!("`{text}` has a wildcard inside the command; aye's rules match only its first words"))
     }
 }
 
 /// Returns the words of a line that is one plain command.
 pub(super) fn split_plain_command(line: &str) -> Result<Vec<String>, String> {
     if line.contains(OPERATORS) {
-        return Err("it matches more than one plain command".to_owned());
+        return Err("the pattern matches more than one plain command".to_owned());
     }
     match split_words(line) {
         Some(words) if !words.is_empty() => Ok(words),
-        Some(_) => Err("it does not name a command".to_owned()),
-        None => Err("its quotes are not closed".to_owned()),
+        Some(_) => Err("the pattern does not name a command".to_owned()),
+        None => Err("the quotes are not closed".to_owned()),
     }
 }
 

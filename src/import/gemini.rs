@@ -68,7 +68,7 @@ fn read_settings(
     let mut core = file.texts("coreTools", sources);
     core.extend(tools.iter().flat_map(|tools| tools.texts("core", sources)).collect::<Vec<_>>());
     if !core.is_empty() {
-        let reason = "set `tools.enabled` in config.toml to the tools of aye that are offered";
+        let reason = "set `tools.enabled` in config.toml to the aye tools to offer";
         settings.leave_out(place, format!("core tools {}", core.join(", ")), reason);
     }
     let mode = file.object("general", sources).and_then(|general| general.text("defaultApprovalMode", sources));

@@ -3,7 +3,7 @@
 use super::sources::Sources;
 use serde_json::{Map, Value};
 
-/// An object of a file.
+/// An object in a JSON file.
 pub(super) struct JsonEntry<'a> {
     /// The file, as shown to users.
     pub place: &'a str,

@@ -19,7 +19,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("provider", "add a provider under `[providers.NAME]` in config.toml, and a key with `aye auth login`"),
     ("agent", "write agents to `.aye/agents`"),
     ("mode", "use `--mode plan`, `ask`, `auto-edit` or `auto`"),
-    ("plugin", "aye has no plugins; it has MCP servers and custom tools"),
+    ("plugin", "plugins of opencode are programs; aye has MCP servers and custom tools"),
     ("formatter", "aye runs no formatters"),
     ("lsp", "aye starts no language servers"),
     ("instructions", "write the paths as `@path` into AGENTS.md"),
@@ -45,7 +45,9 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
             }
         }
         let skills = "move them to `~/.agents/skills` or `.agents/skills`, where aye and other agents read skills";
-        for (name, why) in [("agent", "write agents to `.aye/agents`"), ("plugin", "aye has no plugins"), ("skill", skills)] {
+        for (name, why) in
+            [("agent", "write agents to `.aye/agents`"), ("plugin", "plugins of opencode are programs"), ("skill", skills)]
+        {
             if sources.exists(root, name) {
                 settings.leave_out(&sources.display_path(root, name), name, why);
             }
@@ -186,7 +188,7 @@ fn subject(tool: &str, pattern: &str) -> Subject {
     }
 }
 
-/// Converts a path pattern, in which `*` stands for any text, also with slashes.
+/// Converts a path pattern, in which `*` matches any text, including slashes.
 fn paths(pattern: &str, subject: fn(Vec<String>) -> Subject) -> Subject {
     if pattern.contains("..") || pattern.contains('$') && !pattern.starts_with("$HOME/") {
         return Subject::Other("aye does not support this form of path".to_owned());

@@ -10,7 +10,7 @@ use crate::protocol::{Action, CommandRule, GrantRule, Place, Target, VerdictKind
 use jiff::Timestamp;
 use std::path::Path;
 
-/// Maximum number of commands that the alternatives of a pattern stand for.
+/// Maximum number of commands to which the alternatives of a pattern expand.
 const MAX_ALTERNATIVES: usize = 64;
 const EVERY_COMMAND: &str = "it would allow every command";
 const WORKSPACE: &str = "${workspace}";

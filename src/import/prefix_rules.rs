@@ -12,7 +12,7 @@ pub(super) struct PrefixRule {
     pub decision: String,
 }
 
-/// A mistake in a file, with its line.
+/// An error in a file, with its line.
 pub(super) type Mistake = (usize, String);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ enum Value {
     List(Vec<Value>),
 }
 
-/// Returns the rules of a file, and the mistakes in the others.
+/// Returns the valid rules in a file, and the errors in the others.
 pub(super) fn parse(text: &str) -> (Vec<PrefixRule>, Vec<Mistake>) {
     let (mut rules, mut mistakes) = (Vec::new(), Vec::new());
     let mut reader = Reader { text, at: 0 };

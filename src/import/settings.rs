@@ -51,7 +51,7 @@ pub(crate) enum Subject {
     Search,
     /// Tools of an MCP server: the server, and one of its tools.
     Server(String, Option<String>),
-    /// Tools of aye.
+    /// aye's tools.
     Tools(Vec<&'static str>),
     /// A permission that aye rules cannot express, with the reason.
     Other(String),
@@ -74,7 +74,7 @@ pub(crate) struct InstructionText {
     pub text: String,
 }
 
-/// A command file, converted to one of aye.
+/// A command file, converted to aye's format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandFile {
     pub place: String,

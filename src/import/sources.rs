@@ -185,7 +185,7 @@ impl Sources {
             }
         }
         if !self.is_within(root, path) {
-            self.report(&place, "a symlink that points outside the directory of the agent; not read");
+            self.report(&place, "a symlink that points outside the agent's directory; not read");
             return None;
         }
         match contents(path, most) {

@@ -41,7 +41,7 @@ pub(crate) struct Provenance {
 }
 
 impl Catalogue {
-    /// Adds the user's list; the error contains its mistakes with line numbers.
+    /// Adds the user's list; on failure, returns its errors with line numbers.
     pub(crate) fn with_user_list(self, text: &str) -> Result<Self, Vec<(usize, String)>> {
         Ok(Self { own: Some(Arc::new(entry::read(text)?)), ..self })
     }
@@ -56,7 +56,7 @@ impl Catalogue {
         self.deployments.get(full_name).map_or(full_name, String::as_str)
     }
 
-    /// Adds the downloaded list, unless the built-in list is newer; the error contains its mistakes with line numbers.
+    /// Adds the downloaded list, unless the built-in list is newer; on failure, returns its errors with line numbers.
     pub(crate) fn with_updated(self, text: &str) -> Result<Self, Vec<(usize, String)>> {
         let cards = entry::read(text)?;
         let updated = (cards.date >= built_in().date).then(|| Arc::new(cards));

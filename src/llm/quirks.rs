@@ -99,7 +99,7 @@ impl Quirks {
         !self.without.contains(&field)
     }
 
-    /// Returns the format of messages; `ids` is what the server is known to accept.
+    /// Returns the format of messages; `ids`: the ID format that the server is known to accept.
     pub(crate) fn form(&self, ids: Ids) -> WireSettings {
         WireSettings { ids: self.ids.unwrap_or(ids), version: self.version }
     }

@@ -1,4 +1,4 @@
-//! Definition of one tool of a server. A mistake in it leaves out only that tool.
+//! Definition of one tool of a server. An error in it disables only that tool.
 
 use super::failure::{one_line, truncate};
 use super::pattern::unreadable;

@@ -98,7 +98,7 @@ fn judge_by_rules(custom: &Custom<'_>, scene: &CommandScene<'_>) -> LayerVerdict
             LayerVerdict::ask(rule, format!("the tool `{name}` or its program changed since it was allowed")).not_grantable()
         }
         None if !custom.known => {
-            LayerVerdict::ask("built-in", format!("the project's tool `{name}` is new or has changed since you reviewed it"))
+            LayerVerdict::ask("built-in", format!("the tool `{name}` is new or has changed since you reviewed it"))
                 .not_grantable()
         }
         None => LayerVerdict::ask("built-in", format!("the tool `{name}` needs approval until one of your rules allows it")),

@@ -1,16 +1,16 @@
-//! All mistakes of a bundle at once. The reader stops at the first mistake, so the line is removed and the rest is read again.
+//! All errors in a bundle at once. The parser stops at the first error, so the line is removed and the rest is parsed again.
 
 use super::bundle::{Bundle, BundleError};
 use std::ops::Range;
 use toml::de::DeTable;
 
-/// Maximum number of mistakes that are reported.
+/// Maximum number of reported errors.
 const MAX: usize = 50;
-/// Size in bytes above which only the first mistake is reported.
+/// Size in bytes above which only the first error is reported.
 const MAX_BYTES: usize = 256 * 1024;
 
 impl Bundle {
-    /// Returns every mistake in line order, without mistakes that are only consequences of others.
+    /// Returns every error in line order, without errors that are only consequences of others.
     pub fn mistakes(text: &str, name: &str) -> Vec<BundleError> {
         let mut lines: Vec<&str> = text.lines().collect();
         let mut found: Vec<BundleError> = Vec::new();
@@ -62,7 +62,7 @@ fn find_header(lines: &[&str], at: usize) -> Option<usize> {
     (0..=at).rev().find(|line| is_header(lines[*line]))
 }
 
-/// Returns the lines to remove so that the mistake is gone and the rest is still TOML: the whole table if its header is wrong,
+/// Returns the lines to remove so that the error is gone and the rest is still TOML: the whole table if its header is wrong,
 /// otherwise the fewest lines around the position.
 fn find_faulty_section(lines: &[&str], at: usize) -> Option<Range<usize>> {
     if is_header(lines[at]) {

@@ -246,7 +246,7 @@ impl FileScene<'_> {
             return LayerVerdict { is_uncovered: true, ..asked };
         }
         if listed == Some(None) {
-            return LayerVerdict::allow("built-in", "reads a file of a skill of the user");
+            return LayerVerdict::allow("built-in", "reads a file of one of the user's skills");
         }
         let line = listed.flatten().unwrap_or(files.line);
         LayerVerdict::allow(scope.rule(line), format!("{verb} a file where the policy allows it"))

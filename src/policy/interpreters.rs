@@ -45,7 +45,7 @@ const WRAPPERS: &[&str] = &["./gradlew", "./mvnw"];
 /// Modules of python that run code from the line or from the terminal.
 const CODE_MODULES: &[&str] =
     &["timeit", "code", "pdb", "trace", "profile", "cProfile", "runpy", "idlelib", "IPython", "ptpython", "debugpy", "asyncio"];
-/// Words with which a task runner gets its tasks from the line or from its input, also as `WORD=…`.
+/// Words with which a task runner gets its tasks from the line or from its input, or in the form `WORD=…`.
 const CODE_WORDS: &[&str] = &[
     "-",
     "-c",

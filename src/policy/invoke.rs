@@ -9,7 +9,7 @@ use jiff::Timestamp;
 const CAPABILITY: &str = "Mcp.Invoke";
 /// Name of the tool as which reading a resource of a server is judged.
 pub(crate) const READING: &str = "resources/read";
-const CHANGED: &str = "the description or the arguments of the tool changed since it was allowed";
+const CHANGED: &str = "the tool's description or arguments changed since it was allowed";
 
 /// A tool as its server offers it now.
 pub(crate) struct Offered<'a> {

@@ -1,7 +1,7 @@
 //! Agents that a call starts: each works on its own, and returns one result.
 
 use super::{BoxFuture, RunContext};
-use crate::protocol::{CallId, Effort, SessionId, ToolError};
+use crate::protocol::{CallId, Command, Effort, SessionId, ToolError};
 
 /// Task of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,12 @@ pub(crate) struct AgentTask {
     pub instructions: String,
     /// Names of its tools; it has no others.
     pub tools: Vec<String>,
+    /// Names of tools that it does not have, even if `tools` names them.
+    pub denied_tools: Vec<String>,
+    /// Entries of its definition, if some limit a tool to certain commands: other calls need approval.
+    pub scope: Option<Vec<String>>,
+    /// Whether the agent only reads.
+    pub reads_only: bool,
     /// Model of the agent, if it is not that of the session.
     pub model: Option<String>,
     pub effort: Option<Effort>,
@@ -27,7 +33,7 @@ pub(crate) struct AgentTask {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AgentTerms {
     pub max_steps: u32,
-    /// Share of what is left of each budget, in percent.
+    /// Share of each remaining budget, in percent.
     pub budget_percent: u32,
 }
 
@@ -41,6 +47,8 @@ pub(crate) trait AgentRunner: Send + Sync {
     fn stepped(&self, step: u64);
     /// Stops an agent, by the ID of its session.
     fn stop(&self, agent: &SessionId);
+    /// Passes a decision about an approval to the agent that waits for it.
+    fn pass_command(&self, agent: &SessionId, command: Command);
     /// Stops all agents; completes when they have ended.
     fn end_all(&self) -> BoxFuture<'static, ()>;
 }

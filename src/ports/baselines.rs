@@ -36,7 +36,7 @@ pub(crate) struct KnownPath {
     pub after: Option<StoredState>,
 }
 
-/// All differences.
+/// All changed paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Differences {
     pub files: Vec<Difference>,

@@ -54,7 +54,7 @@ pub(crate) struct CheckpointError {
 pub(crate) trait Checkpoints: Send + Sync {
     /// Takes a snapshot. The cost is a check of every file, and a copy of what changed since the last snapshot.
     fn take(&self, root: PathBuf, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Checkpoint, CheckpointError>>;
-    /// Returns the differences to the current files, ordered by path.
+    /// Compares with the current files, and returns the changed paths in order.
     fn changes(&self, since: Checkpoint, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<PathDifference>, CheckpointError>>;
     /// Returns a stored content; an error if it was evicted or is damaged.
     fn content(&self, id: ContentId) -> BoxFuture<'_, Result<Vec<u8>, CheckpointError>>;

@@ -44,7 +44,7 @@ pub(crate) fn touched_path(action: &Action) -> Option<PathBuf> {
 }
 
 impl Plan {
-    /// Returns all paths that the plan concerns.
+    /// Returns all paths that the plan touches.
     pub(crate) fn touches(&self) -> Vec<PathBuf> {
         self.actions.iter().filter_map(touched_path).collect()
     }

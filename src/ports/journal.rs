@@ -3,8 +3,9 @@
 use super::{BoxFuture, SavedTail};
 use crate::protocol::{
     Action, Approval, ApprovalId, AssumedPrice, BudgetLimit, CallHooks, CallId, Compaction, CompactionTrigger, Decision, Effort,
-    Failure, GrantRule, GrantScope, Message, MessageId, Mode, PlaceChange, PolicyLayer, Proposal, QueuedMessage, Resolution,
-    RewindScope, RewindTarget, Rewound, SandboxAccess, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage,
+    Failure, Goal, GoalReason, GrantRule, GrantScope, Message, MessageId, Mode, PlaceChange, PolicyLayer, Proposal,
+    QueuedMessage, Resolution, RewindScope, RewindTarget, Rewound, SandboxAccess, StepId, StopReason, TaskId, ToolCall,
+    ToolResult, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -158,8 +159,8 @@ pub(crate) enum Record {
         rules: Vec<GrantRule>,
         scope: GrantScope,
     },
-    /// The user approved a plan: what it names and the policy lets a plan cover is allowed until the task ends. Without actions, the mandate
-    /// of an earlier plan ends.
+    /// The user approved a plan: its actions, as far as a plan may cover them, are allowed until the task ends. Without actions,
+    /// the mandate of an earlier plan ends.
     MandateSet {
         /// Digest of the plan as it was shown; absent if the mandate ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,7 +168,7 @@ pub(crate) enum Record {
         /// Actions that were shown as allowed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         actions: Vec<Action>,
-        /// Actions that the plan names and that still ask.
+        /// Actions that the plan names and that still need approval.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         asks: Vec<Action>,
     },
@@ -302,6 +303,9 @@ pub(crate) enum Record {
         step_id: StepId,
         call: ToolCall,
         shared: bool,
+        /// Whether it is the check of the goal.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        check: bool,
     },
     /// The user's command ended, with any result.
     OwnEnded {
@@ -312,6 +316,10 @@ pub(crate) enum Record {
         /// Whether a task that was paused before is still paused.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waits: bool,
+    },
+    /// The goal was set or changed. The tasks and checks for it have their own records.
+    GoalChanged {
+        change: GoalChange,
     },
     /// Policy bundles and mode in effect from here on.
     PolicyInForce {
@@ -331,6 +339,59 @@ pub(crate) struct EditedCommand {
     /// One-line summary: `$ cargo test`.
     pub summary: String,
     pub actions: Vec<Action>,
+}
+
+/// Change of the goal of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub(crate) enum GoalChange {
+    Set {
+        goal: Goal,
+        /// Session cost in US dollars so far, of the requests with a known price.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_before: Option<f64>,
+    },
+    CheckReplaced {
+        check: String,
+    },
+    /// The check ran and did not exit with 0.
+    CheckFailed {
+        /// How it ended: `exit 101`.
+        ended: String,
+        /// End of its redacted output.
+        output: String,
+        /// Digest of the output, apart from numbers.
+        digest: String,
+        /// Digest of the changed files.
+        files_digest: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed_check_files: Vec<String>,
+        elapsed_ms: u64,
+    },
+    /// The goal waits for the user.
+    Paused {
+        reason: GoalReason,
+        explanation: String,
+        elapsed_ms: u64,
+    },
+    Continued,
+    Ended {
+        reason: GoalReason,
+        explanation: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed_check_files: Vec<String>,
+        elapsed_ms: u64,
+    },
+}
+
+impl GoalChange {
+    /// Returns what happened, as a sentence for the user.
+    pub(crate) fn explanation(&self) -> Option<&str> {
+        match self {
+            Self::Paused { explanation, .. } | Self::Ended { explanation, .. } => Some(explanation),
+            Self::Set { .. } | Self::CheckReplaced { .. } | Self::CheckFailed { .. } | Self::Continued => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

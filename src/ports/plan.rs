@@ -41,7 +41,7 @@ pub(crate) struct Plan {
     pub timeout_seconds: u64,
     /// Sandbox of this command, if it differs from that of other commands.
     pub sandbox: Option<String>,
-    /// Plan for the task that the call proposes. It always asks, and approving it allows what it names.
+    /// Plan for the task that the call proposes. It always needs approval, and approving it allows the actions that it names.
     pub task_plan: Option<Box<TaskPlan>>,
     /// The same plan as it was shown for approval.
     pub proposed_plan: Option<Box<ProposedPlan>>,

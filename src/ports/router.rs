@@ -6,8 +6,8 @@ use super::{
 };
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, PlaceChange, SandboxAccess, SessionId, TaskId,
-    ToolCall, ToolDefinition, ToolError, ToolResult,
+    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, Command, ErrorCode, LanguageServerStatus, PlaceChange,
+    SandboxAccess, SessionId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -25,7 +25,7 @@ pub(crate) struct RunContext {
     /// Fires when the call must be killed.
     pub kill: CancellationToken,
     /// Fires when the user interrupts the task, and together with `kill`. A command gets `SIGINT` and is killed 2 s later; calls that wait
-    /// or only read end. A change of files ignores it and finishes.
+    /// or only read end. A file change ignores it and finishes.
     pub interrupt: CancellationToken,
     /// Fires when the user moves a command to the background: the call returns a result at once, and the command keeps running.
     pub background: CancellationToken,
@@ -114,6 +114,10 @@ pub(crate) trait ToolRouter: Send + Sync {
     fn model_changed(&self, search: Option<Arc<dyn SearchEngine>>) {
         drop(search);
     }
+    /// Returns the state of each language server.
+    fn language_servers(&self) -> Vec<LanguageServerStatus> {
+        Vec::new()
+    }
     /// Lists the artifacts of this session, oldest first.
     fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
@@ -171,6 +175,10 @@ pub(crate) trait ToolRouter: Send + Sync {
     /// Stops an agent, by the ID of its session.
     fn stop_agent(&self, agent: &SessionId) {
         let _ = agent;
+    }
+    /// Passes a decision to an agent that waits for it, by the ID of its session.
+    fn tell_agent(&self, agent: &SessionId, command: Command) {
+        let _ = (agent, command);
     }
     /// Ends all background commands and agents; completes when they have exited.
     fn end_commands(&self) -> BoxFuture<'_, ()> {

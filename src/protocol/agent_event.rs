@@ -19,7 +19,7 @@ pub enum AgentEvent {
         /// The task as the model describes it.
         prompt: String,
         max_steps: u32,
-        /// Share of what is left of each budget, in percent.
+        /// Share of each remaining budget, in percent.
         budget_percent: u32,
     },
     /// An agent begins a call.

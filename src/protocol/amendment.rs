@@ -76,7 +76,7 @@ pub struct EffectPart {
     pub end: usize,
 }
 
-/// Path of the effects of a command that the user left out.
+/// Path that the user left out of a command's effects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiscardedEffect {

@@ -2,7 +2,7 @@
 
 use super::{
     Amendable, Amendment, ApprovalId, CallId, Effects, GrantChoice, GrantOptions, PreviewOffer, Proposal, ProposedPlan,
-    SandboxAccess,
+    SandboxAccess, SessionId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -128,6 +128,16 @@ impl Part {
     }
 }
 
+/// Agent whose call needs approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskingAgent {
+    /// Name of the agent.
+    pub name: String,
+    /// Session of the agent.
+    pub agent_session_id: SessionId,
+}
+
 /// Request for approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -150,6 +160,9 @@ pub struct Approval {
     pub rule: String,
     /// Reason why approval is required.
     pub reason: String,
+    /// Agent that makes the call; absent for calls of the session itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AskingAgent>,
     /// Whether no rule covers the action, so its capability asks by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_uncovered: bool,

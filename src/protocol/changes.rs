@@ -80,7 +80,7 @@ impl ChangeStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangedBy {
-    /// A file tool of aye.
+    /// One of aye's file tools.
     Tool,
     /// A command that aye ran.
     Command,

@@ -1,8 +1,8 @@
 //! Commands that a front end sends to a session. The session processes them in order.
 
 use super::{
-    ApprovalId, Approve, AssumedPrice, BudgetLimit, CallId, Decision, Effort, ElicitationAnswer, Mode, RewindScope, RewindTarget,
-    RuleQuery, SessionId,
+    ApprovalId, Approve, AssumedPrice, BudgetLimit, CallId, Decision, Effort, ElicitationAnswer, Goal, Mode, RewindScope,
+    RewindTarget, RuleQuery, SessionId,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -139,6 +139,16 @@ pub enum Command {
     SetBudget {
         limit: BudgetLimit,
     },
+    /// Set the goal of the session, and start a task with its text. After each task, its check decides whether the next one starts.
+    SetGoal {
+        goal: Goal,
+    },
+    /// Replace the check of the goal. A paused goal continues with it.
+    SetGoalCheck {
+        check: String,
+    },
+    /// End the goal, and interrupt what runs for it.
+    StopGoal,
     /// Assume a price for the model in use, if its price is unknown.
     AssumePrice {
         price: AssumedPrice,
@@ -180,6 +190,32 @@ pub enum Command {
     },
     /// Save the session and exit.
     Quit,
+}
+
+impl Command {
+    /// Returns the approval that the command is about.
+    pub fn approval_id(&self) -> Option<&ApprovalId> {
+        match self {
+            Self::Decide { approval_id, .. }
+            | Self::Preview { approval_id }
+            | Self::ShowProposed { approval_id, .. }
+            | Self::AskRule { approval_id, .. } => Some(approval_id),
+            _ => None,
+        }
+    }
+
+    /// Returns the command for the approval with another ID.
+    #[must_use]
+    pub fn with_approval_id(mut self, id: ApprovalId) -> Self {
+        match &mut self {
+            Self::Decide { approval_id, .. }
+            | Self::Preview { approval_id }
+            | Self::ShowProposed { approval_id, .. }
+            | Self::AskRule { approval_id, .. } => *approval_id = id,
+            _ => {}
+        }
+        self
+    }
 }
 
 /// File format of an exported session.

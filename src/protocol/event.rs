@@ -2,10 +2,10 @@
 
 use super::{
     AgentEvent, Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger,
-    ContextUse, Decision, Effects, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, HostResponse, ListedModel,
-    Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, QueuedMessage, Redaction, RewindPlan, RewindPoint, Rewound, RuleInfo,
-    RunningCommand, SandboxTier, ServerStatus, SessionId, SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError,
-    ToolStatus, ToolUse, Usage, WorkspaceId,
+    ContextUse, Decision, Effects, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, GoalState, HostResponse,
+    ListedModel, Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, QueuedMessage, Redaction, RewindPlan, RewindPoint,
+    Rewound, RuleInfo, RunningCommand, SandboxTier, ServerStatus, SessionId, SessionStatus, StepId, StopReason, TaskId,
+    TaskState, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +122,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// An agent starts, begins a call or ends, or a request of it ended.
+    /// An agent started, began a call or ended, or one of its requests ended.
     Agent(AgentEvent),
     /// The request is retried after a delay. A partial response, if any, is discarded.
     LlmRetry {
@@ -163,6 +163,9 @@ pub enum EventKind {
         tool_call_id: CallId,
         line: String,
         shared: bool,
+        /// Whether aye runs it as the check of the goal.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        check: bool,
     },
     /// The command of the user ended. `shared`: the model will see it, because it ran.
     OwnCommandEnded {
@@ -256,6 +259,8 @@ pub enum EventKind {
     PlannedStepsChanged {
         steps: Vec<PlannedStep>,
     },
+    /// The goal of the session was set, or its state changed.
+    GoalChanged(GoalState),
     /// Policy bundles and tools in effect. Sent at the start and whenever they change.
     PolicyInForce {
         layers: Vec<PolicyLayer>,
@@ -454,5 +459,19 @@ impl EventKind {
             self,
             Self::TaskCompleted { .. } | Self::TaskFailed { .. } | Self::TaskCancelled { .. } | Self::SessionPaused { .. }
         )
+    }
+
+    /// Returns the ID of the approval that the event is about.
+    pub fn approval_id_mut(&mut self) -> Option<&mut ApprovalId> {
+        match self {
+            Self::ApprovalRequested(approval) => Some(&mut approval.approval_id),
+            Self::PreviewStarted { approval_id, .. } => approval_id.as_mut(),
+            Self::ApprovalResolved { approval_id, .. }
+            | Self::ApprovalOutdated { approval_id, .. }
+            | Self::ApprovalTimeout { approval_id, .. }
+            | Self::ProposedShown { approval_id, .. }
+            | Self::RuleTold { approval_id, .. } => Some(approval_id),
+            _ => None,
+        }
     }
 }

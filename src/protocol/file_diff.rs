@@ -1,4 +1,4 @@
-//! Difference of one file: hunks and lines, and their form as a unified diff.
+//! Diff of one file: hunks and lines, and their form as a unified diff.
 
 use serde::{Serialize, Serializer};
 use std::fmt::{self, Write as _};
@@ -9,7 +9,7 @@ const NO_NEWLINE: &str = "\\ No newline at end of file";
 /// Prefixes of git's header lines about the content of a file, which the hunks show.
 const CONTENT_ROWS: [&str; 3] = ["index ", "similarity index ", "dissimilarity index "];
 
-/// The difference between the old and the new content of one file.
+/// The diff between the old and the new content of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDiff {
@@ -107,12 +107,12 @@ impl DiffSide {
 }
 
 impl FileDiff {
-    /// Creates the difference of a file with the names of both sides: `a/x` and `b/x`, or `/dev/null` for a missing side.
+    /// Creates the diff of a file with the names of both sides: `a/x` and `b/x`, or `/dev/null` for a missing side.
     pub fn new(old: &str, new: &str, hunks: Vec<DiffHunk>) -> Self {
         Self::default().with_hunks(old, new, hunks)
     }
 
-    /// Creates the difference of a file with git's first row, which names it even if no line changes.
+    /// Creates the diff of a file with git's first line, which names it even if no line changes.
     pub fn with_title(old: &str, new: &str) -> Self {
         let file = Self { name: Some(new.to_owned()), ..Self::default() };
         file.with_row(format!("diff --git a/{old} b/{new}"), false)

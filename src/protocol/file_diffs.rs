@@ -1,4 +1,4 @@
-//! Differences of files as one value, which is stored and sent as the text of a unified diff.
+//! File diffs as one value, which is stored and sent as the text of a unified diff.
 
 use super::file_diff::{DiffHunk, DiffSide, FileDiff, read};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,17 +6,17 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The differences of files, in order. None of them is empty. Copies share the memory, since a proposal has several owners.
+/// The file diffs, in order. None of them is empty. Copies share the memory, since a proposal has several owners.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileDiffs(Arc<Vec<FileDiff>>);
 
 impl FileDiffs {
-    /// Reads a unified diff. Rows that no hunk and no header explains are kept as remarks, so nothing is lost.
+    /// Reads a unified diff. Lines outside hunks and headers become remarks, so nothing is lost.
     pub fn read(unified: &str) -> Self {
         Self(Arc::new(read(unified)))
     }
 
-    /// Adds the difference of one more file, unless it is empty.
+    /// Adds the diff of one more file, unless it is empty.
     pub fn push(&mut self, file: FileDiff) {
         if !file.is_empty() {
             Arc::make_mut(&mut self.0).push(file);

@@ -219,6 +219,14 @@ pub struct GrantOptions {
 }
 
 impl GrantOptions {
+    /// Removes the offers that no file can keep, and marks the others.
+    #[must_use]
+    pub fn only_in_files(mut self) -> Self {
+        self.offers.retain(|offer| offer.memory_only.is_none());
+        self.offers.iter_mut().for_each(|offer| offer.file_only = true);
+        self
+    }
+
     /// Removes the offers with a rule that applies only in a copy of the workspace, if no copy is possible.
     #[must_use]
     pub fn without_copies(mut self, reason: &str) -> Self {
@@ -248,6 +256,9 @@ pub struct GrantOption {
     /// Reason why the rule cannot be saved to a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_only: Option<String>,
+    /// Whether the rule can be saved only to a file, because an agent makes the call, which has its own session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub file_only: bool,
     /// Scopes in which aye still asks, because this system has no sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks_still: Vec<GrantScope>,
@@ -259,6 +270,9 @@ pub struct GrantOption {
 impl GrantOption {
     /// Returns why a scope is not offered, independent of the files.
     pub fn refuses(&self, scope: GrantScope) -> Option<&'static str> {
+        if self.file_only && scope == GrantScope::Session {
+            return Some("a rule for the call of an agent is saved for this project or for all projects");
+        }
         let is_readable = self.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. }));
         (is_readable && scope != GrantScope::Project)
             .then_some("a directory can be made readable for one run or for one project only")

@@ -114,7 +114,7 @@ impl CallHooks {
     /// Returns the first hook that denies the call, and its reason.
     pub fn denial(&self) -> Option<(&str, &str)> {
         let run = self.runs.iter().find(|run| run.decision == HookDecision::Deny)?;
-        Some((&run.hook, run.reason.as_deref().unwrap_or("it gave no reason")))
+        Some((&run.hook, run.reason.as_deref().unwrap_or("no reason given")))
     }
 
     /// Returns why the call requires approval, if a hook asks for it.
@@ -136,7 +136,7 @@ impl CallHooks {
         Some(format!("rewritten by the hook {}", hooks.join(" and the hook ")))
     }
 
-    /// Returns what the model has to know: the rewritten arguments, and the context that hooks add.
+    /// Returns the notes for the model: the rewritten arguments, and the context that hooks add.
     pub fn note(&self) -> Option<String> {
         let mut note = String::new();
         if let (Some(words), Some(Arguments::Object(arguments))) = (self.rewriting(), &self.arguments) {
@@ -194,7 +194,7 @@ mod tests {
             ],
             arguments: None,
         };
-        assert_eq!(hooks.denial(), Some(("c", "it gave no reason")));
+        assert_eq!(hooks.denial(), Some(("c", "no reason given")));
         assert_eq!(hooks.question().as_deref(), Some("the hook a asks: why; the hook b asks for approval"));
         assert_eq!((hooks.rewriting(), hooks.note()), (None, None));
     }

@@ -72,6 +72,20 @@ pub enum HostRequest {
     },
     /// State of the workspace for the status row, after something changed.
     Worktree,
+    /// Tasks in copies of the workspace, now and whenever one of them changes its state.
+    Tasks,
+    /// Start a task in a copy of the workspace. It ends with this process.
+    StartTask {
+        prompt: String,
+    },
+    /// Continue a stopped or interrupted task. It ends with this process.
+    ResumeTask {
+        id: String,
+    },
+    /// Stop a running task, so that it can be resumed.
+    StopTask {
+        id: String,
+    },
 }
 
 /// Part of a session that a fork starts with.
@@ -184,6 +198,10 @@ pub enum HostResponse {
         /// Output of the user's status command.
         line: Option<String>,
     },
+    /// Tasks in copies of the workspace, latest first.
+    Tasks {
+        tasks: Vec<ListedTask>,
+    },
     Setup(SetupEvent),
     Review(ReviewUpdate),
     /// The look-up failed.
@@ -263,6 +281,67 @@ pub enum ListedState {
     /// Another process owns the session.
     Elsewhere,
     Done,
+}
+
+/// Task in a copy of the workspace, in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedTask {
+    pub id: String,
+    pub state: ListedTaskState,
+    pub prompt: String,
+    /// Time since its start: `2 h`, `3 d`.
+    pub age: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+    /// Number of changed files, if they can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_files: Option<u64>,
+    /// Number of these files that were also changed in the workspace.
+    #[serde(default)]
+    pub conflicts: u64,
+    /// Result of the check command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
+    /// Call that waits for the approval of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
+    /// Branch of its worktree, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+}
+
+/// State of a task in a copy of the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ListedTaskState {
+    Running,
+    /// Open on another screen.
+    Open,
+    /// Waits for a decision of the user.
+    NeedsYou,
+    Done,
+    Failed,
+    /// Stopped by the user.
+    Stopped,
+    /// The process ended before the task did.
+    Interrupted,
+}
+
+impl ListedTaskState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Open => "open",
+            Self::NeedsYou => "needs you",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+            Self::Interrupted => "interrupted",
+        }
+    }
 }
 
 /// Session in a list.

@@ -58,7 +58,7 @@ pub struct Within {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Items {
-    /// Each line is an item. `folded`: output lines that stand for several lines, and how many more.
+    /// Each line is an item. `folded`: output lines that represent several lines, and how many more.
     Lines { folded: Vec<(u64, u64)> },
     /// Each item starts at one of these output lines, counted from 0.
     Starts { lines: Vec<u64> },

@@ -13,10 +13,12 @@ pub mod command;
 mod command_output;
 mod context;
 mod custom_command;
+mod diagnostics;
 pub mod event;
 pub mod failure;
 mod file_diff;
 mod file_diffs;
+mod goal;
 pub mod grant;
 mod hook;
 mod host_request;
@@ -48,7 +50,8 @@ pub use action::{Action, Place, Target};
 pub use agent_event::{AgentEvent, AgentState};
 pub use amendment::{Amendable, Amendment, DiscardedEffect, EffectPart, FirstParts, Hunk, HunkChoice};
 pub use approval::{
-    Approval, Approve, ApproveWhen, Containment, Decision, Details, Part as CommandPart, Risk, RuleOrigin, VerdictKind,
+    Approval, Approve, ApproveWhen, AskingAgent, Containment, Decision, Details, Part as CommandPart, Risk, RuleOrigin,
+    VerdictKind,
 };
 pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
 pub use budget::{Budget, BudgetLimit, BudgetScope, BudgetUnit, budget_key};
@@ -57,6 +60,7 @@ pub use command::{Command, ExportForm, HostCommand, Resolution, SecretString, Se
 pub use command_output::{UNCHANGED_NOTE, exit_code_in, exit_line, text_after_changes};
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
+pub use diagnostics::{Diagnostic, FileDiagnostics, LanguageServerStatus, language_server_list};
 pub use event::{
     APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, Event, EventKind, HistorySum, NOT_COMPACTED, OUTSIDE_SANDBOX,
     RULE_SAVED, RULE_UNTIL_QUIT,
@@ -64,11 +68,14 @@ pub use event::{
 pub use failure::{Failure, FailureKind, Remedy};
 pub use file_diff::{DiffHunk, DiffLine, DiffSide, FileDiff, FileDiffKind};
 pub use file_diffs::FileDiffs;
+pub use goal::{
+    GOAL_FORM, GOAL_ROUNDS, Goal, GoalReason, GoalState, GoalStatus, parse_rounds, parse_time, time_text, validate_check,
+};
 pub use grant::{CommandRule, GrantChoice, GrantOption, GrantOptions, GrantRule, GrantScope, RuleInfo, RulePlace, RuleQuery};
 pub use hook::{CallHooks, EventHooks, HookDecision, HookEvent, HookEvents, HookRun};
 pub use host_request::{
     Branch, ClipboardData, DroppedFile, ForkUntil, FoundFile, FoundSymbol, HostRequest, HostResponse, ListedSession, ListedState,
-    PreviewLine, PreviewLineKind, SessionPreview,
+    ListedTask, ListedTaskState, PreviewLine, PreviewLineKind, SessionPreview,
 };
 pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, WorkspaceId};
 pub use layer::PolicyLayer;

@@ -27,6 +27,8 @@ pub enum SessionQuery {
     ListChanges {
         task_id: Option<TaskId>,
     },
+    /// Language servers of the session, and their state.
+    ListLanguageServers,
     /// Artifacts of the session.
     ListArtifacts,
     ReadArtifact {

@@ -127,21 +127,21 @@ impl Finding {
         format!("{}:{}", self.file, self.line)
     }
 
-    /// Returns whether the finding is about a line of the new side of a difference.
+    /// Returns whether the finding refers to a line on the new side of a diff.
     pub fn is_in(&self, diff: &FileDiff) -> bool {
         let is_in = |start: usize, count: usize| self.line >= start && self.line - start < count;
         diff.name.as_deref() == Some(self.file.as_str()) && diff.hunks.iter().any(|hunk| is_in(hunk.new_start, hunk.new_count))
     }
 }
 
-/// Changes under review: the differences, and the omitted files.
+/// Changes under review: the diffs, and the omitted files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewedChanges {
     /// Name of the changes: `uncommitted changes`.
     pub title: String,
     pub diffs: FileDiffs,
-    /// Changed files that are not among the differences.
+    /// Changed files that are not in the diffs.
     pub left_out: Vec<String>,
 }
 
@@ -170,7 +170,7 @@ impl ReviewedChanges {
     }
 }
 
-/// Result of a review. Its findings are about lines of the differences.
+/// Result of a review. Its findings are about lines of the diffs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Review {
     pub changes: ReviewedChanges,
@@ -178,7 +178,7 @@ pub struct Review {
     pub summary: String,
     /// The strongest first.
     pub findings: Vec<Finding>,
-    /// Number of findings about files or lines that are not in the differences.
+    /// Number of findings about files or lines that are not in the diffs.
     pub dropped: usize,
 }
 
@@ -245,7 +245,7 @@ pub enum ReviewUpdate {
     Started(String),
     /// Current step of the model: `Read src/main.rs`.
     Step(String),
-    /// The review ended. Without differences, nothing was sent to the model.
+    /// The review ended. Without diffs, nothing was sent to the model.
     Ended(Box<Review>),
     Stopped,
     Failed(Problem),

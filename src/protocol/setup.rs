@@ -110,7 +110,7 @@ pub struct FoundModel {
 pub struct ApprovalsChoice {
     pub name: String,
     pub title: String,
-    /// Sentence that says what can happen.
+    /// Sentence about the consequences.
     pub words: String,
     pub suggested: bool,
 }

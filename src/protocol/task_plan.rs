@@ -112,11 +112,11 @@ impl ProposedPlan {
         };
         let allows = self.allows();
         section(&mut text, "Allowed until the task ends, without another approval:", &allows);
-        section(&mut text, "Will still ask:", &self.will_ask());
+        section(&mut text, "Still needs approval:", &self.will_ask());
         let rest = if allows.is_empty() {
-            "Approving allows nothing by itself: aye asks as usual."
+            "Approving allows nothing automatically: actions need approval as usual."
         } else {
-            "aye asks about everything else, and says that it is not in the plan."
+            "Everything else needs approval too, and aye says that it is not in the plan."
         };
         format!("{text}{}{rest}", if text.is_empty() { "" } else { "\n" })
     }

@@ -1,7 +1,7 @@
 //! Tools: definitions, proposals and results.
 
 use super::left_out::{LeftOut, truncate_again};
-use super::{CallId, FileDiffs, Image, ModelUse, SandboxAccess};
+use super::{CallId, FileDiagnostics, FileDiffs, Image, ModelUse, SandboxAccess};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -37,6 +37,9 @@ pub struct Proposal {
     /// Changed files that other programs run, or whose instructions they follow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs_code: Vec<RunsCode>,
+    /// Errors that language servers report before and after the change; the notes contain them as text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<FileDiagnostics>,
 }
 
 fn is_none_usual(count: &usize) -> bool {

@@ -2,7 +2,7 @@
 
 use super::fault::{Fault, FaultCode};
 use crate::protocol::{
-    Approval, CallId, Elicitation, Mode, PlannedStep, SessionId, SessionStatus, StepId, TaskState, WorkspaceId,
+    Approval, CallId, Elicitation, GoalState, Mode, PlannedStep, SessionId, SessionStatus, StepId, TaskState, WorkspaceId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -74,9 +74,54 @@ pub(crate) struct TaskOptions {
     /// Maximum model requests before the task fails with `max_steps_exceeded`; at most `--max-steps`.
     #[serde(default)]
     pub max_steps: Option<u32>,
+    /// Makes the prompt a goal: tasks follow until its check passes. `goal_changed` reports the state.
+    #[serde(default)]
+    pub goal: Option<TaskGoal>,
 }
 
-/// Interrupts the task: the model and running commands stop at once (SIGINT, and SIGKILL 2 s later), changes of files finish. The
+/// The check and the limits of a goal.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TaskGoal {
+    /// The command that decides: the goal is reached once it exits with 0.
+    pub check: String,
+    /// Maximum cost in US dollars.
+    #[serde(default)]
+    pub budget_usd: Option<f64>,
+    /// Maximum time in milliseconds.
+    #[serde(default)]
+    pub time_ms: Option<u64>,
+    /// Maximum number of failed checks. Default: 25.
+    #[serde(default)]
+    pub max_rounds: Option<u32>,
+}
+
+/// Continues a paused goal, or ends the goal. The response confirms that the session received it; `goal_changed` reports the state.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DecideGoal {
+    pub decision: GoalDecision,
+    /// With `continue`: the command that replaces the check.
+    #[serde(default)]
+    pub check: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GoalDecision {
+    Continue,
+    /// Ends the goal, and interrupts what runs for it.
+    Stop,
+}
+
+/// The result of `DecideGoal`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GoalDecided {
+    pub decision: GoalDecision,
+}
+
+/// Interrupts the task: the model and running commands stop at once (SIGINT, and SIGKILL 2 s later), file changes finish. The
 /// response so far stays in the conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -117,7 +162,7 @@ pub(crate) struct ApproveAction {
 pub(crate) enum Verdict {
     Approved,
     Denied,
-    /// After a conflict (`effects.conflict`): the command runs again in a copy, and another approval follows for its effects.
+    /// After a conflict (`effects.conflict`), the command runs again in a copy, and another approval follows for its effects.
     RunAgain,
 }
 
@@ -126,9 +171,17 @@ pub(crate) enum Verdict {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AnswerQuestion {
     pub elicitation_id: String,
-    /// The label of an option, or any other text. Without it, the user declines to answer, and the model is told.
+    /// The label of an option, or any other text. Without it, the user declines to answer, and aye tells the model.
     #[serde(default)]
     pub answer: Option<String>,
+}
+
+/// Stops an agent of the running task. The call that started it fails, and the task continues.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StopAgent {
+    /// The agent's session, as its events name it.
+    pub agent_session_id: SessionId,
 }
 
 /// Ends the session and the process. A running task is cancelled after its running tools have ended.
@@ -207,6 +260,9 @@ pub(crate) struct SessionStateTold {
     pub pending_questions: Vec<Elicitation>,
     /// The steps that the model planned, as in `planned_steps_changed`.
     pub planned_steps: Vec<PlannedStep>,
+    /// The active goal, as in `goal_changed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<GoalState>,
 }
 
 /// The result of `GetPatchPreview`.
@@ -261,6 +317,14 @@ pub(crate) struct ActionDecided {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QuestionAnswered {
     /// `answered` or `declined`.
+    pub status: &'static str,
+}
+
+/// The result of `StopAgent`; an `agent` event with `change: ended` follows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoppingAgent {
+    /// Always `stopping`.
     pub status: &'static str,
 }
 

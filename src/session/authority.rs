@@ -3,7 +3,7 @@
 use crate::ports::Record;
 use crate::protocol::Decision;
 
-/// Returns a record for use outside its store, with its facts but without any authority. Rules, budgets and their
+/// Returns a record for use outside its store, with its facts but without any authority. Rules, budgets, goals and
 /// assumptions belong to the user of that machine.
 pub(crate) fn without_authority(record: Record) -> Option<Record> {
     match record {
@@ -11,7 +11,9 @@ pub(crate) fn without_authority(record: Record) -> Option<Record> {
         | Record::RuleRemoved { .. }
         | Record::MandateSet { .. }
         | Record::BudgetSet { .. }
-        | Record::PriceAssumed { .. } => None,
+        | Record::PriceAssumed { .. }
+        // A goal would run its command for the new owner.
+        | Record::GoalChanged { .. } => None,
         // An incomplete rewind would be done by the new owner of the session; another record says that it was
         // completed.
         Record::RewindStarted { .. } => None,

@@ -1,7 +1,7 @@
 //! Changes: the effect of each record of a journal on its session, in the order of the journal.
 
 use super::{CallChange, Expense, ModelChoice, OpenCall, RewindEffect};
-use crate::ports::TaskEnd;
+use crate::ports::{GoalChange, TaskEnd};
 use crate::protocol::{
     AssumedPrice, BudgetLimit, CallId, Compaction, Failure, Message, MessageId, Mode, QueuedMessage, RewindScope, RewindTarget,
     Rewound, StepId, StopReason, TaskId, ToolCall,
@@ -117,12 +117,17 @@ pub(crate) enum Change<'r> {
         call: &'r ToolCall,
         line: &'r str,
         shared: bool,
+        /// Whether it is the check of the goal.
+        check: bool,
     },
     UserCommandEnded {
         /// Absent if the start is not in the journal.
         tool_call_id: Option<CallId>,
         /// The text that aye sends to the model with the next prompt.
         shared: Option<&'r str>,
+    },
+    GoalChanged {
+        change: &'r GoalChange,
     },
     PolicyChanged {
         mode: Option<Mode>,

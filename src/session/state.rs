@@ -1,6 +1,7 @@
 //! The state of a session after a number of records of its journal.
 
 use super::calls::Calls;
+use super::goal::GoalProgress;
 use super::rewinds::{Prompt, Rewinds};
 use super::task::{Steps, TaskProgress, TaskStage};
 use super::{
@@ -18,7 +19,7 @@ const PROCESS_ENDED: &str = "aye exited here";
 pub(crate) struct Mandate {
     /// Allowed until the task ends, as far as the policy lets a plan cover them.
     pub actions: Vec<Action>,
-    /// Named in the plan, but each still asks.
+    /// Named in the plan, but each still needs approval.
     pub asks: Vec<Action>,
 }
 
@@ -42,6 +43,8 @@ pub(crate) struct SessionState {
     pub mandate: Mandate,
     /// The failure that paused the task.
     pub pause: Option<Failure>,
+    /// The goal that was set last.
+    pub goal: Option<GoalProgress>,
     /// The last choice of the user.
     pub model: Option<ModelChoice>,
     /// The model of the last request.
@@ -172,6 +175,10 @@ impl SessionState {
             | Record::PolicyInForce { .. } => self.change_settings(record),
             Record::RewindStarted { .. } | Record::Rewound { .. } => self.change_conversation(record),
             Record::OwnStarted { .. } | Record::OwnEnded { .. } => self.change_user_command(record),
+            Record::GoalChanged { change } => {
+                GoalProgress::apply(&mut self.goal, change);
+                Change::GoalChanged { change }
+            }
             Record::Unreadable => {
                 self.calls.assume_started();
                 Change::Unreadable
@@ -217,6 +224,9 @@ impl SessionState {
                 self.mandate = Mandate::default();
                 self.rewinds.add(prompt);
                 self.steps.start_task(prompt, *max_steps);
+                if let Some(goal) = &mut self.goal {
+                    goal.on_task_start(&prompt.task_id);
+                }
                 Change::TaskStarted { prompt, max_steps: *max_steps }
             }
             Record::Steered { message } => Change::Steered { message },
@@ -224,6 +234,9 @@ impl SessionState {
                 (self.pause, self.is_unfinished) = (None, *end != TaskEnd::Completed);
                 self.mandate = Mandate::default();
                 self.steps.end_task(end, *step_count);
+                if let Some(goal) = &mut self.goal {
+                    goal.on_task_end();
+                }
                 Change::TaskEnded { end, step_count: *step_count }
             }
             Record::Stopping { .. } => Change::Stopping,
@@ -235,6 +248,9 @@ impl SessionState {
             Record::Continued => {
                 self.pause = None;
                 self.steps.continue_task();
+                if let Some(goal) = &mut self.goal {
+                    goal.on_task_continued();
+                }
                 Change::Continued
             }
             Record::Imported { tenant_id, user_id, policy_bundle_version, step_count, step_cursor } => {
@@ -344,10 +360,17 @@ impl SessionState {
 
     fn change_user_command<'r>(&mut self, record: &'r Record) -> Change<'r> {
         match record {
-            Record::OwnStarted { task_id, step_id, call, shared } => {
+            Record::OwnStarted { task_id, step_id, call, shared, check } => {
                 self.user_command = Some(call.tool_call_id.clone());
                 self.calls.request(std::iter::once(call));
-                Change::UserCommandStarted { task_id, step_id, call, line: records::command_line(call), shared: *shared }
+                Change::UserCommandStarted {
+                    task_id,
+                    step_id,
+                    call,
+                    line: records::command_line(call),
+                    shared: *shared,
+                    check: *check,
+                }
             }
             Record::OwnEnded { said, .. } => {
                 Change::UserCommandEnded { tool_call_id: self.user_command.take(), shared: said.as_deref() }
@@ -411,7 +434,7 @@ impl SessionState {
 
     /// Returns true if there is nothing to do until the next prompt.
     pub(crate) fn is_done(&self) -> bool {
-        self.queue.is_empty() && !self.is_unfinished
+        self.queue.is_empty() && !self.is_unfinished && !self.goal.as_ref().is_some_and(GoalProgress::is_active)
     }
 
     /// Returns the totals of the session and of its last task, for a screen that shows only the end.

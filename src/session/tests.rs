@@ -287,6 +287,7 @@ fn the_title_is_the_first_line_of_the_first_prompt_or_command() {
         step_id: StepId::new("step_1"),
         call: ToolCall { arguments: Arguments::parse(r#"{"command": "ls -l"}"#), ..call("own_1") },
         shared: true,
+        check: false,
     };
     assert_eq!(state(&[own, prompt(1, "x")]).title.as_deref(), Some("! ls -l"));
     let long = state(&[prompt(1, &format!("\n a\u{1b}{}", "b".repeat(99)))]).title.unwrap();

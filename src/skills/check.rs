@@ -1,4 +1,4 @@
-//! The mistakes of skills in a directory, for their authors.
+//! Errors in the skills of a directory, for their authors.
 
 use super::SKILL_FILE;
 use super::candidate::{Candidate, Contents, Folder};
@@ -8,7 +8,7 @@ use super::tree::{Detail, read_tree};
 use serde::Serialize;
 use std::collections::HashSet;
 
-/// The mistakes of one file of a skill or an agent.
+/// The errors in one file of a skill or an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Report {
     pub file: String,
@@ -16,7 +16,7 @@ pub(crate) struct Report {
     pub warnings: Vec<Fault>,
 }
 
-/// Returns the mistakes of each skill of a folder, and of the folder itself.
+/// Returns the errors in each skill of a folder, and in the folder itself.
 pub(crate) fn check(folder: &Folder) -> Vec<Report> {
     let contents = folder.contents(&mut HashSet::new());
     let of_folder =
@@ -31,7 +31,7 @@ pub(crate) fn check(folder: &Folder) -> Vec<Report> {
     reports
 }
 
-/// Returns the mistakes of the skill in one directory of a folder.
+/// Returns the errors in the skill in one directory of a folder.
 pub(crate) fn check_one(folder: &Folder, name: &str) -> Option<Report> {
     folder.find(name).as_ref().map(report)
 }

@@ -1,11 +1,11 @@
-//! Mistakes in a file, with their line.
+//! Errors in a file, with their line.
 
 use serde::Serialize;
 
-/// A mistake in a file.
+/// An error in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Fault {
-    /// Line in the file, from 1; `None` if the mistake is not in a line of it.
+    /// Line number, from 1; `None` if the error concerns no single line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     pub message: String,

@@ -218,8 +218,8 @@ impl Fields {
     }
 }
 
-/// Returns the fault in the name of a skill.
-pub(super) fn wrong_name(name: &str) -> Option<String> {
+/// Returns the fault in the name of a skill or a plugin.
+pub(crate) fn wrong_name(name: &str) -> Option<String> {
     let shown = name.chars().take(NAME_CHARS).collect::<String>();
     let shown = shown.escape_debug();
     let is_allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';

@@ -16,10 +16,11 @@ pub(crate) use candidate::{Candidate, Contents, Folder, FolderContents};
 pub(crate) use check::{Report, check, check_one};
 pub(crate) use fault::Fault;
 pub(crate) use front_matter::{Document, Entry, Value, parse, split_front_matter};
-pub(crate) use manifest::split_tools;
+pub(crate) use manifest::{split_tools, wrong_name};
 pub(crate) use origin::Origin;
-pub(crate) use set::{SkillFolders, SkillSet};
+pub(crate) use set::{PluginSkills, SkillFolders, SkillSet};
 pub(crate) use skill::Skill;
+pub(crate) use tree::PinnedFile;
 pub(crate) use unused::{BrokenFile, HiddenFile, broken_notice};
 
 /// Name of the file with the instructions of a skill.

@@ -8,4 +8,5 @@ use serde::Serialize;
 pub(crate) enum Origin {
     Project,
     User,
+    Plugin,
 }

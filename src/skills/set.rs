@@ -31,6 +31,16 @@ pub(crate) struct SkillFolders {
     pub own: Vec<Folder>,
 }
 
+/// The skills of a plugin, with the content that was added.
+#[derive(Debug, Clone)]
+pub(crate) struct PluginSkills {
+    /// Name of the plugin.
+    pub plugin: String,
+    /// Directory of the plugin, which must contain the targets of all links.
+    pub root: PathBuf,
+    pub candidates: Vec<Candidate>,
+}
+
 impl SkillFolders {
     /// Reads the skills of the user from the disk, and adds them to those of the project.
     pub(crate) fn read(&self) -> SkillSet {
@@ -49,6 +59,14 @@ impl SkillFolders {
 }
 
 impl SkillSet {
+    /// Adds the skills of a plugin. One with the name of another skill becomes `PLUGIN:NAME`.
+    pub(crate) fn add_plugin(&mut self, skills: &PluginSkills) {
+        for candidate in &skills.candidates {
+            self.add_candidate(candidate, &skills.root, Some(&skills.plugin));
+        }
+        self.skills.sort_by(|one, other| one.name().cmp(other.name()));
+    }
+
     /// Returns the skill of this name.
     pub(crate) fn find(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.name() == name)
@@ -59,9 +77,9 @@ impl SkillSet {
         self.skills.iter().filter(|skill| skill.manifest.for_model)
     }
 
-    /// Returns the directories of the user's skills, without links.
+    /// Returns the directories of the skills of the user and of plugins, without links.
     pub(crate) fn own_directories(&self) -> Vec<PathBuf> {
-        let own = self.skills.iter().filter(|skill| skill.origin == Origin::User);
+        let own = self.skills.iter().filter(|skill| skill.origin != Origin::Project);
         own.map(|skill| skill.real.clone()).collect()
     }
 
@@ -96,11 +114,11 @@ impl SkillSet {
             self.limits.push(format!("{rest} skills in `{folder}` are ignored: the limit is {MAX_SKILLS}"));
         }
         for candidate in &contents.candidates {
-            self.add_candidate(candidate, workspace);
+            self.add_candidate(candidate, workspace, None);
         }
     }
 
-    fn add_candidate(&mut self, candidate: &Candidate, workspace: &Path) {
+    fn add_candidate(&mut self, candidate: &Candidate, boundary: &Path, plugin: Option<&str>) {
         let file = candidate.file();
         let broken = |faults: Vec<Fault>| BrokenFile { file: file.clone(), faults };
         let (text, files) = match &candidate.contents {
@@ -112,12 +130,15 @@ impl SkillSet {
             Contents::Closed { why } => return self.broken.push(broken(vec![Fault::general(why.clone())])),
         };
         let ReadManifest { manifest, errors, .. } = Manifest::read(&candidate.name, text);
-        let Some(manifest) = manifest else { return self.broken.push(broken(errors)) };
+        let Some(mut manifest) = manifest else { return self.broken.push(broken(errors)) };
         if let Some(used) = self.find(&manifest.name) {
-            let used_file = used.file();
-            return self.hidden.push(HiddenFile { name: manifest.name, file, used_file });
+            let Some(plugin) = plugin else {
+                let used_file = used.file();
+                return self.hidden.push(HiddenFile { name: manifest.name, file, used_file });
+            };
+            manifest.name = format!("{plugin}:{}", manifest.name);
         }
-        let pinned = files.clone().map(|files| HashedFiles { files, boundary: workspace.to_owned() });
+        let pinned = files.clone().map(|files| HashedFiles { files, boundary: boundary.to_owned() });
         self.skills.push(Skill {
             manifest,
             real: candidate.real.clone(),

@@ -23,7 +23,7 @@ pub(crate) struct Skill {
     pub origin: Origin,
     /// Hash of `SKILL.md`.
     pub digest: String,
-    /// Files of a project's skill, as they were when they were read.
+    /// Files of a skill of a project or a plugin, as the user reviewed them.
     pub pinned: Option<HashedFiles>,
 }
 
@@ -62,6 +62,7 @@ impl Skill {
         let owner = match self.origin {
             Origin::Project => "skill of the project",
             Origin::User => "your skill",
+            Origin::Plugin => "skill of a plugin",
         };
         self.manifest.for_user.then(|| CustomCommand {
             name: name.clone(),
@@ -103,6 +104,14 @@ impl Skill {
         Ok(Self { manifest, digest: blake3::hash(&text).to_hex().to_string(), ..self.clone() })
     }
 
+    /// Returns the moment since which the files must be unchanged, for messages to the user.
+    pub(crate) fn reviewed_when(&self) -> &'static str {
+        match self.origin {
+            Origin::Project | Origin::User => "since you trusted the project",
+            Origin::Plugin => "since you added the plugin",
+        }
+    }
+
     /// Returns the sentence that says where the files of the skill are.
     pub(crate) fn location_note(&self) -> String {
         format!("Its files are in {}; paths in it are relative to that directory.", self.real.display())
@@ -116,13 +125,13 @@ impl Skill {
         }
     }
 
-    /// Returns how the skill of a project differs from the trusted content. Reads all of its files.
+    /// Returns how the skill of a project or a plugin differs from the content that the user reviewed. Reads all of its files.
     pub(crate) fn change(&self) -> Option<String> {
         let pinned = self.pinned.as_ref()?;
         first_change(&self.real, &pinned.boundary, &pinned.files)
     }
 
-    /// Returns whether a file of the skill of a project is new or differs from the trusted content; false for other files.
+    /// Returns whether a file of the skill is new or differs from the content that the user reviewed; false for other files.
     pub(crate) fn has_changed(&self, real: &Path) -> bool {
         let Some(pinned) = &self.pinned else { return false };
         let Ok(below) = real.strip_prefix(&self.real) else { return false };

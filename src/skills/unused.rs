@@ -28,5 +28,5 @@ pub(crate) fn broken_notice(broken: &[BrokenFile], kind: &str) -> Option<String>
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Some(format!("ignored the {kind} `{}`{more}: {fault}; `aye {kind}s check` lists all mistakes", first.file))
+    Some(format!("ignored the {kind} `{}`{more}: {fault}; `aye {kind}s check` lists all errors", first.file))
 }

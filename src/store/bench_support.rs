@@ -234,6 +234,7 @@ impl Measure {
             risk_level: Risk::Low,
             critical: false,
             rule: "built-in".to_owned(),
+            agent: None,
             is_uncovered: false,
             reason: "file changes need approval".to_owned(),
             details: crate::protocol::Details::default(),

@@ -45,7 +45,7 @@ impl StoreError {
         Self::Database { path: path.to_owned(), reason, remedy }
     }
 
-    /// Returns what the user can do about it.
+    /// Returns a hint for the user.
     fn hint(&self) -> Option<&'static str> {
         let hint = match self {
             Self::Unusable { .. } => "make it readable and writable, or set AYE_DATA_DIR to another directory",

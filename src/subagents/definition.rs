@@ -11,6 +11,8 @@ const NAME_CHARS: usize = 64;
 const DESCRIPTION_CHARS: usize = 2048;
 /// Maximum number of entries of a list of tools.
 const MAX_TOOLS: usize = 200;
+/// Modes of other agents in which an agent only reads.
+const READING_MODES: [&str; 2] = ["plan", "read-only"];
 /// Maximum bytes of the instructions.
 const PROMPT_BYTES: usize = 64 << 10;
 
@@ -20,6 +22,7 @@ const PROMPT_BYTES: usize = 64 << 10;
 pub(crate) enum AgentOrigin {
     Project,
     User,
+    Plugin,
     BuiltIn,
 }
 
@@ -33,6 +36,8 @@ pub(crate) struct AgentDefinition {
     pub tools: Option<Vec<String>>,
     /// Tools that the agent does not get, as written.
     pub denied_tools: Vec<String>,
+    /// Whether the agent only reads, whatever its tools are.
+    pub reads_only: bool,
     /// The model, as written.
     pub model: Option<String>,
     pub effort: Option<Effort>,
@@ -59,6 +64,7 @@ pub(super) struct Fields {
     pub description: Option<(String, usize)>,
     pub tools: Option<Vec<String>>,
     pub denied_tools: Vec<String>,
+    pub reads_only: bool,
     pub model: Option<String>,
     pub effort: Option<Effort>,
     pub max_steps: Option<u32>,
@@ -93,6 +99,16 @@ impl Fields {
             return;
         };
         self.effort = Some(effort);
+    }
+
+    /// Sets the mode. Only a mode that reads has a meaning: no other mode gives an agent more than its session has.
+    pub(super) fn take_mode(&mut self, name: &str, line: usize) {
+        if READING_MODES.contains(&name) {
+            self.reads_only = true;
+        } else if !name.is_empty() && name != "default" {
+            let message = format!("the mode `{}` has no effect: an agent works in the mode of the session", name.escape_debug());
+            self.warnings.push(Fault::at(line, message));
+        }
     }
 
     /// Sets the model; `inherit` is the model of the session.
@@ -143,6 +159,7 @@ impl Fields {
             description,
             tools: self.tools,
             denied_tools: self.denied_tools,
+            reads_only: self.reads_only,
             model: self.model,
             effort: self.effort,
             max_steps: self.max_steps,
@@ -180,7 +197,7 @@ impl Fields {
     }
 }
 
-/// Returns what is wrong with the name of an agent.
+/// Returns the error in an agent's name.
 pub(super) fn wrong_name(name: &str) -> Option<String> {
     let shown = name.chars().take(NAME_CHARS).collect::<String>();
     let shown = shown.escape_debug();

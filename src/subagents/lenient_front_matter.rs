@@ -7,7 +7,7 @@ pub(super) struct Parsed<'a> {
     pub entries: Vec<Entry>,
     /// Text after the front matter.
     pub body: &'a str,
-    /// The mistake that made the front matter invalid.
+    /// The error that made the front matter invalid.
     pub warning: Option<Fault>,
 }
 

@@ -8,7 +8,6 @@ use crate::skills::{Entry, Fault, Value, split_tools};
 const INFORMATIVE: &[&str] = &["color", "version", "author", "license", "tags", "category", "emoji", "vibe", "metadata"];
 /// Keys of other agents that have no effect in aye.
 const OF_OTHERS: &[&str] = &[
-    "permissionMode",
     "permission",
     "skills",
     "mcpServers",
@@ -63,6 +62,11 @@ fn take(fields: &mut Fields, entry: Entry) {
         "maxTurns" | "max_turns" | "max-steps" | "max_steps" | "steps" => {
             if let Some(number) = text(fields, entry) {
                 fields.take_max_steps(&number, line);
+            }
+        }
+        "permissionMode" | "permission-mode" => {
+            if let Some(mode) = text(fields, entry) {
+                fields.take_mode(mode.trim(), line);
             }
         }
         key if INFORMATIVE.contains(&key) => {}

@@ -26,13 +26,21 @@ impl AgentSet {
     pub(crate) fn new(files: &[AgentFile], limits: Vec<String>) -> Self {
         let mut set = Self { limits, ..Self::default() };
         for file in files {
-            set.add_file(file);
+            set.add_file(file, None);
         }
         for agent in built_in() {
-            set.add(agent);
+            set.add(agent, None);
         }
         set.agents.sort_by(|one, other| one.name.cmp(&other.name));
         set
+    }
+
+    /// Adds the files of a plugin. An agent with the name of another one becomes `PLUGIN:NAME`.
+    pub(crate) fn add_plugin(&mut self, plugin: &str, files: &[AgentFile]) {
+        for file in files {
+            self.add_file(file, Some(plugin));
+        }
+        self.agents.sort_by(|one, other| one.name.cmp(&other.name));
     }
 
     /// Returns the agent of this name.
@@ -50,25 +58,30 @@ impl AgentSet {
         broken_notice(&self.broken, "agent")
     }
 
-    fn add_file(&mut self, file: &AgentFile) {
+    fn add_file(&mut self, file: &AgentFile, plugin: Option<&str>) {
         let ReadDefinition { agent, errors, .. } = read(file);
         match agent {
             Some(_) if self.agents.len() >= MAX_AGENTS => {
                 let message = format!("the limit is {MAX_AGENTS} agents");
                 self.broken.push(BrokenFile { file: file.shown.clone(), faults: vec![Fault::general(message)] });
             }
-            Some(agent) => self.add(agent),
+            Some(agent) => self.add(agent, plugin),
             None => self.broken.push(BrokenFile { file: file.shown.clone(), faults: errors }),
         }
     }
 
-    fn add(&mut self, agent: AgentDefinition) {
-        match self.find(&agent.name) {
-            Some(used) => {
+    fn add(&mut self, mut agent: AgentDefinition, plugin: Option<&str>) {
+        match (self.find(&agent.name), plugin) {
+            (Some(_), Some(plugin)) => {
+                agent.name = format!("{plugin}:{}", agent.name);
+                // The same plugin may have two agents of one name.
+                self.add(agent, None);
+            }
+            (Some(used), None) => {
                 let used_file = used.file.clone();
                 self.hidden.push(HiddenFile { name: agent.name, file: agent.file, used_file });
             }
-            None => self.agents.push(agent),
+            (None, _) => self.agents.push(agent),
         }
     }
 }
@@ -83,7 +96,7 @@ fn read(file: &AgentFile) -> ReadDefinition {
     }
 }
 
-/// Returns the mistakes of a file.
+/// Returns the errors in a file.
 pub(crate) fn check(file: &AgentFile) -> Report {
     let ReadDefinition { errors, warnings, .. } = read(file);
     Report { file: file.shown.clone(), errors, warnings }

@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 /// Keys of Codex that have no effect in aye.
 const OF_OTHERS: &[&str] =
-    &["sandbox_mode", "approval_policy", "mcp_servers", "skills", "nickname_candidates", "config_file", "profile", "features"];
+    &["approval_policy", "mcp_servers", "skills", "nickname_candidates", "config_file", "profile", "features"];
 
 /// Reads a TOML file.
 pub(super) fn read(stem: &str, file: &str, origin: AgentOrigin, bytes: &[u8]) -> ReadDefinition {
@@ -47,6 +47,7 @@ fn take(fields: &mut Fields, (key, line): (&str, usize), value: Value) {
         ("model", Value::String(text)) => fields.take_model(&text, line),
         ("model_reasoning_effort" | "effort", Value::String(text)) => fields.take_effort(&text, line),
         ("max_steps", Value::Integer(number)) => fields.take_max_steps(&number.to_string(), line),
+        ("sandbox_mode", Value::String(text)) => fields.take_mode(text.trim(), line),
         ("tools", Value::Array(items)) => {
             let names: Option<Vec<String>> = items.into_iter().map(|item| item.as_str().map(str::to_owned)).collect();
             if names.is_none() {

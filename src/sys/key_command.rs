@@ -45,7 +45,7 @@ pub(crate) struct KeyCommand<'a> {
     pub argv: &'a [String],
     pub home: &'a Path,
     pub timeout: Duration,
-    /// Environment variables that the program does not get: the API keys of aye.
+    /// Environment variables that the program does not get: aye's API keys.
     pub withheld: &'a [String],
     /// Directories whose programs are not found by name.
     pub roots: &'a [PathBuf],

@@ -13,3 +13,9 @@ pub(crate) fn is_hangup_ignored() -> bool {
 pub fn is_hangup_ignored() -> bool {
     false
 }
+
+/// Makes this process the leader of a new session of the system, without a terminal. Signals of the terminal no longer reach it. A
+/// process that is already a leader stays as it is.
+pub(crate) fn leave_terminal() {
+    let _ = nix::unistd::setsid();
+}

@@ -26,9 +26,9 @@ pub(super) enum Step {
     Text,
     /// The character is part of an escape sequence.
     Taken,
-    /// Text, like the escape character before it, because no sequence has this form.
+    /// The character and the escape character before it are text: no sequence has this form.
     AfterStray,
-    /// Text, like this string, which looked like a string sequence but was not terminated on its line.
+    /// The character and this string are text: the string looked like a string sequence, but was not terminated on its line.
     AfterUnended(String),
 }
 

@@ -1,4 +1,4 @@
-//! Conversion of argument shapes of other agents' tools to those of aye.
+//! Conversion of argument shapes of other agents' tools to aye's.
 
 use super::error::invalid;
 use crate::policy::line;

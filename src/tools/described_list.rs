@@ -39,7 +39,7 @@ fn first_names(entries: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (at, (name, _)) in entries.iter().enumerate() {
         if text.len() + name.len() > LIST_BYTES {
-            let _ = write!(text, "{} more; pass a word as the name to find them", entries.len() - at);
+            let _ = write!(text, "{} more; to find them, pass a search word as the name", entries.len() - at);
             break;
         }
         let _ = write!(text, "{name}, ");

@@ -8,6 +8,7 @@ use super::call_result::CallResult;
 use super::changes::{self, SessionChanges};
 use super::deferred_error::{DeferredError, plan_with_deferred_error, unreadable_actions};
 use super::definition::{concise, definition};
+use super::diagnostics::{WrittenTexts, add_new_errors, add_to_plan};
 use super::draft::Effect;
 use super::editor_check::{changed_files, check_before_planning};
 use super::error::invalid;
@@ -20,7 +21,7 @@ use super::registry::{built_in_names, canonical_name};
 use super::settings::Settings;
 use super::shell::amendment::{FOR_THIS_RUN, add_amendments as command_offered};
 use super::shell::unapproved_run;
-use super::tool::Payload;
+use super::tool::{AnyTool, Payload};
 use super::toolset::Toolset;
 use crate::policy::redact::Redactor;
 use crate::policy::{Permit, PreviewPermit, PreviewRun};
@@ -29,8 +30,9 @@ use crate::ports::{
     PendingPlans, Plan, PlanAmendments, RewindStart, RunContext, SearchEngine, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
-    Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, DiscardedEffect, ErrorCode, PreviewOffer, Proposal,
-    SandboxAccess, SessionId, TaskId, TaskPlan, ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
+    Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, Command, DiscardedEffect, ErrorCode,
+    LanguageServerStatus, PreviewOffer, Proposal, SandboxAccess, SessionId, TaskId, TaskPlan, ToolCall, ToolDefinition,
+    ToolError, ToolResult, ToolStatus,
 };
 use crate::tools::blocking::off_thread;
 use crate::tools::custom::is_chain;
@@ -178,6 +180,14 @@ impl Router {
         })
     }
 
+    /// Adds what the language servers report to a plan.
+    async fn with_diagnostics(&self, plan: Plan) -> Plan {
+        match self.tools.resolve(&plan.call.tool_name) {
+            Ok(tool) => add_to_plan(plan, &*tool, self.settings()).await,
+            Err(_) => plan,
+        }
+    }
+
     /// Ends like a killed process: everything on disk stays.
     #[cfg(test)]
     pub(in crate::tools) fn forget(&self) {
@@ -203,7 +213,7 @@ impl ToolRouter for Router {
     }
 
     fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>> {
-        self.plan_blocking(call, Vec::new()).boxed()
+        async move { Ok(self.with_diagnostics(self.plan_blocking(call, Vec::new()).await?).await) }.boxed()
     }
 
     fn scope(&self, call: ToolCall) -> BoxFuture<'_, Vec<Action>> {
@@ -228,7 +238,8 @@ impl ToolRouter for Router {
             let redactor = Arc::clone(&tools.settings().redactor);
             let amended = tokio::task::spawn_blocking(move || amend_plan(plan, &amendment, &tools)).await;
             let amended = amended.unwrap_or_else(|_| Err(invalid("the call could not be edited: the tool crashed")));
-            amended.map_err(|error| hide_in_error(&redactor, error))
+            let amended = amended.map_err(|error| hide_in_error(&redactor, error))?;
+            Ok(self.with_diagnostics(amended).await)
         }
         .boxed()
     }
@@ -263,7 +274,7 @@ impl ToolRouter for Router {
         let settings = Arc::new(self.settings().for_layer());
         async move {
             let layer = self.take_undecided(&call.tool_call_id);
-            let layer = layer.ok_or_else(|| invalid("the copy in which it ran no longer exists"))?;
+            let layer = layer.ok_or_else(|| invalid("the copy in which the command ran no longer exists"))?;
             let plan = self.plan_blocking(call, Vec::new()).await?;
             let redactor = Arc::clone(&settings.redactor);
             let trial = off_thread(move || preview::reopen(layer, &digest, &settings)).await?;
@@ -332,21 +343,18 @@ impl ToolRouter for Router {
                 changes.note_others().await;
                 kept = Some(log.keep(places).await);
             }
-            let ready = match settings.editor.as_ref().filter(|_| plan.changes) {
-                Some(editor) => {
-                    let files = changed_files(&*tool, &plan.actions);
-                    editor.may_run(&id, files, settings.max_file_size_bytes, &context.interrupt).await
-                }
-                None => Ok(()),
-            };
+            let changes = if plan.changes { plan.actions.as_slice() } else { &[] };
+            let ready = check_before_run(&*tool, changes, &id, &settings, &context.interrupt).await;
+            let written = WrittenTexts::new(&*tool, &payload, &settings).filter(|_| plan.changes);
             let done = match ready {
                 Ok(()) => tool.run(payload, Arc::clone(&settings), context).await,
                 Err(error) => Err(error.into()),
             };
-            let result = to_result(done, id, plan.tool_name);
+            let mut result = to_result(done, id, plan.tool_name);
             if let (Some(log), Some(kept)) = (tracked, kept) {
                 log.record_saved(kept).await;
             }
+            result = add_new_errors(written, result).await;
             with_diff(hide_in_result(&redactor, result), proposal, settings).await
         }
         .boxed()
@@ -357,6 +365,10 @@ impl ToolRouter for Router {
             editor.notify_journaled(call);
         }
         drop(call.and_then(|call| self.take_undecided(call)));
+    }
+
+    fn language_servers(&self) -> Vec<LanguageServerStatus> {
+        self.settings().diagnostics.as_ref().map(|servers| servers.statuses()).unwrap_or_default()
     }
 
     fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {
@@ -453,6 +465,12 @@ impl ToolRouter for Router {
         }
     }
 
+    fn tell_agent(&self, agent: &SessionId, command: Command) {
+        if let Some(agents) = &self.settings().agents {
+            agents.runner().pass_command(agent, command);
+        }
+    }
+
     fn end_commands(&self) -> BoxFuture<'_, ()> {
         let agents = self.settings().agents.as_ref().map(|agents| agents.runner().end_all());
         async move {
@@ -467,14 +485,28 @@ impl ToolRouter for Router {
     }
 }
 
+/// Checks the files of a call that changes something before it runs.
+async fn check_before_run(
+    tool: &dyn AnyTool,
+    changes: &[Action],
+    id: &CallId,
+    settings: &Settings,
+    interrupt: &CancellationToken,
+) -> Result<(), ToolError> {
+    let Some(editor) = settings.editor.as_ref().filter(|_| !changes.is_empty()) else { return Ok(()) };
+    editor.may_run(id, changed_files(tool, changes), settings.max_file_size_bytes, interrupt).await
+}
+
 /// Checks that a plan can run in a view with the access that its permit allows.
 fn check_previewable(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolError> {
     let why = match (permit.run(), &plan.preview, &plan.layer) {
         (PreviewRun::WithAccess, _, LayerRun::Possible) => return Ok(()),
         (PreviewRun::WithAccess, _, LayerRun::Impossible { reason }) => reason.as_str(),
-        (PreviewRun::WithAccess, _, LayerRun::None | LayerRun::Ended(_)) => "it is not a command that can run in a copy",
+        (PreviewRun::WithAccess, _, LayerRun::None | LayerRun::Ended(_)) => "the command cannot run in a copy",
         (PreviewRun::Requested | PreviewRun::BeforeApproval, PreviewOffer::Impossible { reason }, _) => reason.as_str(),
-        (PreviewRun::Requested | PreviewRun::BeforeApproval, ..) if !plan.opens.is_empty() => "its access is not approved",
+        (PreviewRun::Requested | PreviewRun::BeforeApproval, ..) if !plan.opens.is_empty() => {
+            "the requested access is not approved"
+        }
         (PreviewRun::Requested | PreviewRun::BeforeApproval, ..) => return Ok(()),
     };
     Err(invalid(format!("cannot preview this call: {why}")))
@@ -494,7 +526,7 @@ fn with_effects(mut plan: Plan, trial: PreviewRunResult, redactor: &Redactor) ->
         opens: Vec::new(),
         proposal: Some(proposal),
         runs: Vec::new(),
-        preview: PreviewOffer::Impossible { reason: "it has already run; approve to apply its changes".to_owned() },
+        preview: PreviewOffer::Impossible { reason: "the command has already run; approve to apply its changes".to_owned() },
         effects: Some(Box::new(effects)),
         layer: end.map_or(LayerRun::None, LayerRun::Ended),
         amends: PlanAmendments { offer, told: plan.amends.told, ..PlanAmendments::default() },

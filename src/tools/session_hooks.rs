@@ -1,7 +1,7 @@
 //! The hooks of a session, as they were read at its start.
 
 use crate::hooks::{Hook, HookAction, HookOrigin};
-use crate::protocol::{HookEvent, HookEvents};
+use crate::protocol::{AskingAgent, HookEvent, HookEvents, SessionId};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,12 +15,26 @@ pub(crate) struct SessionHooks {
     check: CheckHook,
     /// Directory in which the hooks of the user start; those of a project start in the workspace.
     directory: PathBuf,
+    /// The agent whose session it is, and the session that started the agent.
+    agent: Option<(AskingAgent, SessionId)>,
 }
 
 impl SessionHooks {
     /// Returns the hooks; `None` if there are none.
     pub(crate) fn new(hooks: Vec<Hook>, check: CheckHook, directory: PathBuf) -> Option<Self> {
-        (!hooks.is_empty()).then(|| Self { hooks: hooks.into(), check, directory })
+        (!hooks.is_empty()).then(|| Self { hooks: hooks.into(), check, directory, agent: None })
+    }
+
+    /// Returns the hooks for the session of an agent. Its start and its end have their own events.
+    #[must_use]
+    pub(crate) fn for_agent(mut self, agent: AskingAgent, session: SessionId) -> Self {
+        self.agent = Some((agent, session));
+        self
+    }
+
+    /// Returns the agent whose session it is, and the session that started the agent.
+    pub(in crate::tools) fn agent(&self) -> Option<(&AskingAgent, &SessionId)> {
+        self.agent.as_ref().map(|(agent, session)| (agent, session))
     }
 
     /// Returns the directory in which a hook starts.
@@ -34,7 +48,18 @@ impl SessionHooks {
     /// Returns the events that have hooks. A hook that cannot run matters only before a call.
     pub(crate) fn events(&self) -> HookEvents {
         let matters = |hook: &&Hook| hook.event == HookEvent::PreToolUse || matches!(hook.action, HookAction::Command { .. });
-        self.hooks.iter().filter(matters).map(|hook| hook.event).collect()
+        self.hooks.iter().filter(matters).filter_map(|hook| self.moment(hook.event)).collect()
+    }
+
+    /// Returns the event of the session at which hooks of an event run, if they do.
+    fn moment(&self, event: HookEvent) -> Option<HookEvent> {
+        match (event, &self.agent) {
+            (HookEvent::SubagentStart, Some(_)) => Some(HookEvent::UserPromptSubmit),
+            (HookEvent::SubagentStop, Some(_)) => Some(HookEvent::Stop),
+            (HookEvent::SubagentStart | HookEvent::SubagentStop, None)
+            | (HookEvent::UserPromptSubmit | HookEvent::SessionStart | HookEvent::Stop, Some(_)) => None,
+            (event, _) => Some(event),
+        }
     }
 
     /// Returns the hooks of an event that match one of these names.

@@ -6,7 +6,7 @@ use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit, UnaskedConditions};
-use crate::ports::{Artifacts, Checkpoints, UserQuestions};
+use crate::ports::{Artifacts, Checkpoints, Diagnostics, UserQuestions};
 use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
@@ -65,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) artifacts: Option<Arc<dyn Artifacts>>,
     /// Files open in an editor, if one is connected; kept when the policy changes.
     pub(crate) editor: Option<EditorConnection>,
+    /// Language servers of the session, kept when the policy changes; `None` without trust, or if they are disabled.
+    pub(crate) diagnostics: Option<Arc<dyn Diagnostics>>,
     /// Running sessions and background commands, kept when the policy changes.
     pub(crate) commands: Commands,
     /// File content last seen by the model, kept when the policy changes.
@@ -120,6 +122,8 @@ pub(crate) struct CommandSettings {
     pub(crate) secret_names: Vec<String>,
     pub(crate) helper: Helper,
     pub(crate) sandbox: SandboxPolicy,
+    /// True in a copy of the workspace that does not include the repository: what a command writes to `.git` would be lost.
+    pub(crate) git_is_read_only: bool,
 }
 
 impl PathAccess {

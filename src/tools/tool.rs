@@ -9,7 +9,7 @@ use super::draft::CallDraft;
 use super::error::amendment_error;
 use super::paths::Paths;
 use super::settings::Settings;
-use crate::ports::{BoxFuture, RunContext};
+use crate::ports::{BoxFuture, ProposedText, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, ErrorCode, PlaceChange, ToolError};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ pub(super) trait Tool: Send + Sync + 'static {
     const ALIASES: &'static [Alias<Self::Arguments>];
     const CAPABILITY: &'static str;
     const DESCRIPTION: &'static str;
-    /// Whether the tool writes to the file that its markers come from, and can restore their secrets.
+    /// Whether the tool writes to the file in which secrets were redacted, and can restore them from their markers.
     const RESTORES: bool = false;
     type Arguments: DeserializeOwned + JsonSchema + 'static;
     type Work: Send + 'static;
@@ -40,7 +40,12 @@ pub(super) trait Tool: Send + Sync + 'static {
         let _ = work;
         Vec::new()
     }
-    /// Returns what the user may edit, and the resulting content of each file.
+    /// Returns the text of each changed file before and after, if both are known.
+    fn proposed_texts(work: &Self::Work) -> Vec<ProposedText> {
+        let _ = work;
+        Vec::new()
+    }
+    /// Returns the parts that the user may edit, and the resulting content of each file.
     fn amendable(work: &Self::Work, settings: &Settings) -> (Amendable, Vec<String>) {
         let _ = (work, settings);
         (Amendable::default(), Vec::new())
@@ -79,6 +84,10 @@ pub(super) trait AnyTool: Send + Sync {
     fn actions(&self, called: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
     fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError>;
     fn planned_changes(&self, payload: &Payload) -> Vec<PlaceChange> {
+        let _ = payload;
+        Vec::new()
+    }
+    fn proposed_texts(&self, payload: &Payload) -> Vec<ProposedText> {
         let _ = payload;
         Vec::new()
     }
@@ -171,6 +180,10 @@ impl<T: Tool> AnyTool for ErasedTool<T> {
 
     fn planned_changes(&self, payload: &Payload) -> Vec<PlaceChange> {
         payload.downcast_ref::<T::Work>().map(T::planned_changes).unwrap_or_default()
+    }
+
+    fn proposed_texts(&self, payload: &Payload) -> Vec<ProposedText> {
+        payload.downcast_ref::<T::Work>().map(T::proposed_texts).unwrap_or_default()
     }
 
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {

@@ -165,7 +165,7 @@ impl Toolset {
     }
 }
 
-/// Tools of other agents without a counterpart, and what to do instead.
+/// Tools of other agents without a counterpart, and the alternatives.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["readmanyfiles", "readfiles", "readmultiplefiles"], "call ReadFile once for each file, all in one response"),
     (&["todowrite", "todoread", "updateplan", "writetodos"], "write the plan in your responses"),

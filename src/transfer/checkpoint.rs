@@ -144,7 +144,7 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
-/// Data of aye beyond the checkpoint format.
+/// aye's data beyond the checkpoint format.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AyeData {

@@ -208,7 +208,7 @@ impl Transcript {
         }
         if !draft.trim().is_empty() {
             let (text, at) = (draft.to_owned(), self.at);
-            self.pieces.push(TranscriptItem::Said { words: "You, not sent".to_owned(), text, at });
+            self.pieces.push(TranscriptItem::Said { words: "Draft (not sent)".to_owned(), text, at });
         }
     }
 

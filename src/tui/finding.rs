@@ -21,7 +21,7 @@ pub(crate) struct FindingView {
     /// Index of the finding, and the number of findings.
     pub at: usize,
     count: usize,
-    /// The differences of its file.
+    /// The diff of its file.
     diff: Diff,
     /// Index of the first diff row on the screen, once the user has scrolled.
     top: Option<usize>,

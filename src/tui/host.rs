@@ -296,6 +296,7 @@ impl Host {
                 Effect::Show(shown) => effects.extend(self.show(shown).await?),
                 Effect::Mouse(on) => self.mouse(on)?,
                 Effect::Suspend => effects.extend(self.suspend().await?),
+                Effect::RunTask(id, program) => effects.extend(self.run_task(id, program).await?),
                 Effect::EditFile(edit) => effects.extend(self.edit(edit).await?),
                 Effect::Exit(ended) => {
                     // Deliver pending commands before the session ends.
@@ -379,6 +380,12 @@ impl Host {
     async fn show(&mut self, shown: super::interface::EditorTarget) -> io::Result<Vec<Effect>> {
         let shows = self.model.options.shows.clone();
         self.run_with_terminal_released(move || (shows.0)(&shown), |outcome| outcome.err().map(Msg::Done)).await
+    }
+
+    /// Hands the terminal to a command about a task until it ends.
+    async fn run_task(&mut self, id: String, program: super::interface::TaskProgram) -> io::Result<Vec<Effect>> {
+        let tasks = self.model.options.tasks.clone();
+        self.run_with_terminal_released(move || (tasks.0)(&id, program), |outcome| outcome.err().map(Msg::Done)).await
     }
 
     /// Copies through the terminal at once, and through programs in the background, so that a slow one blocks nothing.

@@ -50,6 +50,29 @@ pub(crate) enum EditorTarget {
     Text(String),
 }
 
+/// A command about a task in a copy of the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskProgram {
+    /// Open its session.
+    Open,
+    /// Show its changes.
+    Diff,
+    /// Choose which of its changes to apply.
+    Keep,
+}
+
+/// Function that runs a command about a task with the terminal and waits until it ends; returns an error message.
+#[derive(Clone)]
+pub(crate) struct RunTask(pub Arc<RunTaskFn>);
+
+type RunTaskFn = dyn Fn(&str, TaskProgram) -> Result<(), String> + Send + Sync;
+
+impl fmt::Debug for RunTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RunTask")
+    }
+}
+
 /// Function that opens content in the user's editor and waits until it is closed; returns an error message.
 #[derive(Clone)]
 pub(crate) struct OpenInEditor(pub Arc<OpenFn>);
@@ -93,6 +116,7 @@ pub(crate) struct Options {
     pub vim: bool,
     pub clipboard: Clipboard,
     pub shows: OpenInEditor,
+    pub tasks: RunTask,
     /// Enable mouse reports.
     pub mouse: bool,
     /// Items of the status row, in order; empty for the default.
@@ -136,6 +160,7 @@ impl Options {
             kept_as: HistoryRedactor(Arc::new(str::to_owned)),
             clipboard: Clipboard::default(),
             shows: OpenInEditor(Arc::new(|_| Ok(()))),
+            tasks: RunTask(Arc::new(|_, _| Ok(()))),
             mouse: true,
             keys: KeyFile::default(),
             status: Vec::new(),

@@ -51,6 +51,7 @@ mod status;
 mod status_items;
 mod styled_text;
 mod task;
+mod task_list;
 mod terminal;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -74,7 +75,8 @@ pub(crate) use host::run;
 pub use input::decode_inputs;
 pub(crate) use interface::{
     Background, Editor, EditorTarget, ExitReason, Header, KeyFile, LockAnswer, LockQuestion, ModelAccess, Notices, OpenInEditor,
-    Options, ProjectFile, SessionTarget, Start, StartupQuestion, ThemeChoice, TrustAnswer, TrustQuestion, TuiHandles, TuiOutcome,
+    Options, ProjectFile, RunTask, SessionTarget, Start, StartupQuestion, TaskProgram, ThemeChoice, TrustAnswer, TrustQuestion,
+    TuiHandles, TuiOutcome,
 };
 pub(crate) use keymap::problems as key_problems;
 pub(crate) use onboarding::provider_of_key;

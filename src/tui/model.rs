@@ -21,6 +21,7 @@ use super::servers::Servers;
 use super::session_info::SessionInfo;
 use super::startup::Startup;
 pub(crate) use super::task::{Activity, RetractState, RetractedMessage, Retry, Task};
+use super::task_list::TaskList;
 use super::terminal::{TerminalCapabilities, TerminalMode};
 use super::theme::{self, Theme};
 use super::transcript::{RenderContext, Transcript};
@@ -72,6 +73,8 @@ pub(crate) enum Effect {
     /// Writes bytes to the terminal that are not cells.
     Write(Vec<u8>),
     Suspend,
+    /// Runs a command about a task in a copy of the workspace, which replaces the screen.
+    RunTask(String, super::interface::TaskProgram),
     /// Opens the user's editor; answered by `Msg::Edited`.
     EditFile(EditFile),
     Exit(ExitReason),
@@ -84,6 +87,7 @@ pub(crate) struct Model {
     pub dialogs: DialogStack,
     pub task: Task,
     pub servers: Servers,
+    pub tasks: TaskList,
     pub agents: Agents,
     /// Notice above the composer, and when it disappears.
     pub toast: Option<(String, u64)>,
@@ -166,6 +170,7 @@ impl Model {
             dialogs: DialogStack::with_timing(options.pace),
             task: Task::default(),
             servers: Servers::default(),
+            tasks: TaskList::default(),
             agents: Agents::default(),
             toast: None,
             menu: Menu::default(),
@@ -262,7 +267,8 @@ impl Model {
         let models = self.overlays.picker.as_mut().map(|picker| &mut picker.picker);
         let sessions = self.overlays.sessions.as_mut().map(|sessions| &mut sessions.picker);
         let tree = self.overlays.tree.as_mut().map(|tree| &mut tree.picker);
-        let others = sessions.or(self.overlays.palette.as_mut()).or(tree).or(self.servers.list.as_mut());
+        let others =
+            sessions.or(self.overlays.palette.as_mut()).or(tree).or(self.servers.list.as_mut()).or(self.tasks.list.as_mut());
         let overview = self.overlays.overview.as_mut().map(|overview| &mut overview.picker);
         let themes = self.overlays.themes.as_mut().map(|themes| &mut themes.picker);
         models.or(others).or(overview).or(themes).or_else(|| self.rewind.list.as_mut().map(|list| &mut list.picker))
@@ -274,6 +280,7 @@ impl Model {
             || self.overlays.palette.is_some()
             || self.overlays.tree.is_some()
             || self.servers.list.is_some()
+            || self.tasks.list.is_some()
             || self.overlays.overview.is_some()
             || self.overlays.themes.is_some()
             || self.rewind.list.is_some()

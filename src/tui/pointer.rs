@@ -1,4 +1,4 @@
-//! State of the mouse pointer, and what it can click.
+//! State of the mouse pointer, and its clickable targets.
 
 use super::transcript::Point;
 use crossterm::event::MouseEvent;

@@ -26,6 +26,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/status", "show session, model, policy, sandbox and file locations"),
     ("/cost", "show tokens and cost of the session and the task"),
     ("/context", "show what fills the context window"),
+    ("/goal", "work until a command passes; /goal TEXT --until \"cargo test\""),
     ("/steps", "show the steps that the model planned for the task"),
     ("/steer", "send a message the running task sees at its next step: /steer TEXT"),
     ("/queue", "list queued messages; /queue edit 2, /queue drop 2"),
@@ -35,6 +36,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/policy undo", "remove the rule saved last"),
     ("/ran", "list the commands that ran without asking"),
     ("/mcp", "show MCP servers and their state; /mcp NAME, /mcp reconnect NAME"),
+    ("/lsp", "show language servers and their state"),
     ("/copy", "copy the last response; /copy code, /copy 2 for the one before"),
     ("/export", "export the session: /export md, json, html or FILE"),
     ("/fork", "fork this session and continue in the copy"),
@@ -46,6 +48,8 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/budget", "show or set a budget; /budget 10, /budget 2M tokens, /budget price 3,15"),
     ("/ps", "list background sessions and commands"),
     ("/stop", "stop one of them: /stop s1"),
+    ("/task", "start a task in a copy of the workspace: /task PROMPT"),
+    ("/tasks", "list the tasks: open, stop, show and apply their changes"),
     ("/agents", "list agents; /agents 2 opens one, /agents stop 2 stops it"),
     ("/stats", "show use and run time of each tool"),
     ("/artifacts", "list stored artifacts; /artifacts 2 opens one"),
@@ -62,7 +66,7 @@ const MODE: &str = "/mode ";
 const APPROVE: &str = "/approve ";
 const WITH_NAMES: [&str; 4] = [THEME, EFFORT, MODE, APPROVE];
 /// Commands that need an argument.
-const WANT_WORDS: [&str; 6] = ["/steer", "/rename", "/theme", "/effort", "/mode", "/approve"];
+const WANT_WORDS: [&str; 7] = ["/steer", "/task", "/rename", "/theme", "/effort", "/mode", "/approve"];
 /// Keys with the same effect.
 pub(crate) const KEYS: &[(&str, &str)] = &[
     ("/help", "? f1"),
@@ -89,7 +93,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("q", "quit"),
     ("changes", "diff"),
     ("bashes", "ps"),
-    ("tasks", "ps"),
     ("models", "model"),
     ("auth", "setup"),
     ("login", "setup"),
@@ -105,7 +108,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("checkpoint", "rewind"),
     ("restore", "rewind"),
 ];
-/// Commands of other agents, and what to do here instead.
+/// Commands of other agents, and their alternatives in aye.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["add-dir", "dir", "directory"], "use `aye --add-dir DIR` to add a directory at startup"),
     (&["btw", "side"], "use /fork to ask without changing this conversation"),
@@ -113,13 +116,13 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["connect", "provider", "providers"], "use /setup, or `aye auth login PROVIDER` to save an API key"),
     (&["doctor", "debug"], "use `aye doctor` to check the installation"),
     (&["fast"], "use /model for a faster model, or /effort low"),
-    (&["goal", "loop"], "send the goal as a prompt; /budget limits the cost"),
+    (&["loop"], "use /goal TEXT --until COMMAND to work until a command passes"),
     (&["hooks"], "run `aye hooks list` to list the hooks; docs/HOOKS.md explains them"),
     (&["ide"], "use `aye acp` in an editor that supports the Agent Client Protocol"),
     (&["logout", "signout"], "use `aye auth logout PROVIDER` to delete a key"),
     (&["memory", "output-style", "personality", "rules"], "put permanent instructions in AGENTS.md; /init writes one"),
     (&["mention", "add", "attach"], "type `@` and a file name to attach a file"),
-    (&["plugin", "plugins", "extensions"], "aye has MCP servers (/mcp) and custom tools (`aye tool list`)"),
+    (&["plugin", "plugins", "extensions"], "run `aye plugin list` in a shell to list the plugins"),
     (&["privacy-settings", "telemetry"], "aye sends no telemetry"),
     (&["release-notes", "changelog"], "see CHANGELOG.md; `aye --version` prints the version"),
     (&["sandbox", "yolo"], "/status shows the sandbox, /mode sets what runs without asking"),
@@ -130,10 +133,10 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["terminal-setup"], "not needed: aye detects what the terminal supports"),
     (&["tools", "allowed-tools"], "use `aye tool list` to list the tools, /policy for what may run"),
     (&["update", "upgrade"], "run `aye update` in a shell: it shows the commands that update aye"),
-    (&["worktree"], "create one with `git worktree add DIR`, then run `aye -C DIR`"),
+    (&["worktree"], "run `aye task start -w PROMPT` to start a task in a worktree"),
 ];
 /// Commands whose argument may have several lines.
-const TAKE_TEXT: [&str; 5] = ["steer", "plan", "compact", "summarize", "compress"];
+const TAKE_TEXT: [&str; 7] = ["steer", "task", "plan", "goal", "compact", "summarize", "compress"];
 
 /// Returns the command in a draft, without its slash; a path, or other text of several lines, is not a command.
 pub(crate) fn typed_command(draft: &str) -> Option<&str> {

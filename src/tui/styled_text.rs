@@ -40,9 +40,9 @@ pub(crate) enum Join {
     /// The row starts a new line.
     #[default]
     Line,
-    /// The row continues a line broken at a space; neither row contains the space.
+    /// The row continues a line wrapped at a space; neither row contains the space.
     Space,
-    /// The row continues a line broken inside a word, or with all spaces kept.
+    /// The row continues a line wrapped inside a word, or with all spaces preserved.
     Nothing,
 }
 

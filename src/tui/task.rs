@@ -1,6 +1,6 @@
 //! State of the task on the screen: activity, cost and queued messages.
 
-use crate::protocol::{CallId, FailureKind, PlannedStep, QueuedMessage, Usage};
+use crate::protocol::{CallId, FailureKind, GoalState, PlannedStep, QueuedMessage, Usage};
 
 /// Time in milliseconds after an interrupt from which Escape kills everything that is still running.
 pub(crate) const KILL_MS: u64 = 3000;
@@ -129,6 +129,11 @@ pub(crate) struct Task {
     pub sent: Vec<String>,
     /// Steps that the model planned, without control characters.
     pub planned_steps: Vec<PlannedStep>,
+    /// Active goal, as last reported.
+    pub goal: Option<GoalState>,
+    /// Time of that report, and the session cost then.
+    pub goal_at: u64,
+    pub goal_session_cost: Option<f64>,
 }
 
 impl Default for Task {
@@ -148,6 +153,9 @@ impl Default for Task {
             paused: None,
             sent: Vec::new(),
             planned_steps: Vec::new(),
+            goal: None,
+            goal_at: 0,
+            goal_session_cost: None,
         }
     }
 }

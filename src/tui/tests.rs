@@ -191,6 +191,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<SessionCommand>, event
             Command::Steer { .. } | Command::EditWaiting { .. } | Command::RetryNow => {}
             Command::Compact { .. } | Command::UndoCompaction | Command::ShowContext => {}
             Command::ShowBudget | Command::SetBudget { .. } | Command::AssumePrice { .. } => {}
+            Command::SetGoal { .. } | Command::SetGoalCheck { .. } | Command::StopGoal => {}
             Command::SetModel { .. } | Command::AddKey { .. } | Command::SetEffort { .. } | Command::ListModels { .. } => {}
             Command::Preview { .. } | Command::ShowProposed { .. } | Command::Background { .. } | Command::Stop { .. } => {}
             Command::SaveDraft { .. }

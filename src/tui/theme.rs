@@ -1,4 +1,4 @@
-//! Themes: the style of each kind of text, also with few or no colours.
+//! Themes: the style of each kind of text, including with few or no colours.
 
 mod colour;
 mod colour_depth;

@@ -13,18 +13,18 @@ const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_pa
 const HELPER: &str = "---\nname: helper\ndescription: Helps with files.\nmaxTurns: 3\n---\nBe brief.\n";
 
 /// The title of the agent that sends a request; `None` for the session of the user.
-fn title(request: &Request) -> Option<String> {
+pub(crate) fn title(request: &Request) -> Option<String> {
     let first = request.body["messages"][0]["content"].to_string();
     let at = first.find("Agent ").filter(|at| *at < 60 && first.contains("You work on this task for another session"))?;
     let line = &first[at..first.find("\\n").unwrap_or(first.len())];
     line.split_once(": ").map(|(_, title)| title.to_owned())
 }
 
-fn start(id: &str, agent: &str, title: &str) -> (String, Value) {
+pub(crate) fn start(id: &str, agent: &str, title: &str) -> (String, Value) {
     (id.to_owned(), json!({"agent": agent, "description": title, "prompt": format!("Do {title}.")}))
 }
 
-fn starts(calls: &[(String, Value)]) -> Answer {
+pub(crate) fn starts(calls: &[(String, Value)]) -> Answer {
     let ((id, first), rest) = calls.split_first().unwrap();
     rest.iter()
         .fold(Answer::call(id, "Agent", first.clone()), |answer, (id, arguments)| answer.and_call(id, "Agent", arguments.clone()))
@@ -74,7 +74,12 @@ fn agents_work_at_the_same_time_in_their_own_context_and_return_one_result() {
     assert_eq!((changes(&events, "started").len(), changes(&events, "ended").len()), (3, 3));
     assert!(changes(&events, "ended").iter().all(|event| event["state"] == "completed"), "{}", told.stdout);
     let requested = events.all("tool_requested");
-    assert!(requested[0]["summary"].as_str().unwrap().contains("Agent explore: one (at most 50 steps and 25 % of each budget)"));
+    assert!(
+        requested[0]["summary"]
+            .as_str()
+            .unwrap()
+            .contains("Agent explore: one (reads only; at most 50 steps and 25 % of each budget)")
+    );
     let last = server.requests().into_iter().rfind(|request| title(request).is_none()).unwrap();
     let results: Vec<String> = last.tool_results().into_iter().map(|(_, text)| text).collect();
     assert_eq!(results, ["Result of one.", "Result of two.", "Result of three."]);
@@ -97,7 +102,7 @@ fn agents_work_at_the_same_time_in_their_own_context_and_return_one_result() {
 }
 
 #[test]
-fn an_agent_cannot_do_more_than_read_whatever_it_tries() {
+fn a_reading_agent_changes_nothing_whatever_it_tries() {
     let tries = || {
         [
             ("WriteFile", json!({"path": "new.txt", "content": "x"})),
@@ -126,7 +131,8 @@ fn an_agent_cannot_do_more_than_read_whatever_it_tries() {
             (Some(_), _) => Answer::text("I tried."),
         }
     });
-    let writer = "---\nname: writer\ndescription: Writes.\ntools: Read, Write, Edit, Bash, Task\n---\nWrite.\n";
+    let writer =
+        "---\nname: writer\ndescription: Writes.\ntools: Read, Write, Edit, Bash, Task\npermissionMode: plan\n---\nWrite.\n";
     let project = with_files(&server).policy(OPEN).file(".claude/agents/writer.md", writer);
     project.aye(&["exec", "--trust", "--mode", "auto", "go"]).exits(0);
     let last = of_agents(&server).pop().unwrap();

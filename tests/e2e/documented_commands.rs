@@ -47,15 +47,21 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye mcp test docs", Fails(1, "docs")),
     // The server was removed by the line before.
     ("aye mcp login docs", Fails(2, "unknown MCP server `docs`")),
+    ("aye plugin add ./team-tools", Asks("Add this plugin?", "y\r")),
     ("aye hooks pin", Fails(1, "there are no hooks")),
+    ("aye task open TASK", Opens),
+    // The task of the examples is done.
+    ("aye task resume --detach TASK", Fails(1, "has already ended")),
+    ("aye task stop TASK", Fails(2, "is not running")),
     ("aye policy grants revoke mine-here:4", Fails(2, "this project has no saved rule `mine-here:4`")),
 ];
 
 /// Replaces placeholders in a documented line.
-fn placeholders(line: &str, session: &str, server: &Server) -> String {
+fn placeholders(line: &str, session: &str, task: &str, server: &Server) -> String {
     let line = line.replace("http://127.0.0.1:8080", &server.url());
     let word = |word| match word {
         "ID" => session,
+        "TASK" => task,
         "NAME" => "docs",
         other => other,
     };
@@ -125,6 +131,8 @@ fn prepare(server: &Server) -> (Project, String) {
     let project = project.file("src/main.rs", "fn main() {}\n").file("your-project/README.md", "# Yours\n");
     let project = project.file("schema.json", r#"{"type": "array"}"#);
     let project = project.file("edit.json", r#"{"path": "src/main.rs", "edits": [{"old_text": "{}", "new_text": "{ }"}]}"#);
+    let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/PLUGINS.md")).unwrap();
+    let project = project.file("team-tools/plugin.json", &block(&document, "json")).file("team-tools/commands/ask.md", "Ask.");
     let bin = project.directory("home").join("bin");
     fs::create_dir(&bin).unwrap();
     symlink(env!("CARGO_BIN_EXE_aye"), bin.join("aye")).unwrap();
@@ -156,6 +164,13 @@ fn prepare(server: &Server) -> (Project, String) {
     let sessions = project.aye(&["sessions", "list", "--json"]).exits(0).json();
     let session = sessions[0]["sessionId"].as_str().unwrap_or_else(|| panic!("no ID in {sessions}")).to_owned();
     (project, session)
+}
+
+/// Runs a task to its end, and returns its ID.
+fn start_task(project: &Project) -> String {
+    project.aye(&["task", "start", "--mode", "auto-edit", "change it"]).exits(0);
+    let tasks = project.aye(&["tasks", "--json"]).exits(0).json();
+    tasks[0]["id"].as_str().unwrap_or_else(|| panic!("no ID in {tasks}")).to_owned()
 }
 
 /// Makes the project a git repository with two commits.
@@ -239,14 +254,15 @@ fn check(document: &str) {
     let text = fs::read_to_string(format!("{}/{document}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let server = model();
     let (project, session) = prepare(&server);
-    if text.contains("\naye review") {
+    if text.contains("\naye review") || text.contains("\naye task") {
         commit(&project);
     }
+    let task = if text.contains("TASK") { start_task(&project) } else { String::new() };
     let scripts = scripts(&text);
     assert!(!scripts.is_empty(), "{document} has no command");
     let mut faults = Vec::new();
     for Script { line: Line { number, text, .. }, setup } in scripts {
-        let script = placeholders(&format!("{setup}{text}"), &session, &server);
+        let script = placeholders(&format!("{setup}{text}"), &session, &task, &server);
         let expectation = EXPECTATIONS.iter().find(|(known, _)| *known == text).map(|(_, expectation)| *expectation);
         if let Err(fault) = run(&project, &script, expectation) {
             faults.push(format!("{document}:{number}: {text}: {fault}"));
@@ -274,11 +290,13 @@ documents! {
     commands_to_install_and_update_run: "docs/INSTALL.md",
     commands_about_mcp_run: "docs/MCP.md",
     commands_about_models_run: "docs/MODELS.md",
+    commands_about_plugins_run: "docs/PLUGINS.md",
     commands_about_policies_run: "docs/POLICY.md",
     commands_about_the_sandbox_run: "docs/SANDBOX.md",
     commands_in_scripts_run: "docs/SCRIPTS.md",
     commands_about_skills_run: "docs/SKILLS.md",
     commands_about_agents_run: "docs/SUBAGENTS.md",
+    commands_about_tasks_run: "docs/TASKS.md",
     commands_about_tools_run: "docs/TOOLS.md",
     commands_of_the_tour_run: "docs/TOUR.md",
 }

@@ -227,15 +227,15 @@ fn a_hook_that_fails_hangs_or_floods_denies_the_call() {
     for (command, why) in [
         ("exit 1", "the hook failed: exit code 1"),
         ("./missing", "the hook failed: exit code 127"),
-        ("sleep 600 & sleep 600", "the hook failed: it did not end within 1 s and was killed"),
-        ("yes | head -c 1000000000", "the hook failed: it printed more than 1 MiB"),
-        ("echo '{'", "the hook failed: its output is not valid JSON"),
-        ("kill -9 $$", "the hook failed: it was killed by signal 9"),
+        ("sleep 600 & sleep 600", "the hook failed: timed out after 1 s"),
+        ("yes | head -c 1000000000", "the hook failed: the output exceeds 1 MiB"),
+        ("echo '{'", "the hook failed: the output is not valid JSON"),
+        ("kill -9 $$", "the hook failed: killed by signal 9"),
         ("echo '{\"hookSpecificOutput\": {\"permissionDecision\": \"maybe\"}}'", "which aye does not know"),
     ] {
         let server = Server::new([runs("c1", "touch made"), Answer::text("Done.")]);
         let text = settings("PreToolUse", "Bash", command).replace("\"timeout\":20", "\"timeout\":1");
-        let limit = if why.contains("did not end") { text } else { settings("PreToolUse", "Bash", command) };
+        let limit = if why.contains("timed out") { text } else { settings("PreToolUse", "Bash", command) };
         let project = Project::with(&server).policy(OPEN).file(".claude/settings.json", &limit);
         project.aye(&["exec", "--trust", "go"]).exits(3);
         let told = result(&server, 1);
@@ -318,7 +318,7 @@ fn a_file_that_cannot_be_read_makes_every_call_ask() {
     let project = Project::with(&server).policy(OPEN).file(".aye/hooks.toml", "[[PreToolUse]\ncommand = 1\n");
     project.aye(&["exec", "--trust", "go"]).exits(3);
     let told = result(&server, 1);
-    assert!(told.contains("the hook .aye/hooks.toml asks: it was not run: cannot read the hooks: line 1"), "{told}");
+    assert!(told.contains("the hook .aye/hooks.toml asks: the hook could not run: cannot read the hooks: line 1"), "{told}");
     assert!(!project.exists("a.txt"));
     let listed = project.aye(&["hooks", "list", "--trust"]).exits(0).stdout;
     assert!(listed.contains("does not run: cannot read the hooks"), "{listed}");
@@ -484,4 +484,40 @@ fn a_call_that_was_judged_is_not_told_to_the_hooks_again_after_a_crash() {
     assert_eq!(fs::read_to_string(&mark).unwrap(), "run\n");
     assert_eq!(project.read("changed.txt"), "by the hook\n");
     assert!(terminal.quit().success());
+}
+
+#[test]
+fn hooks_at_the_start_and_the_end_of_an_agent_add_context_and_let_it_continue() {
+    let server = Server::with_responder(|request| {
+        let is_of_agent = request.messages().contains("You work on this task for another session");
+        match (is_of_agent, request.tool_results().len()) {
+            (false, 0) => Answer::call("c1", "Agent", json!({"agent": "explore", "prompt": "Where is it?"})),
+            (false, _) => Answer::text("Done."),
+            (true, _) => Answer::text("Found it."),
+        }
+    });
+    let command = |line: &str| json!([{ "matcher": "explore", "hooks": [{ "type": "command", "command": line }] }]);
+    let start =
+        "cat >&2; echo '{\"hookSpecificOutput\":{\"hookEventName\":\"SubagentStart\",\"additionalContext\":\"Look in lib.\"}}'";
+    let end = "grep -q '\"stop_hook_active\":true' && exit 0; echo 'name the line' >&2; exit 2";
+    let settings = json!({ "hooks": {
+        "SubagentStart": command(start),
+        "SubagentStop": command(end),
+        "UserPromptSubmit": [{ "hooks": [{ "type": "command", "command": "echo 'From the prompt.'" }] }],
+    }});
+    let project = Project::with(&server).policy(OPEN).file(".claude/settings.json", &settings.to_string());
+    project.aye(&["exec", "--trust", "go"]).exits(0);
+    let of_agent: Vec<String> = server
+        .requests()
+        .iter()
+        .map(crate::support::Request::messages)
+        .filter(|messages| messages.contains("You work on this task for another session"))
+        .collect();
+    assert_eq!(of_agent.len(), 2, "the hook lets the agent continue once");
+    assert!(of_agent[0].contains("Look in lib.") && !of_agent[0].contains("From the prompt."), "{}", of_agent[0]);
+    assert!(of_agent[1].contains("name the line"), "{}", of_agent[1]);
+    let told = project.aye(&["hooks", "test", "SubagentStop", "--trust", "--text", "x"]).exits(0);
+    assert!(told.stdout.contains("name the line"), "{}", told.stdout);
+    let told = project.aye(&["hooks", "test", "SubagentStop", "--agent", "review", "--trust"]).exits(0);
+    assert!(!told.stdout.contains("name the line"), "the matcher names another agent: {}", told.stdout);
 }

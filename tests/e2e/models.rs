@@ -219,7 +219,7 @@ fn unusable_model_lists_are_errors_and_leave_the_catalogue_unchanged() {
     ] {
         project.aye(&["models", "update", source, "--yes"]).exits(1).says(&[why]);
     }
-    project.aye(&["models", "update", "http://lists.example/x.toml"]).exits(2).says(&["could be modified in transit"]);
+    project.aye(&["models", "update", "http://lists.example/x.toml"]).exits(2).says(&["is not encrypted"]);
     project.aye(&["models", "update"]).exits(2).says(&["no list of models to update from", "models.catalogue_url"]);
     assert!(!project.directory("data").join("catalogue.toml").exists());
 }

@@ -153,7 +153,7 @@ fn an_approved_plan_allows_its_files_and_commands_and_nothing_else() {
     let mut terminal = project.open_sized(&["--mode", "plan"], 110, 50);
     terminal.prompt("add a greeting");
     let screen = review(&mut terminal);
-    for line in ["Allowed until the task ends", "write greeting.txt", "run touch made", "Will still ask"] {
+    for line in ["Allowed until the task ends", "write greeting.txt", "run touch made", "Still needs approval"] {
         assert!(screen.contains(line), "{line}\n{screen}");
     }
     assert!(screen.contains("write /: ") && screen.contains("it is a pattern"), "{screen}");

@@ -76,7 +76,7 @@ fn the_conversation_does_not_contain_the_review_and_the_session_is_resumed_as_it
     let screen = terminal.wait_for("Again.");
     assert!(screen.contains("Hello to you.") && !screen.contains("wrong in a.txt"), "{screen}");
     terminal.prompt("/findings");
-    terminal.wait_for("no findings; /review looks for them");
+    terminal.wait_for("no review yet; /review starts one");
     server.push(Answer::text("Once more."));
     terminal.prompt("still here?");
     terminal.wait_for("Once more.");

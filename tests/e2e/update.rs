@@ -126,7 +126,7 @@ fn the_server_is_named_by_the_user_and_never_by_a_project() {
     drop(output.says(&["this build has no release server", "hint: set `[update] url` in config.toml"]));
     assert_eq!(server.requests(), 0);
     for (url, why) in [
-        ("http://dl.example/latest.json", "could be modified in transit"),
+        ("http://dl.example/latest.json", "is not encrypted"),
         ("https://me:secret@dl.example/latest.json", "contains a password"),
         ("latest.json", "invalid URL"),
     ] {

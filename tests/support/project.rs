@@ -18,7 +18,7 @@ pub struct Project {
 }
 
 /// The subcommands that run tools.
-const RUNNING: [&str; 6] = ["exec", "serve", "acp", "resume", "tool", "demo"];
+const RUNNING: [&str; 7] = ["exec", "serve", "acp", "resume", "tool", "demo", "task"];
 
 /// One start of a program: arguments, directory and environment.
 pub struct Invocation<'a> {

@@ -1,6 +1,6 @@
 //! Account of a running session: it pays for agents, and for a review beside the conversation.
 
-use crate::protocol::{AgentEvent, Budget, Effort, Failure};
+use crate::protocol::{AgentEvent, Budget, Effort, EventKind, Failure};
 use crate::session::Expense;
 use tokio::sync::{mpsc, oneshot};
 
@@ -11,7 +11,7 @@ const DEPTH: usize = 8;
 pub(super) struct Charge {
     pub spent: Option<(Expense, ChargedWork)>,
     /// Event about the work, for the front end.
-    pub event: Option<AgentEvent>,
+    pub event: Option<EventKind>,
     pub answer: oneshot::Sender<AccountState>,
 }
 
@@ -65,6 +65,11 @@ impl Account {
 
     /// Emits an event of an agent among those of the session.
     pub(crate) async fn emit(&self, event: AgentEvent) {
+        self.relay(EventKind::Agent(event)).await;
+    }
+
+    /// Emits an event from the session of an agent, about an approval of its call.
+    pub(crate) async fn relay(&self, event: EventKind) {
         let _ = self.charge(None, Some(event)).await;
     }
 
@@ -73,7 +78,7 @@ impl Account {
         self.charge(Some((spent, ChargedWork::Review)), None).await?.failure
     }
 
-    async fn charge(&self, spent: Option<(Expense, ChargedWork)>, event: Option<AgentEvent>) -> Option<AccountState> {
+    async fn charge(&self, spent: Option<(Expense, ChargedWork)>, event: Option<EventKind>) -> Option<AccountState> {
         let (answer, answered) = oneshot::channel();
         self.charges.send(Charge { spent, event, answer }).await.ok()?;
         answered.await.ok()

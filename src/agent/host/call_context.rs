@@ -72,7 +72,7 @@ impl CallContext {
         self.interrupt = self.kill.child_token();
     }
 
-    /// Interrupts the running calls, except for changes of files.
+    /// Interrupts the running calls, except for file changes.
     pub(crate) fn interrupt(&mut self) {
         std::mem::replace(&mut self.interrupt, self.kill.child_token()).cancel();
     }

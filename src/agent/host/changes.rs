@@ -1,10 +1,12 @@
 //! File changes of the session: attributed to tasks and steps, and listed at the end.
 
+use super::call_context::CallContext;
+use crate::agent::turn::Input;
 use crate::ports::ToolRouter;
 use crate::protocol::{ChangedFiles, StepId, TaskId};
 use std::time::Duration;
 
-/// Maximum time that the end of a session waits for the list.
+/// Maximum time that the end of a session, or of a goal's check, waits for the list.
 const LIST_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Task that the tools attribute changes to.
@@ -28,6 +30,18 @@ impl ChangeTracker {
             router.step_started(step.number());
         }
     }
+}
+
+/// Lists the changed files since a task, for the goal of the session.
+pub(super) fn list(context: &CallContext, ticket: u64, since: Option<TaskId>) {
+    let (router, inputs) = (context.router(), context.inputs());
+    tokio::spawn(async move {
+        let listed = tokio::time::timeout(LIST_TIMEOUT, router.changed_files(since)).await;
+        if listed.is_err() {
+            tracing::warn!("the list of changed files for the goal took too long");
+        }
+        let _ = inputs.send(Input::ChangesListed { ticket, changes: listed.ok() }).await;
+    });
 }
 
 /// Returns the changed files, if there are any.

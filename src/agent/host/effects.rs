@@ -3,7 +3,7 @@
 use super::clock::moment;
 use super::deferred_effects::stopped_error;
 use super::tool_runs::RunRequest;
-use super::{Host, hooks, mentions, planning, rewind};
+use super::{Host, changes, hooks, mentions, planning, rewind};
 use crate::agent::turn::{Effect, Input};
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{CallId, Command, ErrorCode, EventKind, StepId, TaskId, ToolError, ToolResult};
@@ -83,6 +83,7 @@ impl Host {
                     self.model.open_summary_model();
                 }
             }
+            Effect::ListChanges { ticket, since } => changes::list(&self.context, ticket, since),
             Effect::PlanMentions { ticket, calls } => mentions::plan(&self.context, ticket, calls),
             Effect::ReadMentions { ticket, runs, resources } => {
                 let (redactor, kill) = (self.context.redactor(), self.context.kill_token());

@@ -88,6 +88,9 @@ fn session_payload(kind: &EventKind) -> Option<Value> {
         }
         EventKind::StepLimitApproaching { step_count, max_steps } => json!({"stepCount": step_count, "maxSteps": max_steps}),
         EventKind::PlannedStepsChanged { steps } => json!({"count": steps.len(), "done": PlannedStep::count_done(steps)}),
+        EventKind::GoalChanged(goal) => json!({
+            "status": goal.status, "reason": goal.reason, "round": goal.round, "costUsd": goal.cost_usd, "elapsedMs": goal.elapsed_ms,
+        }),
         EventKind::SavingChanged { saved, .. } => json!({"saved": saved}),
         EventKind::TaskCompleted { usage, cost_usd, step_count, .. } => {
             json!({"usage": usage, "costUsd": cost_usd, "stepCount": step_count})

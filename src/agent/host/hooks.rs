@@ -1,4 +1,4 @@
-//! Runs of hooks in the background, with what they did as inputs.
+//! Runs hooks in the background; their outcomes become inputs.
 
 use super::call_context::CallContext;
 use crate::agent::limits::HOOKED_CALLS;

@@ -44,7 +44,12 @@ pub(super) fn replan_with_access(
 ) {
     let router = context.router();
     plan_one(context, index, async move {
-        let mut plan = if opens.is_empty() { router.plan(call).await? } else { router.plan_with_access(call, opens).await? };
+        // Without access, this plans only; the last amendment asks the language servers.
+        let mut plan = if opens.is_empty() && amendments.is_empty() {
+            router.plan(call).await?
+        } else {
+            router.plan_with_access(call, opens).await?
+        };
         for amendment in amendments {
             plan = router.amend(plan, amendment).await?;
         }

@@ -30,7 +30,7 @@ pub(crate) struct PolicyUpdates {
 }
 
 pub(crate) enum PolicyUpdate {
-    /// Another policy, and the tools that follow its limits.
+    /// The new policy, and a router whose tools follow its limits.
     Accepted {
         change: Box<PolicyChange>,
         router: Arc<dyn ToolRouter>,

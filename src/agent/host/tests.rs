@@ -226,6 +226,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         model_before: None,
         effort_for_this_run: false,
         approver: Approver::User,
+        agent: None,
         backoff: Backoff::default(),
         system: "be good".into(),
         tools: Vec::new().into(),

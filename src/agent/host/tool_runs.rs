@@ -51,7 +51,7 @@ impl ToolRuns {
         let (redactor, instructions) = (context.redactor(), self.instructions.clone());
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
         let patience = CallTimeout::for_plan(&plan);
-        // A change of files finishes when the user interrupts; all else ends.
+        // A file change finishes when the user interrupts; all else ends.
         let killed = if must_finish(&plan) { context.kill_token() } else { context.interrupt_token() };
         let (kill, interrupt) = (context.kill_token().child_token(), context.interrupt_token().child_token());
         let stop = kill.clone();

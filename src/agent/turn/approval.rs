@@ -3,7 +3,7 @@
 use super::amend::no_amendment;
 use super::call::{Call, CallState, Pending};
 use super::call_runner::{Batch, CallRunner};
-use super::denial::{CANCELLED, NO_ANSWER, denial};
+use super::denial::{CANCELLED, NO_ANSWER, denial, new_errors_note};
 use super::io::{Effect, InputTime};
 use super::layer::build_output_clause;
 use super::options::Approver;
@@ -32,6 +32,14 @@ impl CallRunner<'_> {
         call.rewriting().into_iter().chain(call.hook_question()).chain(outside)
     }
 
+    /// Returns what the model can do after a call that no user can approve.
+    fn advice_without_user(&self, call: &Call) -> &'static str {
+        match self.repetition_warning(call) {
+            Some(_) => "its result is already in your context: do something else, or say what you cannot do",
+            None => "continue without it, or tell the user what to allow",
+        }
+    }
+
     pub(super) fn ask(
         &mut self,
         call: &mut Call,
@@ -50,57 +58,54 @@ impl CallRunner<'_> {
         plan.amends.offer.unsandboxed = plan.amends.offer.unsandboxed && self.may_run_unsandboxed(&plan, at);
         let mut approval = describe(&plan, &question, approval_id.clone(), &self.cx.options.sandbox);
         approval.opens_in_copy = call.runs_again_in_layer(&plan);
+        approval.agent.clone_from(&self.cx.options.agent);
         approval.proposal.notes.extend(self.call_notes(call, &plan));
         if self.cx.options.approver == Approver::Nobody {
             let decision = Decision::Denied { reason: Some("no user can approve this call".to_owned()) };
             let rule = question.rule.clone();
             self.cx.out.event(EventKind::ApprovalRequested(approval));
             self.resolve_approval(call, &approval_id, decision, 0);
-            let instead = match self.repetition_warning(call) {
-                Some(_) => "its result is already in your context: do something else, or say what you cannot do",
-                None => "continue without it, or tell the user what to allow",
-            };
+            let instead = self.advice_without_user(call);
             let message = format!(
-                "denied: no user can approve this call ({}; rule: {rule}){}; {instead}",
+                "denied: no user can approve this call ({}; rule: {rule}){}; {instead}{}",
                 question.reason,
-                discarded_note(&plan)
+                discarded_note(&plan),
+                new_errors_note(plan.proposal.as_ref())
             );
             call.refuse(ErrorCode::NoApprover, message);
             return self.report(call, 0);
         }
         approval.timeout_ms = self.cx.options.approval_timeout.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
         approval.origins = self.cx.policy.origins(&approval.rule, &approval.parts);
-        approval.always = if plan.task_plan.is_some() {
-            GrantOptions { never: vec!["each plan needs its own approval".to_owned()], ..GrantOptions::default() }
-        } else if call.amended.by.contains(&Amendment::Unsandboxed) {
-            GrantOptions {
-                never: vec!["each run outside the sandbox needs its own approval".to_owned()],
-                ..GrantOptions::default()
-            }
-        } else if !plan.opens.is_empty() {
-            self.always_open(call, &plan, at)
-        } else if self.is_doubted(&plan, at) {
-            GrantOptions {
-                never: vec![format!("a rule already allows it; aye asks because {}", question.reason)],
-                ..GrantOptions::default()
-            }
-        } else if self.repetition_warning(call).is_some() && self.is_allowed_by_rule(&plan, at) {
-            GrantOptions {
-                never: vec!["a rule already allows it; aye asks because the call repeats".to_owned()],
-                ..GrantOptions::default()
-            }
-        } else {
-            self.cx.policy.always(&plan.actions, at.now)
-        };
-        if let LayerRun::Impossible { reason } = &plan.layer {
-            approval.always = approval.always.without_copies(reason);
-        }
+        approval.always = self.always(call, &plan, &question, at);
         self.cx.out.record(Record::ApprovalRequested { approval: approval.clone() });
         let always = approval.always.clone();
         call.asked = true;
         let ticket = self.cx.options.approval_timeout.map(|_| self.cx.numbers.next_ticket());
         call.state = CallState::Asking(Box::new(Pending { plan, question, always, approval_id, since: at.now, ticket }));
         batch.asks.push(approval);
+    }
+
+    /// Returns the rules that "always allow" offers for a call.
+    fn always(&self, call: &Call, plan: &Plan, question: &Question, at: InputTime) -> GrantOptions {
+        let never = |reason: String| GrantOptions { never: vec![reason], ..GrantOptions::default() };
+        let mut always = if plan.task_plan.is_some() {
+            never("each plan needs its own approval".to_owned())
+        } else if call.amended.by.contains(&Amendment::Unsandboxed) {
+            never("each run outside the sandbox needs its own approval".to_owned())
+        } else if !plan.opens.is_empty() {
+            self.always_open(call, plan, at)
+        } else if self.is_doubted(plan, at) {
+            never(format!("a rule already allows this; aye asks because {}", question.reason))
+        } else if self.repetition_warning(call).is_some() && self.is_allowed_by_rule(plan, at) {
+            never("a rule already allows this; aye asks because the call repeats".to_owned())
+        } else {
+            self.cx.policy.always(&plan.actions, at.now)
+        };
+        if let LayerRun::Impossible { reason } = &plan.layer {
+            always = always.without_copies(reason);
+        }
+        if self.cx.options.agent.is_some() { always.only_in_files() } else { always }
     }
 
     /// Asks even if a rule would allow the call.
@@ -306,7 +311,10 @@ impl CallRunner<'_> {
             }
             Decision::Denied { reason } => {
                 let (code, message) = denial(reason.as_deref());
-                call.refuse(code, format!("{message}{}{}", discarded_note(&plan), earlier_run(call)));
+                call.refuse(
+                    code,
+                    format!("{message}{}{}{}", discarded_note(&plan), earlier_run(call), new_errors_note(plan.proposal.as_ref())),
+                );
                 self.report(call, 0);
             }
             Decision::Approved | Decision::ApprovedInCleanContext | Decision::ApprovedAlways { .. }
@@ -514,6 +522,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         critical: question.critical,
         rule: question.rule.clone(),
         reason: question.reason.clone(),
+        agent: None,
         is_uncovered: question.is_uncovered,
         details: details(plan, command.as_ref()),
         proposal: plan.proposal.clone().unwrap_or_default(),

@@ -288,7 +288,7 @@ impl Call {
 
 /// Hooks.
 impl Call {
-    /// Uses what the hooks did: the call has the arguments that they gave it.
+    /// Applies the outcome of the hooks: the call gets the arguments that they set.
     pub(super) fn use_hooks(&mut self, hooks: CallHooks) {
         let requested = self.call.arguments.clone();
         if let Some(arguments) = &hooks.arguments {
@@ -297,7 +297,7 @@ impl Call {
         self.hooked = Some(HookedCall { hooks, requested });
     }
 
-    /// Forgets what the hooks did, because an earlier call has changed the files that they may have read.
+    /// Discards the outcome of the hooks, because an earlier call has changed the files that they may have read.
     pub(super) fn forget_hooks(&mut self) {
         if let Some(hooked) = self.hooked.take() {
             self.call.arguments = hooked.requested;

@@ -151,7 +151,7 @@ impl CallBatch {
         runner.commit_and_dispatch(&self.calls, batch);
     }
 
-    /// Uses what the hooks before these calls did. Returns the calls that are planned next.
+    /// Applies the outcome of the hooks before these calls. Returns the calls that are planned next.
     pub(crate) fn on_hooks(&mut self, hooked: Vec<(usize, CallHooks)>, runner: &mut CallRunner<'_>) -> Vec<(usize, ToolCall)> {
         let mut to_plan = Vec::new();
         for (index, hooks) in hooked {
@@ -183,6 +183,9 @@ impl CallBatch {
     ) {
         let waits = |call: &Call| matches!(&call.state, CallState::Previewing(viewing) if viewing.ticket == ticket);
         let Some(call) = self.calls.get_mut(index).filter(|call| waits(call)) else { return };
+        if runner.check && runner.settle_check_run(call, &outcome) {
+            return;
+        }
         if runner.cancelling {
             return runner.interrupt_layer(call, outcome);
         }

@@ -24,7 +24,7 @@ use crate::protocol::{
     ToolResult,
 };
 
-/// Rule of denials in plan mode, and what the model can do instead.
+/// Rule of denials in plan mode, and the alternative for the model.
 const PLAN_MODE: &str = "plan mode";
 const PLAN_FIRST: &str = "; propose a plan with ProposePlan, and change things once the user approves it";
 
@@ -43,6 +43,8 @@ pub(super) struct LayerNotices {
     pub explained_layers: bool,
     /// Whether aye told the user why commands do not run in a layer first.
     pub explained_no_layers: bool,
+    /// Whether aye told the user why the check of a goal does not run in a copy.
+    pub explained_check: bool,
     /// Commands that ran without approval.
     pub unasked: UnaskedRuns,
 }
@@ -56,6 +58,8 @@ pub(super) struct CallRunner<'a> {
     pub step_id: Option<StepId>,
     /// Whether the user typed the running command.
     pub typed: bool,
+    /// Whether the running command is the check of the goal.
+    pub check: bool,
     /// Whether the task is being stopped.
     pub cancelling: bool,
     /// Whether the session is ending.
@@ -251,13 +255,13 @@ impl CallRunner<'_> {
             return Some(reason.clone());
         }
         let effects = plan.effects.as_ref()?;
-        (call.asked || !is_quiet(effects)).then(|| "its changes are applied only with your approval".to_owned())
+        (call.asked || !is_quiet(effects)).then(|| "the changes of the command are applied only with your approval".to_owned())
     }
 
     /// Returns the reason why an edited call requires approval even though a rule allows it.
     pub(super) fn edit_warning(call: &Call) -> Option<String> {
         let asks = call.amended.by.last().is_some_and(Amendment::needs_approval);
-        asks.then(|| "you edited it".to_owned())
+        asks.then(|| "you edited the call".to_owned())
     }
 
     /// Returns why an allowed call requires approval because of its repetition.
@@ -316,7 +320,7 @@ impl CallRunner<'_> {
         call.hooked.is_none() && !self.typed && self.cx.options.hooks.contains(HookEvent::PreToolUse)
     }
 
-    /// Uses what the hooks before a call did. Returns whether the call is planned next.
+    /// Applies the outcome of the hooks before a call. Returns whether the call is planned next.
     pub(super) fn settle_hooks(&mut self, call: &mut Call, hooks: CallHooks) -> bool {
         if !matches!(call.state, CallState::Planning) {
             return false;
@@ -341,6 +345,11 @@ impl CallRunner<'_> {
 /// Runs, previews and their results.
 impl CallRunner<'_> {
     pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
+        if self.check
+            && let Some(permit) = self.check_permit(&plan, &permit)
+        {
+            return self.begin_preview(call, PreviewRequest { index, plan, permit, approval_id: None, unasked: false }, batch);
+        }
         if call.runs_again_in_layer(&plan) {
             let permit = permit.with_access();
             return self.begin_preview(call, PreviewRequest { index, plan, permit, approval_id: None, unasked: false }, batch);

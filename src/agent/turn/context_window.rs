@@ -11,7 +11,7 @@ use super::turn_context::TurnContext;
 use crate::ports::{Durability, Record};
 use crate::protocol::{ContextUse, EventKind, Failure, FailureKind, Message, MessageId, ModelFacts, Role, TaskId, Usage};
 
-/// Thread of the session, and what is known about its size.
+/// Thread of the session, and its measured or estimated size.
 #[derive(Debug, Default)]
 pub(super) struct ContextWindow {
     thread: Thread,

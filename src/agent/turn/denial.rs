@@ -1,6 +1,9 @@
 //! Denials of calls: the reasons that the journal stores, and the errors that the model gets.
 
-use crate::protocol::ErrorCode;
+use crate::protocol::{ErrorCode, FileDiagnostics, Proposal};
+
+/// Maximum number of rows about errors in a denial.
+const MAX_ERROR_ROWS: usize = 10;
 
 /// Prefix of the reason of a denial after a timeout.
 pub(super) const NO_ANSWER: &str = "no answer within";
@@ -17,4 +20,14 @@ pub(super) fn denial(reason: Option<&str>) -> (ErrorCode, String) {
         Some(reason) => (ErrorCode::UserDenied, format!("the user denied this call: {reason}")),
         None => (ErrorCode::UserDenied, "the user denied this call".to_owned()),
     }
+}
+
+/// Returns the errors that a denied change would have added according to the language servers; empty if there are none.
+pub(super) fn new_errors_note(proposal: Option<&Proposal>) -> String {
+    let files = proposal.into_iter().flat_map(|proposal| &proposal.diagnostics).filter(|file| file.has_new_errors());
+    let rows: Vec<String> = files.flat_map(FileDiagnostics::rows).take(MAX_ERROR_ROWS).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!("\nErrors reported by the language server for this change:\n{}", rows.join("\n"))
 }

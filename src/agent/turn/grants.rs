@@ -76,7 +76,7 @@ impl Grants {
         }
     }
 
-    /// Begins the mandate of a plan as it was shown: the covered actions, and those that still ask.
+    /// Begins the mandate of a plan as it was shown: the covered actions, and those that still need approval.
     pub(crate) fn begin_mandate(
         &mut self,
         shown: &ProposedPlan,
@@ -100,7 +100,7 @@ impl Grants {
         self.mandate = mandate;
     }
 
-    /// Ends the mandate while the task goes on.
+    /// Ends the mandate while the task continues.
     pub(crate) fn end_mandate(&mut self, cx: &mut TurnContext) {
         if self.mandate != Mandate::default() {
             cx.out.record(Record::MandateSet { digest: None, actions: Vec::new(), asks: Vec::new() });
@@ -115,7 +115,7 @@ impl Grants {
         cx.policy.end_mandate();
     }
 
-    /// Returns the note about a call that asks although a plan was approved.
+    /// Returns the note about a call that needs approval although a plan was approved.
     pub(crate) fn outside_mandate(&self, plan: &Plan, policy: &Enforcer) -> Option<&'static str> {
         if !policy.has_mandate() || plan.task_plan.is_some() {
             return None;

@@ -11,7 +11,7 @@ pub(super) struct HookedCall {
 }
 
 impl HookedCall {
-    /// Adds what the model has to know to the result.
+    /// Adds the notes for the model to the result.
     pub(super) fn annotate(&self, result: &mut ToolResult) {
         if let Some(note) = self.hooks.note() {
             let gap = if result.output_text.is_empty() { "" } else { "\n" };

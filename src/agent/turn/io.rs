@@ -8,8 +8,8 @@ use crate::ports::{
     Delta, Durability, FileRewind, FileRewindResult, HookOccasion, ModelError, ModelRequest, Plan, Record, RewindStart,
 };
 use crate::protocol::{
-    Action, Amendment, ApprovalId, CallHooks, CallId, Command, EventHooks, EventKind, Failure, ModelFacts, RewindPlan,
-    RewindPoint, SandboxAccess, SecretString, StepId, TaskId, ToolCall, ToolError, ToolResult,
+    Action, Amendment, ApprovalId, CallHooks, CallId, ChangedFiles, Command, EventHooks, EventKind, Failure, ModelFacts,
+    RewindPlan, RewindPoint, SandboxAccess, SecretString, StepId, TaskId, ToolCall, ToolError, ToolResult,
 };
 use crate::session::Expense;
 use jiff::Timestamp;
@@ -108,6 +108,11 @@ pub(crate) enum Input {
     Reviewed(Expense),
     /// A request of an agent that a call of the session started.
     AgentSpent(Expense),
+    /// Result of `Effect::ListChanges`; without a list if the changes are unknown.
+    ChangesListed {
+        ticket: u64,
+        changes: Option<ChangedFiles>,
+    },
     /// Result of `Effect::Rewind`.
     FilesRewound {
         number: u32,
@@ -173,7 +178,7 @@ pub(crate) enum Effect {
         /// Maximum bytes of output that fit the conversation.
         most_bytes: usize,
     },
-    /// Interrupts the running calls, except for changes of files, which finish.
+    /// Interrupts the running calls, except for file changes, which finish.
     InterruptTools,
     KillTools,
     /// Moves a running command to the background; without an ID, the one that has run longest.
@@ -199,6 +204,11 @@ pub(crate) enum Effect {
         ticket: u64,
     },
     SaveDraft(String),
+    /// Lists the files that differ from their state before this task first changed them.
+    ListChanges {
+        ticket: u64,
+        since: Option<TaskId>,
+    },
     /// Plans to read the files that a prompt mentions.
     PlanMentions {
         ticket: u64,

@@ -8,10 +8,11 @@ use super::preview::ActivePreview;
 use super::sandbox_escalation::format_access;
 use crate::policy::{Approve, Permit, PreviewPermit, Question, Verdict};
 use crate::ports::{Durability, LayerEnd, LayerRun, Plan, Record, TurnKind};
-use crate::protocol::{Amendment, Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult};
+use crate::protocol::{Amendment, Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult, exit_code_in};
 
-const ASKED_ABOUT: &str = "it ran in a copy, and its changes are applied only with your approval";
+const ASKED_ABOUT: &str = "the command ran in a copy, and its changes are applied only with your approval";
 const KILLED: &str = "It ran in a copy of the workspace, and its changes there were discarded";
+const CHECK_STOPPED: &str = "the check was stopped; its changes were discarded";
 const INTERRUPTED: &str = "interrupted by the user; it ran in a copy of the workspace, and its changes there were discarded; its \
                            output so far follows";
 
@@ -238,7 +239,7 @@ impl CallRunner<'_> {
         self.announce(call, &[]);
         let because = why.map(|why| format!(": {why}")).unwrap_or_default();
         let (told, seen) = if waited {
-            ("aye exited while its changes waited for approval, and they were discarded", "its changes were discarded")
+            ("aye exited while the changes waited for approval, and they were discarded", "its changes were discarded")
         } else {
             ("aye exited while this ran in a copy", "it was running in a copy")
         };
@@ -294,6 +295,57 @@ impl CallRunner<'_> {
         } else {
             TurnKind::Writes
         })
+    }
+}
+
+/// Check of a goal: it runs in a layer that is always discarded.
+impl CallRunner<'_> {
+    /// Returns the permit to run the check in a copy. Where there is none, the user learns why.
+    pub(super) fn check_permit(&mut self, plan: &Plan, permit: &Permit) -> Option<PreviewPermit> {
+        if permit.reads_only() || permit.is_unsandboxed() || plan.effects.is_some() {
+            return None;
+        }
+        match &plan.preview {
+            PreviewOffer::Possible => Some(permit.preview()),
+            PreviewOffer::Impossible { reason } => {
+                if !std::mem::replace(&mut self.layers.explained_check, true) {
+                    self.cx.out.notice(format!("the check runs in the workspace itself, not in a copy: {reason}"));
+                }
+                None
+            }
+            PreviewOffer::None => None,
+        }
+    }
+
+    /// Ends the check with the output of its run in a copy, which is discarded. Returns whether it ended; otherwise it has to run without
+    /// a copy.
+    pub(super) fn settle_check_run(&mut self, call: &mut Call, outcome: &Result<Plan, ToolError>) -> bool {
+        let (id, name) = (call.call.tool_call_id.clone(), call.call.tool_name.clone());
+        let result = match outcome {
+            _ if self.cancelling => ToolResult::from_error(id, name, ToolError::new(ErrorCode::Cancelled, CHECK_STOPPED)),
+            Err(error) if error.code == ErrorCode::Cancelled => ToolResult::from_error(id, name, error.clone()),
+            Err(_) => return false,
+            Ok(plan) => {
+                let Some(effects) = plan.effects.as_deref() else { return false };
+                let blocked = match effects.denied.as_slice() {
+                    [] => String::new(),
+                    denied => format!("\n[sandbox: blocked {}]", format_access(denied)),
+                };
+                let output = format!("{}{blocked}", effects.output);
+                if exit_code_in(&output).is_some() {
+                    ToolResult::success(id, name, output)
+                } else {
+                    let error = ToolError::new(ErrorCode::ToolExecutionFailed, effects.ended.clone());
+                    ToolResult { output_text: output, ..ToolResult::from_error(id, name, error) }
+                }
+            }
+        };
+        debug_assert!(!matches!(call.state, CallState::Done(_)), "a check ends once");
+        self.drop_preview(call);
+        call.set_result(result);
+        self.report(call, 0);
+        self.cx.out.commit(Durability::Process);
+        true
     }
 }
 

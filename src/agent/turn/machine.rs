@@ -1,4 +1,4 @@
-//! Turn machine: passes each input to the sub-machines that it concerns, and connects what they return.
+//! Turn machine: passes each input to the sub-machines that it concerns, and connects their outputs.
 
 use super::assumed_prices::AssumedPrices;
 use super::call_batch::CallBatch;
@@ -7,6 +7,7 @@ use super::compaction::Compactor;
 use super::completed_request::CompletedRequest;
 use super::context_window::ContextWindow;
 use super::fallback::{FallbackModels, OpenedFallback};
+use super::goals::Goals;
 use super::grants::Grants;
 use super::guardrail::GuardrailNote;
 use super::io::{Effect, Input, InputTime, Planned};
@@ -32,11 +33,11 @@ use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
 use crate::ports::{Durability, FileRewindResult, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
-    ApprovalId, AssumedPrice, Budget, BudgetLimit, CallHooks, CallId, Command, Decision, Effort, EventKind, Failure, FailureKind,
-    Message, Mode, ModelFacts, Part, PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleQuery, SessionStatus,
-    StopReason, TaskStatus, ToolError, Usage,
+    ApprovalId, AssumedPrice, Budget, BudgetLimit, CallHooks, CallId, ChangedFiles, Command, Decision, Effort, EventKind,
+    Failure, FailureKind, Goal, GoalReason, Message, Mode, ModelFacts, Part, PlaceChange, Resolution, RewindScope, RewindTarget,
+    Role, RuleQuery, SessionStatus, StopReason, TaskStatus, ToolError, Usage, validate_check,
 };
-use crate::session::Expense;
+use crate::session::{Expense, GoalProgress};
 use std::path::PathBuf;
 
 /// Turn machine of one session.
@@ -57,6 +58,7 @@ pub(crate) struct TurnMachine {
     pub(super) mentions: MentionReader,
     pub(super) prompt_hooks: PromptHooks,
     pub(super) stop_hooks: StopHooks,
+    pub(super) goals: Goals,
     pub(super) grants: Grants,
     layers: LayerNotices,
     /// Recovery information, until the session is restored.
@@ -85,6 +87,7 @@ impl TurnMachine {
             mentions: MentionReader::default(),
             prompt_hooks: PromptHooks::default(),
             stop_hooks: StopHooks::default(),
+            goals: Goals::default(),
             grants: Grants::default(),
             layers: LayerNotices::default(),
             known: RecoveredCalls::default(),
@@ -97,6 +100,7 @@ impl TurnMachine {
     }
 
     pub(crate) fn handle(&mut self, input: Input, at: InputTime) -> Vec<Effect> {
+        self.goals.set_time(at.now);
         match input {
             input if self.quitting => self.wind_down(input, at),
             Input::Command(command) => self.command(command, at),
@@ -120,8 +124,10 @@ impl TurnMachine {
             }
             Input::RuleFiles(kept) => self.grants.on_outcome(kept, &mut self.cx),
             Input::Woken { ticket } => {
-                self.on_timer(ticket, at);
-                self.time_out(ticket, at);
+                if !self.time_out_goal(ticket, at) {
+                    self.on_timer(ticket, at);
+                    self.time_out(ticket, at);
+                }
             }
             Input::ModelOpened(opened) => self.on_model_opened(opened, at),
             Input::SummaryModelKnown(facts) => self.summaries.learn(facts),
@@ -131,6 +137,7 @@ impl TurnMachine {
             Input::Reviewed(spent) => self.spending.count_review(spent, &self.tasks, &mut self.cx),
             Input::AgentSpent(spent) => self.spending.count_agent(spent, &mut self.tasks, &mut self.cx),
             Input::FilesRewound { number, outcome } => self.on_files_rewound(number, outcome, at),
+            Input::ChangesListed { ticket, changes } => self.on_changes_listed(ticket, changes.as_ref(), at),
         }
         self.cx.out.take()
     }
@@ -166,6 +173,9 @@ impl TurnMachine {
             }
             Command::ShowBudget => self.spending.show_budgets(&self.tasks, &mut self.cx),
             Command::SetBudget { limit } => self.set_budget(limit, at),
+            Command::SetGoal { goal } => self.set_goal(goal, at),
+            Command::SetGoalCheck { check } => self.set_goal_check(&check, at),
+            Command::StopGoal => self.stop_goal(at),
             Command::AssumePrice { price } => self.assume_price(price, at),
             Command::SetModel { name } => self.choice.open(name, None, &mut self.cx),
             Command::AddKey { name, key } => self.choice.open(name, Some(key), &mut self.cx),
@@ -225,6 +235,7 @@ impl TurnMachine {
             | Input::SummaryModelKnown(_)
             | Input::MentionsPlanned { .. }
             | Input::MentionsRead { .. }
+            | Input::ChangesListed { .. }
             | Input::Woken { .. } => {}
         }
     }
@@ -351,7 +362,7 @@ impl TurnMachine {
 impl TurnMachine {
     /// Processes the calls of the current step; `None` if there are none.
     pub(super) fn with_calls<R>(&mut self, act: impl FnOnce(&mut CallBatch, &mut CallRunner<'_>) -> R) -> Option<R> {
-        let CurrentCalls { batch, guard, step_id, typed, cancelling } = self.tasks.calls_mut()?;
+        let CurrentCalls { batch, guard, step_id, typed, check, cancelling } = self.tasks.calls_mut()?;
         let mut runner = CallRunner {
             cx: &mut self.cx,
             grants: &mut self.grants,
@@ -360,6 +371,7 @@ impl TurnMachine {
             layers: &mut self.layers,
             step_id,
             typed,
+            check,
             cancelling,
             quitting: self.quitting,
         };
@@ -368,6 +380,7 @@ impl TurnMachine {
 
     pub(super) fn on_planned(&mut self, plans: Vec<Planned>, at: InputTime) {
         self.cx.record_policy();
+        self.goals.restart_check_time();
         self.with_calls(|batch, runner| batch.on_plans(plans, runner, at));
         self.advance(at);
     }
@@ -385,6 +398,9 @@ impl TurnMachine {
 
     /// Moves a running command to the background. A command in a layer starts again there, once the user approves it.
     fn move_to_background(&mut self, tool_call_id: Option<CallId>) {
+        if self.tasks.is_check() {
+            return self.cx.out.notice("the check of a goal cannot run in the background");
+        }
         let is_in_layer = self.with_calls(|batch, runner| batch.leave_layer(tool_call_id.as_ref(), runner)).unwrap_or(false);
         if is_in_layer {
             self.cx.out.commit(Durability::Process);
@@ -407,6 +423,7 @@ impl TurnMachine {
     }
 
     fn on_decision(&mut self, approval_id: &ApprovalId, decision: Decision, at: InputTime) {
+        self.goals.restart_check_time();
         let known = self.with_calls(|batch, runner| batch.decide(approval_id, decision, runner, at));
         if known != Some(true) {
             self.cx.out.notice(format!("approval `{approval_id}` is unknown or already decided"));
@@ -594,6 +611,178 @@ impl TurnMachine {
     }
 }
 
+/// Goal: commands of the user, ends of tasks, and limits.
+impl TurnMachine {
+    /// Sets a goal and starts its first task.
+    pub(super) fn set_goal(&mut self, goal: Goal, at: InputTime) {
+        if let Some(why) = self.goal_obstacle(&goal) {
+            let message = Some(format!("the goal was not set: {why}"));
+            let rejected = GoalProgress { ended: Some(GoalReason::Rejected), ..GoalProgress::new(goal, None) };
+            self.cx.out.event(EventKind::GoalChanged(rejected.state(None, 0, message)));
+            return self.report_goal(None);
+        }
+        if self.tasks.is_paused() {
+            self.cx.out.notice("session resumed: the paused task has ended, and the goal starts a new one");
+            self.end_task(TaskEnd::Cancelled);
+        }
+        self.queue.stop_steering(&mut self.cx.out);
+        let text = goal.text.clone();
+        self.goals.set(goal, self.spending.totals().cost_usd, &mut self.cx);
+        self.report_goal(None);
+        // The goal is committed with what follows: a queued prompt, or the first step.
+        self.begin_task(text, at);
+    }
+
+    /// Returns why a goal cannot be set now.
+    fn goal_obstacle(&self, goal: &Goal) -> Option<String> {
+        if let Err(why) = goal.validate() {
+            return Some(why);
+        }
+        if self.goals.is_running() {
+            return Some("another goal is active; end it first".to_owned());
+        }
+        if self.is_busy() && !self.tasks.is_paused() {
+            return Some("a task is running; stop it, or wait until it has ended".to_owned());
+        }
+        let is_priced = self.cx.options.model.cost_usd(&Usage::default()).is_some();
+        (goal.budget_usd.is_some() && !is_priced).then(|| {
+            let name = self.cx.model_name();
+            format!("it has a budget, and the price of `{name}` is unknown; assume a price, or leave out the budget")
+        })
+    }
+
+    /// Replaces the check. A paused goal continues with it.
+    pub(super) fn set_goal_check(&mut self, check: &str, at: InputTime) {
+        if !self.goals.is_active() {
+            return self.cx.out.notice("no goal is active");
+        }
+        if let Err(why) = validate_check(check) {
+            return self.cx.out.notice(format!("the check is unchanged: {why}"));
+        }
+        if self.tasks.is_check() {
+            return self.cx.out.notice("the check is running; change it when it has ended, or stop it with esc");
+        }
+        self.goals.replace_check(check.trim().to_owned(), &mut self.cx);
+        self.cx.out.commit(Durability::Process);
+        self.report_goal(None);
+        if !self.is_busy() {
+            self.continue_goal(at);
+        }
+    }
+
+    /// Ends the goal, and interrupts what runs for it.
+    pub(super) fn stop_goal(&mut self, at: InputTime) {
+        if !self.goals.is_active() {
+            return self.cx.out.notice("no goal is active");
+        }
+        let was_running = self.goals.is_running();
+        self.end_goal(GoalReason::Stopped, "goal stopped".to_owned(), None);
+        self.cx.out.commit(Durability::Process);
+        if was_running && self.tasks.current().is_some() {
+            self.interrupt(at);
+        }
+    }
+
+    /// Continues the goal, if there is one. Returns whether there is.
+    pub(super) fn continue_goal(&mut self, at: InputTime) -> bool {
+        if !self.goals.is_active() {
+            return false;
+        }
+        self.resume_goal();
+        self.cx.out.commit(Durability::Process);
+        self.advance_goal(at);
+        true
+    }
+
+    /// Lets a paused goal continue with what starts next.
+    pub(super) fn resume_goal(&mut self) {
+        if self.goals.resume(&mut self.cx) {
+            self.report_goal(None);
+        }
+    }
+
+    /// Records the end of a task for the goal. Returns the sentence for the user, if the goal waits for the user now.
+    pub(super) fn end_task_of_goal(&mut self, end: &TaskEnd) -> Option<String> {
+        self.goals.on_task_end();
+        match end {
+            TaskEnd::Completed => None,
+            TaskEnd::Failed { .. } => self.pause_goal(GoalReason::TaskFailed, "goal paused: its task failed"),
+            TaskEnd::Cancelled => self.pause_goal(GoalReason::Interrupted, "goal paused: you interrupted it"),
+        }
+    }
+
+    /// Pauses the goal if it is running. Returns the sentence for the user.
+    pub(super) fn pause_goal(&mut self, reason: GoalReason, why: &str) -> Option<String> {
+        if !self.goals.is_running() {
+            return None;
+        }
+        self.goals.pause(reason, why.to_owned(), &mut self.cx);
+        Some(why.to_owned())
+    }
+
+    /// Pauses the goal because the user interrupts what prepares or follows its task.
+    pub(super) fn interrupt_goal(&mut self) {
+        let message = self.pause_goal(GoalReason::Interrupted, "goal paused: you interrupted it");
+        self.cx.out.commit(Durability::Process);
+        if message.is_some() {
+            self.report_goal(message);
+        }
+    }
+
+    fn end_goal(&mut self, reason: GoalReason, why: String, files: Option<&ChangedFiles>) {
+        let message = self.goals.end(reason, why, files, &mut self.cx);
+        self.report_goal(message);
+    }
+
+    /// Ends the goal if its time or its budget is used up. `next`: estimated usage of the next request. Returns whether it ended.
+    pub(super) fn end_goal_at_limit(&mut self, next: Option<Usage>) -> bool {
+        let cost = self.spending.totals().cost_usd;
+        let Some((reason, why)) = self.goals.limit_reached(cost, next, &self.cx) else { return false };
+        self.end_goal(reason, why, None);
+        self.cx.out.commit(Durability::Process);
+        true
+    }
+
+    /// Ends a task whose next request is beyond a limit of the goal. Returns whether it ended.
+    pub(super) fn end_task_at_goal_limit(&mut self, at: InputTime) -> bool {
+        if !self.goals.is_running() || !self.end_goal_at_limit(Some(self.next_request(at))) {
+            return false;
+        }
+        self.compactor.finish();
+        self.fail(Failure::new(
+            FailureKind::BudgetExceeded,
+            "the task ended with its goal, whose limit is reached",
+            "continue the task without the goal, or set another goal",
+        ));
+        true
+    }
+
+    /// Ends the goal and interrupts its task when its time is used up. Returns whether the ticket was for that.
+    pub(super) fn time_out_goal(&mut self, ticket: u64, at: InputTime) -> bool {
+        if !self.goals.is_timer(ticket) {
+            return false;
+        }
+        if self.end_goal_at_limit(None) && self.is_busy() {
+            self.interrupt(at);
+        }
+        true
+    }
+
+    /// Pauses the goal of an earlier process, unless it continues at once, and reports it.
+    pub(super) fn restore_goal(&mut self, continues: bool) {
+        if !self.goals.is_active() {
+            return;
+        }
+        let message = if continues {
+            None
+        } else {
+            self.pause_goal(GoalReason::SessionEnded, "goal paused: aye exited while it was active")
+        };
+        self.cx.out.commit(Durability::Process);
+        self.report_goal(message);
+    }
+}
+
 /// Rewinds.
 impl TurnMachine {
     fn plan_rewind(&mut self, target: &RewindTarget, scope: RewindScope) {
@@ -695,8 +884,8 @@ impl TurnMachine {
 
 /// Interrupts by the user, and the end of the session.
 impl TurnMachine {
-    /// Interrupts the task: the model stops, commands are interrupted, and changes of files finish.
-    fn interrupt(&mut self, at: InputTime) {
+    /// Interrupts the task: the model stops, commands are interrupted, and file changes finish.
+    pub(super) fn interrupt(&mut self, at: InputTime) {
         if self.tasks.calls().is_some() {
             self.cx.out.effect(Effect::InterruptTools);
         }
@@ -713,10 +902,12 @@ impl TurnMachine {
     /// Stops the model and starts nothing new; the task ends once the running calls have ended.
     fn cancel(&mut self, at: InputTime) {
         if self.stop_compaction(at) || self.prompt_hooks.cancel(&mut self.cx) || self.mentions.cancel() {
+            self.interrupt_goal();
             return self.queue.return_all_to_draft(&mut self.cx.out);
         }
         if self.stop_hooks.cancel(&mut self.cx) {
             // The response is complete; only its hooks are stopped.
+            self.interrupt_goal();
             self.queue.return_all_to_draft(&mut self.cx.out);
             return self.complete(at);
         }

@@ -18,6 +18,8 @@ mod context_breakdown;
 mod context_window;
 mod denial;
 mod fallback;
+mod goal_files;
+mod goals;
 mod grants;
 mod guardrail;
 mod hooked_call;

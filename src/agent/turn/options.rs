@@ -2,7 +2,7 @@
 
 use super::super::limits::{BYTES_PER_TOKEN, MIN_RESULT_BYTES, RESULTS_PERCENT};
 use super::super::retry::Backoff;
-use crate::protocol::{AssumedPrice, BudgetLimit, Effort, HookEvents, Mode, ModelFacts, ToolDefinition};
+use crate::protocol::{AskingAgent, AssumedPrice, BudgetLimit, Effort, HookEvents, Mode, ModelFacts, ToolDefinition};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,6 +64,8 @@ pub(crate) struct Options {
     /// Whether the effort was set for this run, so that it overrides an earlier choice of the session.
     pub effort_for_this_run: bool,
     pub approver: Approver,
+    /// Agent that the session belongs to, if another session started it.
+    pub agent: Option<AskingAgent>,
     pub backoff: Backoff,
     pub system: Arc<str>,
     pub tools: Arc<[ToolDefinition]>,

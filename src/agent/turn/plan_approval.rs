@@ -6,8 +6,7 @@ use jiff::Timestamp;
 
 pub(super) const REASON: &str = "the model proposes a plan";
 /// Note for the model about a plan that was approved without a user.
-pub(super) const UNREVIEWED: &str =
-    "No user reviewed the plan, and it allows nothing by itself. Carry it out as far as the policy allows.";
+pub(super) const UNREVIEWED: &str = "No user reviewed the plan, so it allows nothing. Carry it out as far as the policy allows.";
 const APPROVED: &str = "The user approved the plan. Carry it out now.";
 const APPROVED_IN_PLAN_MODE: &str =
     "The user approved the plan, but plan mode stays on here: do not change anything until the user leaves it.";
@@ -18,7 +17,7 @@ pub(super) fn proposed(plan: &TaskPlan, policy: &Enforcer, leaves_plan_mode: boo
     let mut coverage = policy.coverage(&actions, now).into_iter();
     let lines = plan.lines.iter().map(|line| {
         let coverage = match &line.action {
-            Ok(_) => coverage.next().unwrap_or_else(|| Coverage::Asks { reason: "it was not judged".to_owned() }),
+            Ok(_) => coverage.next().unwrap_or_else(|| Coverage::Asks { reason: "the policy did not judge it".to_owned() }),
             Err(reason) => Coverage::Asks { reason: reason.clone() },
         };
         JudgedLine { subject: line.subject.clone(), coverage }
@@ -47,8 +46,8 @@ pub(super) fn approved(shown: &ProposedPlan, stays_in_plan_mode: bool, edited: O
 pub(super) fn plan_denial(comment: Option<&str>) -> String {
     match comment {
         Some(comment) => {
-            format!("the user did not approve the plan yet and comments: {comment}\nRevise the plan and propose it again.")
+            format!("the user has not approved the plan and left a comment: {comment}\nRevise the plan and propose it again.")
         }
-        None => "the user did not approve the plan and wants to keep planning; ask what is missing, or end your turn".to_owned(),
+        None => "the user has not approved the plan and wants to keep planning; ask what is missing, or end your turn".to_owned(),
     }
 }

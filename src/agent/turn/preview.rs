@@ -26,11 +26,11 @@ pub(super) struct PreviewRequest {
 /// Returns why a plan cannot be previewed.
 pub(super) fn no_preview(plan: &Plan) -> Option<String> {
     if plan.effects.as_ref().is_some_and(|effects| effects.conflict.is_none()) {
-        return Some("it already ran in a preview".to_owned());
+        return Some("the command already ran in a preview".to_owned());
     }
     match &plan.preview {
         PreviewOffer::Possible => None,
-        PreviewOffer::None => Some("it is not a command".to_owned()),
+        PreviewOffer::None => Some("the call is not a command".to_owned()),
         PreviewOffer::Impossible { reason } => Some(reason.clone()),
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct PendingHooks {
     ticket: u64,
     /// ID of the queued prompt.
     pub id: u64,
-    /// Text that the hooks were told.
+    /// Text passed to the hooks.
     pub text: String,
 }
 
@@ -61,12 +61,12 @@ impl PromptHooks {
         is_running
     }
 
-    /// Returns what the hooks with this ticket were about.
+    /// Returns the subject of the hooks with this ticket.
     pub(crate) fn finish(&mut self, ticket: u64) -> Option<PendingHooks> {
         self.pending.take_if(|pending| pending.ticket == ticket)
     }
 
-    /// Uses what the hooks did.
+    /// Applies the outcome of the hooks.
     pub(crate) fn settle(&mut self, outcome: EventHooks, cx: &mut TurnContext) -> PromptVerdict {
         for notice in outcome.notices {
             cx.out.notice(notice);

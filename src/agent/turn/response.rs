@@ -183,9 +183,11 @@ pub(super) fn discard_reason(stop_reason: StopReason) -> Option<Failure> {
             "the conversation no longer fits the model's context window",
             "start a new session, or choose a model with a larger context window",
         )),
-        StopReason::Error | StopReason::Cancelled => {
-            Some(Failure::new(FailureKind::Protocol, "the provider ended the response with an error", "continue to retry"))
-        }
+        StopReason::Error | StopReason::Cancelled => Some(Failure::new(
+            FailureKind::Protocol,
+            "the provider ended the response with an error",
+            "continue the task to retry",
+        )),
         StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse | StopReason::MaxTokens | StopReason::PauseTurn => {
             None
         }

@@ -30,6 +30,7 @@ impl TurnMachine {
         unfinished: ResumePolicy,
         at: InputTime,
     ) -> Vec<Effect> {
+        self.goals.set_time(at.now);
         self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         let (mut state, mut rows) = (SessionState::default(), Vec::new());
         for record in records {
@@ -109,11 +110,11 @@ impl TurnMachine {
                 self.cx.numbers.count_message(&message.message_id);
                 self.window.push(message.clone());
             }
-            Change::UserCommandStarted { task_id, step_id, call, line, shared } => {
+            Change::UserCommandStarted { task_id, step_id, call, line, shared, check } => {
                 *rows = vec![RepeatCount::default()];
                 self.cx.numbers.count_task();
                 self.cx.numbers.count_step();
-                let command = UserCommand::from_journal(line, shared);
+                let command = UserCommand::from_journal(line, shared, check);
                 let id = (task_id.clone(), step_id.clone());
                 self.tasks.begin_user_command(id, call.clone(), command, &mut self.cx.out);
             }
@@ -122,6 +123,7 @@ impl TurnMachine {
             Change::QueueChanged { prompts } => self.queue.restore(prompts.to_vec()),
             Change::ModelChosen { choice, .. } => self.choice.restore(choice.model, choice.effort, &mut self.cx),
             Change::PriceAssumed { model, price } => self.prices.restore(model, price, &mut self.cx),
+            Change::GoalChanged { change } => self.goals.restore(change),
             Change::BudgetSet { limit } => self.spending.restore_budget(*limit, &mut self.tasks, &mut self.cx),
             Change::TaskStarted { .. }
             | Change::TaskEnded { .. }
@@ -149,6 +151,7 @@ impl TurnMachine {
             Change::TaskStarted { prompt, max_steps } => self.restore_task(prompt.clone(), max_steps),
             Change::TaskEnded { end, .. } => {
                 self.guardrail.on_task_end(end);
+                self.goals.on_task_end();
                 self.spending.end_task(&self.tasks);
                 self.tasks.end_restored_task(end, &mut self.cx.out);
             }
@@ -156,6 +159,7 @@ impl TurnMachine {
                 self.tasks.cancel();
             }
             Change::Continued => {
+                self.goals.on_task_continued();
                 self.add_continuation();
                 if self.tasks.current().is_some() {
                     self.tasks.stop_cancelling();
@@ -225,6 +229,7 @@ impl TurnMachine {
         self.cx.numbers.count_task();
         self.cx.numbers.count_message(&prompt.message_id);
         self.spending.begin_task();
+        self.goals.on_task_start(&prompt.task_id);
         self.tasks.begin(TaskId::new(prompt.task_id.as_str()), max_steps, &mut self.cx.out);
         self.add_prompt(prompt);
     }
@@ -294,6 +299,7 @@ impl TurnMachine {
 impl TurnMachine {
     /// Settles everything that the previous process left unfinished.
     fn resume(&mut self, failure: Failure, unfinished: ResumePolicy, at: InputTime) {
+        self.restore_goal(unfinished == ResumePolicy::Continue);
         if self.finish_rewind(unfinished) {
             return;
         }
@@ -374,13 +380,14 @@ impl TurnMachine {
     fn end_silently(&mut self, end: TaskEnd) {
         let Some((task_id, step_count)) = self.tasks.end_restored_task(&end, &mut self.cx.out) else { return };
         self.cx.out.record(Record::TaskEnded { task_id, step_count, end });
+        self.goals.on_task_end();
         self.cx.out.commit(Durability::Process);
         self.grants.drop_mandate(&mut self.cx);
     }
 
     /// Resumes a session without an open task.
     pub(super) fn resume_without_task(&mut self, unfinished: ResumePolicy, at: InputTime) {
-        let nothing = !self.tasks.has_ended() && self.queue.is_empty();
+        let nothing = !self.tasks.has_ended() && self.queue.is_empty() && !self.goals.is_active();
         match unfinished {
             ResumePolicy::Continue => {
                 self.continue_on_request(at);
@@ -388,7 +395,7 @@ impl TurnMachine {
                     self.cx.out.effect(Effect::End);
                 }
             }
-            ResumePolicy::Pause if !self.tasks.has_ended() && !nothing => {
+            ResumePolicy::Pause if !self.tasks.has_ended() && !self.queue.is_empty() => {
                 self.cx.out.notice(match self.queue.len() {
                     1 => "1 queued prompt waits until you continue the session".to_owned(),
                     count => format!("{count} queued prompts wait until you continue the session"),

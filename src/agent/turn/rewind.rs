@@ -134,7 +134,7 @@ impl Rewinds {
         }
     }
 
-    /// Adds a call of the last prompt that ran.
+    /// Records the side effects of a call that ran for the last prompt.
     pub(crate) fn add_side_effects(&mut self, SideEffects { command, lasting }: SideEffects) {
         let Some(point) = self.points.last_mut() else { return };
         for (one, list) in [(command, &mut point.commands), (lasting, &mut point.lasting)] {

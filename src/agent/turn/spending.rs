@@ -47,7 +47,7 @@ impl Spending {
         tasks.add_usage(spent);
     }
 
-    /// Counts the usage of a response; what its provider did not report is estimated and marked so.
+    /// Counts the usage of a response; values that the provider did not report are estimated and marked as estimates.
     pub(crate) fn end_request(
         &mut self,
         usage: Usage,

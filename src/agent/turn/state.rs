@@ -55,7 +55,7 @@ pub(super) const TASK_TOO: &[Change<TaskStatus>] = &[
     (
         ProcessingResponse,
         WaitingForLlm,
-        "the provider reports that the conversation is too long: it is shortened and sent once more",
+        "the provider reports that the conversation is too long: aye shortens it and sends it once more",
     ),
     (TaskRunning, CheckingPolicy, "a resumed session has open calls from its last response"),
     (ExecutingTools, CheckingPolicy, "a call that waited for an earlier one is checked now, or checked again after that one ran"),

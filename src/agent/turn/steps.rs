@@ -1,10 +1,11 @@
-//! Turn from a prompt to its end: steps, requests, responses and compactions, as the sub-machines allow them.
+//! Turn from a prompt to its end: steps, rounds of a goal, requests, responses and compactions, as the sub-machines allow them.
 
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::call_batch::CallBatch;
 use super::compaction::{AfterSummary, SummaryCall, SummaryOutcome, SummaryRequest};
 use super::completed_request::CompletedRequest;
 use super::context_window::OverlongRequest;
+use super::goals::{CheckOutcome, NextRound};
 use super::io::{Effect, InputTime};
 use super::machine::TurnMachine;
 use super::options::Approver;
@@ -19,8 +20,9 @@ use super::user_command::UserCommand;
 use crate::agent::thread::is_interruption;
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Plan, Record, TaskEnd};
 use crate::protocol::{
-    COMPACTION_IS, CompactionTrigger, EventHooks, EventKind, Failure, FailureKind, HookEvent, Message, ModelFacts, NOT_COMPACTED,
-    Part, Remedy, Role, SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage, format_count,
+    COMPACTION_IS, ChangedFiles, CompactionTrigger, EventHooks, EventKind, Failure, FailureKind, GoalReason, HookEvent, Message,
+    ModelFacts, NOT_COMPACTED, Part, Remedy, Role, SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage,
+    format_count,
 };
 use crate::session::Expense;
 use jiff::Timestamp;
@@ -69,11 +71,12 @@ impl TurnMachine {
         }
     }
 
-    /// Starts the next queued message. Leaving the queue and becoming a task are one commit.
+    /// Starts the next queued message, or what is next for the goal. Leaving the queue and becoming a task are one commit.
     pub(super) fn start_next(&mut self, at: InputTime) {
         if let Some(text) = self.queue.take_next(&mut self.cx.out) {
-            self.begin_task(text, at);
+            return self.begin_task(text, at);
         }
+        self.advance_goal(at);
     }
 
     /// Returns whether a prompt has to wait.
@@ -91,7 +94,7 @@ impl TurnMachine {
         self.read_mentions(text, at);
     }
 
-    /// Continues after the hooks of an event, unless what they were about no longer waits.
+    /// Resumes after the hooks of an event, unless the prompt or task that they concern is gone.
     pub(super) fn hooked(&mut self, ticket: u64, outcome: EventHooks, at: InputTime) {
         if self.stop_hooks.finish(ticket) {
             return self.stop_hooked(outcome, at);
@@ -108,8 +111,12 @@ impl TurnMachine {
             PromptVerdict::Start => self.read_mentions(text, at),
             PromptVerdict::Block(failure) => {
                 self.queue.return_to_draft(text, &mut self.cx.out);
+                let goal_waits = self.pause_goal(GoalReason::TaskFailed, "goal paused: a hook blocked its prompt");
                 self.cx.out.commit(Durability::Process);
                 self.cx.out.event(EventKind::TaskFailed { failure, step_count: 0 });
+                if goal_waits.is_some() {
+                    self.report_goal(goal_waits);
+                }
             }
         }
     }
@@ -147,15 +154,17 @@ impl TurnMachine {
     }
 
     /// Starts a task. `attached`: content shown to the model with the prompt.
-    fn start(&mut self, text: String, attached: Vec<Part>, at: InputTime) {
+    pub(super) fn start(&mut self, text: String, attached: Vec<Part>, at: InputTime) {
         self.use_chosen_model();
         let (task_id, max_steps) = (self.cx.numbers.next_task(), self.cx.options.max_steps);
         self.spending.begin_task();
         self.stop_hooks.begin_task();
+        let introduction = self.goals.introduction();
+        self.goals.on_task_start(&task_id);
         self.tasks.begin(task_id, max_steps, &mut self.cx.out);
         self.cx.record_policy();
         self.cx.record_choices();
-        let attached = attached.into_iter().chain(self.prompt_hooks.take_context());
+        let attached = attached.into_iter().chain(introduction).chain(self.prompt_hooks.take_context());
         let content = std::iter::once(Part::Text { text: text.clone() }).chain(attached).collect();
         if let Some(message) = self.message(Role::User, content, at) {
             self.cx.out.record(Record::TaskStarted { prompt: message.clone(), max_steps });
@@ -190,8 +199,8 @@ impl TurnMachine {
 
 /// Steps.
 impl TurnMachine {
-    /// Adds the steering messages after the results of the previous step. Leaving the queue and becoming a message are one commit, that of
-    /// the step.
+    /// Adds the steering messages after the results of the previous step. The commit of the step
+    /// removes them from the queue and adds them as messages.
     fn take_steers(&mut self, at: InputTime) {
         let Some(text) = self.queue.take_steering(&mut self.cx.out) else { return };
         if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
@@ -217,6 +226,9 @@ impl TurnMachine {
                 format!("the task reached its limit of {} ({count} done)", format_count(limit.into(), "step", "steps")),
                 "continue to allow as many steps again; --max-steps sets the limit",
             ));
+        }
+        if self.end_task_at_goal_limit(at) {
+            return;
         }
         if let Some(failure) = self.spending.step_failure(&self.tasks, &self.cx).or_else(|| self.preflight(at)) {
             return self.on_forbidden(failure);
@@ -297,7 +309,7 @@ impl TurnMachine {
         }
     }
 
-    fn fail(&mut self, failure: Failure) {
+    pub(super) fn fail(&mut self, failure: Failure) {
         self.end_task(TaskEnd::Failed { failure });
     }
 
@@ -308,7 +320,9 @@ impl TurnMachine {
         let (task_id, step_count, totals) = (task.id().clone(), task.step_count(), task.totals());
         self.guardrail.on_task_end(&end);
         self.cx.out.record(Record::TaskEnded { task_id, step_count, end: end.clone() });
+        let goal_waits = self.end_task_of_goal(&end);
         self.cx.out.commit(Durability::Power);
+        let Some(task) = self.tasks.current() else { return };
         let (event, status) = match end.clone() {
             TaskEnd::Completed => {
                 let answer = self.window.thread().last().filter(|message| message.role == Role::Assistant);
@@ -327,6 +341,9 @@ impl TurnMachine {
         self.tasks.end(&end, &mut self.cx.out);
         self.grants.drop_mandate(&mut self.cx);
         self.tasks.set_task_status(TaskStatus::Idle, &mut self.cx.out);
+        if goal_waits.is_some() {
+            self.report_goal(goal_waits);
+        }
     }
 
     /// Ends a task that the model has finished, once its hooks ran.
@@ -350,7 +367,7 @@ impl TurnMachine {
         }
     }
 
-    /// Ends the task that the model has finished, or continues it with what a hook says.
+    /// Ends the task that the model has finished, or continues it with the message of a hook.
     fn stop_hooked(&mut self, outcome: EventHooks, at: InputTime) {
         let Some(text) = self.stop_hooks.settle(outcome, &mut self.cx) else { return self.complete(at) };
         if let Some(message) = self.message(Role::User, vec![Part::Text { text }], at) {
@@ -372,9 +389,13 @@ impl TurnMachine {
         self.leave_response();
         self.spending.set_paused(failure.kind == FailureKind::BudgetExceeded);
         self.cx.out.record(Record::Paused { failure: failure.clone() });
+        let goal_waits = self.pause_goal(GoalReason::TaskFailed, "goal paused: its task is paused");
         self.cx.out.commit(Durability::Power);
         self.cx.out.event(EventKind::SessionPaused { failure });
         self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
+        if goal_waits.is_some() {
+            self.report_goal(goal_waits);
+        }
     }
 
     /// Gives up on a response that reported an overlong conversation, if no budget is left to shorten it.
@@ -402,18 +423,112 @@ impl TurnMachine {
         }
         if !paused && !self.tasks.continue_ended_task(self.cx.options.max_steps, &mut self.cx.out) {
             if self.queue.is_empty() {
-                return self.cx.out.notice("nothing to continue");
+                if !self.continue_goal(at) {
+                    self.cx.out.notice("nothing to continue");
+                }
+                return;
             }
+            self.resume_goal();
             return self.start_next(at);
         }
         self.use_chosen_model();
         self.tasks.stop_cancelling();
         self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         self.cx.record_policy();
+        self.resume_goal();
         self.cx.out.record(Record::Continued);
+        self.goals.on_task_continued();
         self.add_continuation();
         self.command_outputs.add_to_thread(self.window.thread_mut());
         self.next_step(at);
+    }
+}
+
+/// Rounds of the goal.
+impl TurnMachine {
+    /// Reports the goal, if one was set.
+    pub(super) fn report_goal(&mut self, message: Option<String>) {
+        if let Some(state) = self.goals.state(self.spending.totals().cost_usd, message) {
+            self.cx.out.event(EventKind::GoalChanged(state));
+        }
+    }
+
+    /// Starts what is next for the goal, if nothing else runs.
+    pub(super) fn advance_goal(&mut self, at: InputTime) {
+        if self.quitting || self.is_busy() || self.end_goal_at_limit(None) {
+            return;
+        }
+        match self.goals.next() {
+            None => {}
+            Some(NextRound::Check) => self.begin_check(),
+            Some(NextRound::Prompt) => {
+                let mut content = self.goals.prompt().unwrap_or_default().into_iter();
+                let Some(Part::Text { text }) = content.next() else { return };
+                self.start(text, content.collect(), at);
+            }
+        }
+    }
+
+    fn begin_check(&mut self) {
+        let Some(line) = self.goals.check() else { return };
+        let command = UserCommand::from_check(line, self.goals.is_typed());
+        self.report_goal(None);
+        self.begin_user_command(command);
+    }
+
+    /// Handles the end of the check. What it did and which files changed decide how the goal continues.
+    pub(super) fn end_check(&mut self, at: InputTime) {
+        let compares = self.goals.is_running() && !self.tasks.is_cancelling();
+        match self.check_outcome() {
+            CheckOutcome::Passed | CheckOutcome::Failed { .. } if compares => self.goals.begin_comparison(&mut self.cx),
+            _ => self.conclude_check(None, at),
+        }
+    }
+
+    pub(super) fn on_changes_listed(&mut self, ticket: u64, files: Option<&ChangedFiles>, at: InputTime) {
+        if self.goals.end_comparison(ticket) && self.tasks.is_check() {
+            self.conclude_check(files, at);
+        }
+    }
+
+    fn conclude_check(&mut self, files: Option<&ChangedFiles>, at: InputTime) {
+        self.goals.drop_comparison();
+        let message = if self.goals.is_running() { self.settle_check(files) } else { None };
+        self.finish_user_command();
+        self.report_goal(message);
+        self.start_next(at);
+    }
+
+    /// Records what the check means for the goal. Returns the sentence for the user.
+    fn settle_check(&mut self, files: Option<&ChangedFiles>) -> Option<String> {
+        let check = self.goals.check().unwrap_or_default().to_owned();
+        let outcome = if self.tasks.is_cancelling() { CheckOutcome::Interrupted } else { self.check_outcome() };
+        let (reason, why) = match outcome {
+            CheckOutcome::Passed => {
+                let unknown = if files.is_none() { "; which files changed is unknown" } else { "" };
+                let why = format!("goal reached: `{check}` passed{}{unknown}", self.check_time());
+                return self.goals.end(GoalReason::CheckPassed, why, files, &mut self.cx);
+            }
+            CheckOutcome::Failed { ended, output } => match self.goals.fail(&ended, &output, files, &mut self.cx) {
+                None => return Some(format!("check failed: `{check}` ({ended}){}", self.check_time())),
+                Some((GoalReason::Blocked, why)) => (GoalReason::Blocked, why),
+                Some((reason, why)) => return self.goals.end(reason, why, files, &mut self.cx),
+            },
+            CheckOutcome::DidNotRun(why) => (GoalReason::CheckDidNotRun, format!("goal paused: `{check}` did not run: {why}")),
+            CheckOutcome::Interrupted => (GoalReason::Interrupted, "goal paused: you interrupted the check".to_owned()),
+        };
+        self.goals.pause(reason, why.clone(), &mut self.cx);
+        Some(why)
+    }
+
+    fn check_outcome(&self) -> CheckOutcome {
+        let result = self.tasks.calls().and_then(|batch| batch.calls().first()?.result());
+        result.map_or(CheckOutcome::Interrupted, |result| CheckOutcome::from_result(&result))
+    }
+
+    /// Returns how long the check took.
+    fn check_time(&self) -> String {
+        format!(" in {:.1} s", self.goals.check_ms() as f64 / 1_000.0)
     }
 }
 
@@ -430,17 +545,22 @@ impl TurnMachine {
             let text = format!("{}{line}", if shared { "!" } else { "!!" });
             return self.queue.return_to_draft(text, &mut self.cx.out);
         }
+        self.begin_user_command(UserCommand::from_line(line, shared));
+    }
+
+    /// Starts a command of the user, or the check of the goal.
+    pub(super) fn begin_user_command(&mut self, command: UserCommand) {
         let (task_id, step_id) = (self.cx.numbers.next_task(), self.cx.numbers.next_step());
-        let command = UserCommand::from_line(line, shared);
+        let (line, shared, check) = (command.line().to_owned(), command.is_shared(), command.is_check());
         let call = command.call(self.cx.numbers.tasks());
         self.tasks.begin_user_command((task_id.clone(), step_id.clone()), call.clone(), command, &mut self.cx.out);
         self.cx.record_policy();
         self.cx.record_choices();
-        self.cx.out.record(Record::OwnStarted { task_id, step_id, call: call.clone(), shared });
+        self.cx.out.record(Record::OwnStarted { task_id, step_id, call: call.clone(), shared, check });
         self.cx.out.commit(Durability::Process);
         self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         let tool_call_id = call.tool_call_id.clone();
-        self.cx.out.event(EventKind::OwnCommandStarted { tool_call_id, line: line.to_owned(), shared });
+        self.cx.out.event(EventKind::OwnCommandStarted { tool_call_id, line, shared, check });
         self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
         self.tasks.set_status_for_calls(&mut self.cx.out);
         self.cx.out.effect(Effect::Plan(vec![(0, call)]));
@@ -448,6 +568,23 @@ impl TurnMachine {
 
     /// Ends the command: its result is kept for the next message, and waiting work continues to wait, or starts.
     fn end_user_command(&mut self, at: InputTime) {
+        if self.tasks.is_check() {
+            return self.end_check(at);
+        }
+        self.finish_user_command();
+        if self.tasks.current().is_none() {
+            return self.start_next(at);
+        }
+        if self.queue.is_empty() {
+            return self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
+        }
+        // A message sent in the meantime ends the paused task, like a prompt.
+        self.end_task(TaskEnd::Cancelled);
+        self.start_next(at);
+    }
+
+    /// Records and reports the end of the command, and returns to a task that was set aside.
+    pub(super) fn finish_user_command(&mut self) {
         let said = self.user_command_report();
         let Some(task_id) = self.tasks.current().map(|task| task.id().clone()) else { return };
         let first = self.tasks.calls().and_then(|batch| batch.calls().first());
@@ -463,15 +600,6 @@ impl TurnMachine {
         self.tasks.set_task_status(TaskStatus::Idle, &mut self.cx.out);
         self.command_outputs.add(said);
         self.tasks.end_user_command(&mut self.cx.out);
-        if self.tasks.current().is_none() {
-            return self.start_next(at);
-        }
-        if self.queue.is_empty() {
-            return self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
-        }
-        // A message sent in the meantime ends the paused task, like a prompt.
-        self.end_task(TaskEnd::Cancelled);
-        self.start_next(at);
     }
 
     /// Returns the command and its output for the thread, if it is shared and ran.
@@ -516,6 +644,9 @@ impl TurnMachine {
 
     /// Sends the request if nothing forbids it.
     pub(super) fn request_if_allowed(&mut self, attempt: u32, at: InputTime) {
+        if self.end_task_at_goal_limit(at) {
+            return;
+        }
         match self.preflight(at) {
             None => self.request(attempt, at),
             Some(failure) => self.on_forbidden(failure),
@@ -753,7 +884,7 @@ impl TurnMachine {
         }
         match self.tasks.phase() {
             Some(Phase::Retrying { ticket, .. }) => self.on_timer(*ticket, at),
-            Some(Phase::Paused) => self.cx.out.notice("the task is paused; continue it to retry"),
+            Some(Phase::Paused) => self.cx.out.notice("the task is paused; continue the task to retry the request"),
             Some(Phase::Requesting(_) | Phase::Compacting | Phase::Working(_)) | None => {
                 self.cx.out.notice("no request is waiting to be retried");
             }
@@ -967,6 +1098,9 @@ impl TurnMachine {
     /// Sends the summary request if nothing forbids it. Otherwise a task that needs the summary waits or fails; in other cases,
     /// the reason is reported at the start.
     pub(super) fn request_summary_if_allowed(&mut self, at: InputTime) {
+        if self.compactor.precedes_request() && self.end_task_at_goal_limit(at) {
+            return;
+        }
         let Some(failure) = self.preflight(at) else { return self.request_summary(at) };
         if self.compactor.precedes_request() {
             self.compactor.finish();

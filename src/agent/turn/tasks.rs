@@ -54,6 +54,8 @@ pub(super) struct CurrentCalls<'a> {
     pub step_id: Option<StepId>,
     /// Whether the user typed the running command.
     pub typed: bool,
+    /// Whether the running command is the check of the goal.
+    pub check: bool,
     pub cancelling: bool,
 }
 
@@ -162,6 +164,11 @@ impl Tasks {
         self.current.as_ref().is_some_and(|task| task.user_command.is_some())
     }
 
+    /// Returns whether the check of the goal runs.
+    pub(crate) fn is_check(&self) -> bool {
+        self.current.as_ref().and_then(Task::user_command).is_some_and(UserCommand::is_check)
+    }
+
     pub(crate) fn phase(&self) -> Option<&Phase> {
         self.current.as_ref().map(|task| &task.phase)
     }
@@ -197,6 +204,7 @@ impl Tasks {
             guard: &mut task.guard,
             step_id: task.step_id.clone(),
             typed: task.user_command.as_ref().is_some_and(UserCommand::is_typed),
+            check: task.user_command.as_ref().is_some_and(UserCommand::is_check),
             cancelling: task.cancelling,
         })
     }

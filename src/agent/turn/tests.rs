@@ -11,10 +11,11 @@ use crate::ports::{
 };
 use crate::protocol::{
     Action, Amendable, Amendment, Approval, ApprovalId, Arguments, AssumedPrice, Budget, BudgetLimit, BudgetScope, BudgetUnit,
-    CallHooks, CallId, Command, CountedEffects, Decision, DiscardedEffect, EffectKind, EffectPart, Effects, Effort, ErrorCode,
-    EventHooks, EventKind, Failure, FailureKind, FileEffect, GrantChoice, GrantScope, HookDecision, HookEvent, HookEvents,
-    HookRun, Hunk, HunkChoice, Message, Mode, ModelFacts, Part, Place, PreviewOffer, Price, Proposal, Resolution, RewindScope,
-    RewindTarget, Role, SandboxAccess, SandboxTier, StopReason, Target, TaskId, ToolCall, ToolError, ToolResult, Usage,
+    CallHooks, CallId, ChangeStatus, ChangedFile, ChangedFiles, Command, CountedEffects, Decision, DiscardedEffect, EffectKind,
+    EffectPart, Effects, Effort, ErrorCode, EventHooks, EventKind, Failure, FailureKind, FileDiffs, FileEffect, Goal,
+    GrantChoice, GrantScope, HookDecision, HookEvent, HookEvents, HookRun, Hunk, HunkChoice, Message, Mode, ModelFacts, Part,
+    Place, PreviewOffer, Price, Proposal, Resolution, RewindScope, RewindTarget, Role, SandboxAccess, SandboxTier, StopReason,
+    Target, TaskId, ToolCall, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
 use std::fmt::Write as _;
@@ -43,6 +44,7 @@ requires_approval = true
 /// Price of the summary model.
 const SMALL_PRICE: Price = Price { input: 0.1, output: 0.0, cache_read: 0.1, cache_write: 0.1 };
 
+mod goals;
 mod prefixes;
 mod random;
 mod show;
@@ -92,6 +94,7 @@ fn machine_with(
         model_before: None,
         effort_for_this_run: false,
         approver,
+        agent: None,
         backoff: Backoff::default(),
         system: "be good".into(),
         tools: Vec::new().into(),
@@ -281,6 +284,28 @@ impl Sim {
                 let (id, text) = rest.split_once(' ').unwrap_or((rest, ""));
                 Input::Command(Command::EditWaiting { id: id.parse().unwrap(), text: text.to_owned() })
             }
+            "goal" => Input::Command(Command::SetGoal { goal: Goal::parse(rest).unwrap() }),
+            "goal-check" => Input::Command(Command::SetGoalCheck { check: rest.to_owned() }),
+            "goal-stop" => Input::Command(Command::StopGoal),
+            // Changed files, each as `PATH:ADDED`; `unknown` if they could not be listed.
+            "changed" => {
+                let file = |item: &str| {
+                    let (path, added) = item.split_once(':').unwrap();
+                    let (path, added) = (path.to_owned(), added.parse().unwrap());
+                    ChangedFile {
+                        path,
+                        status: ChangeStatus::Modified,
+                        diff: FileDiffs::default(),
+                        added,
+                        removed: 0,
+                        by: Vec::new(),
+                        note: None,
+                    }
+                };
+                let files = rest.split(' ').filter(|item| !item.is_empty()).map(file).collect();
+                let changes = (rest != "unknown").then(|| ChangedFiles { files, ..ChangedFiles::default() });
+                Input::ChangesListed { ticket: self.ticket, changes }
+            }
             "retry" => Input::Command(Command::RetryNow),
             "text" => Input::Delta(Delta::Text(rest.to_owned())),
             "thinking" => Input::Delta(Delta::Reasoning(rest.to_owned())),
@@ -365,7 +390,7 @@ impl Sim {
                         ToolResult::from_error(call.tool_call_id.clone(), call.tool_name.clone(), error)
                     }
                 };
-                let result = ToolResult { denied, ..result };
+                let result = ToolResult { denied, output_text: result.output_text.replace('␤', "\n"), ..result };
                 Input::ToolFinished { index, result, latency_ms: 7 }
             }
             "decide" => {
@@ -548,7 +573,7 @@ impl Sim {
     }
 
     /// Parses `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`. Before a line: `?` if it can be previewed, `!` if it ran in a
-    /// preview without effects, `!PATH` if it wrote there, `+example.com,…` or `+network` for access it asks for; before a path: `#2` for two
+    /// preview without effects, `!PATH` if it wrote there, `!PATH:CODE:OUTPUT` if it exited with this code, `+example.com,…` or `+network` for access it asks for; before a path: `#2` for two
     /// hunks, `=WORDS` for the user's changes.
     fn plan(&self, item: &str) -> (usize, Result<Plan, ToolError>) {
         let (index, what) = item.split_once('=').unwrap();
@@ -560,10 +585,19 @@ impl Sim {
         let opens = mark.trim_start_matches('^').strip_prefix('+').map_or("", |names| names).split(',');
         let opens: Vec<SandboxAccess> = opens.filter(|name| !name.is_empty()).map(outside).collect();
         let effects = mark.strip_prefix('!').map(|path| {
+            let mut parts = path.splitn(3, ':');
+            let (path, code) = (parts.next().unwrap(), parts.next());
+            let ran = code.map(|code| {
+                let printed = parts.next().unwrap_or_default().replace('_', " ");
+                (format!("exit {code}"), format!("Exit code: {code}\n{printed}"))
+            });
+            let (ended, output) = ran.unwrap_or_default();
             let kind = EffectKind::Created { bytes: 1, binary: false };
             let file = FileEffect { path: path.to_owned(), kind, notes: Vec::new() };
             Box::new(Effects {
                 files: Some(file).filter(|file| !file.path.is_empty()).into_iter().collect(),
+                ended,
+                output,
                 ..Effects::default()
             })
         });
@@ -755,6 +789,10 @@ impl Sim {
                     format!("reopen the layer of {index}")
                 }
                 Effect::StopPreview { .. } => "stop the preview".to_owned(),
+                Effect::ListChanges { ticket, since } => {
+                    self.ticket = ticket;
+                    format!("list changes since {}", since.map_or_else(|| "the start".to_owned(), |task| task.to_string()))
+                }
                 Effect::Background { .. } => "background".to_owned(),
                 Effect::StopCommand { id } => format!("stop command {id}"),
                 Effect::Run { index, permit, .. } => format!("run {index} by {}", permit.rule()),

@@ -88,7 +88,7 @@ impl UsageLedger {
         request.as_ref().unwrap_or(model).cost_usd(&usage)
     }
 
-    /// Ends the current request with a response. What its provider did not report is estimated.
+    /// Ends the current request with a response. Values that the provider did not report are estimated.
     pub(crate) fn end_with_answer(&mut self, usage: Usage, content: &[Part], model: &ModelFacts, at: InputTime) -> Expense {
         let mut counted = usage;
         if usage.input_tokens == 0 {

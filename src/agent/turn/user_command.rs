@@ -5,6 +5,7 @@
 
 use super::guardrail::insert_after_prompt;
 use crate::agent::context::estimate;
+use crate::agent::limits::CHECK_SECONDS;
 use crate::agent::thread::Thread;
 use crate::protocol::{Arguments, CallId, ErrorCode, Message, Part, Role, ToolCall, ToolResult, ToolStatus};
 
@@ -18,15 +19,34 @@ pub(super) struct UserCommand {
     shared: bool,
     /// Whether the command was typed in this process, so that Enter counts as approval.
     typed: bool,
+    /// Whether it is the check of the goal.
+    is_check: bool,
 }
 
 impl UserCommand {
     pub(crate) fn from_line(line: &str, shared: bool) -> Self {
-        Self { line: line.to_owned(), shared, typed: true }
+        Self { line: line.to_owned(), shared, typed: true, is_check: false }
     }
 
-    pub(crate) fn from_journal(line: &str, shared: bool) -> Self {
-        Self { line: line.to_owned(), shared, typed: false }
+    pub(crate) fn from_journal(line: &str, shared: bool, is_check: bool) -> Self {
+        Self { line: line.to_owned(), shared, typed: false, is_check }
+    }
+
+    /// Returns the check of a goal. `typed`: the user set it in this process.
+    pub(crate) fn from_check(line: &str, typed: bool) -> Self {
+        Self { line: line.to_owned(), shared: false, typed, is_check: true }
+    }
+
+    pub(crate) fn line(&self) -> &str {
+        &self.line
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    pub(crate) fn is_check(&self) -> bool {
+        self.is_check
     }
 
     pub(crate) fn is_typed(&self) -> bool {
@@ -35,10 +55,15 @@ impl UserCommand {
 
     /// Returns the call that runs the command.
     pub(crate) fn call(&self, number: u32) -> ToolCall {
+        let (kind, arguments) = if self.is_check {
+            ("check", serde_json::json!({ "command": self.line, "timeout": CHECK_SECONDS }))
+        } else {
+            ("own", serde_json::json!({ "command": self.line }))
+        };
         ToolCall {
-            tool_call_id: CallId::new(format!("own_{number:03}")),
+            tool_call_id: CallId::new(format!("{kind}_{number:03}")),
             tool_name: TOOL.to_owned(),
-            arguments: Arguments::parse(&serde_json::json!({ "command": self.line }).to_string()),
+            arguments: Arguments::parse(&arguments.to_string()),
         }
     }
 

@@ -55,7 +55,7 @@ pub(crate) fn run(common: &Common) -> Result<Exit, CliError> {
     place.policy(common.policy.as_deref(), None)?;
     let _log = start_log(&place, common.verbosity);
     if std::io::stdin().is_terminal() {
-        warn("`aye acp` speaks the Agent Client Protocol on stdin and stdout; it is meant to be started by an editor");
+        warn("`aye acp` speaks the Agent Client Protocol on stdin and stdout; start it from an editor");
     }
     let store = open_store(&place)?;
     let runtime = startup::runtime()?;

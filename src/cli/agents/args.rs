@@ -5,22 +5,22 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsSub {
-    /// List the agents, and those that are not used
+    /// List agents, including unused definitions
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show an agent: its file, its tools, its model, its instructions
+    /// Show an agent: its file, tools, model and instructions
     Show {
         /// Name of the agent, as `aye agents list` shows it
         name: String,
     },
-    /// Check agents for mistakes
+    /// Check agents for errors
     ///
     /// Without PATH: the agents of this project and your own. The exit code is 1 if there is an error.
     Check {
-        /// File of an agent, or a folder of agents
+        /// Agent file, or a folder of agents
         path: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]

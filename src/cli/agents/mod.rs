@@ -47,7 +47,8 @@ struct ListedAgent<'a> {
     description: &'a str,
     file: &'a str,
     origin: AgentOrigin,
-    tools: Vec<&'static str>,
+    reads_only: bool,
+    tools: Vec<String>,
     left_out: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a str>,
@@ -82,6 +83,7 @@ fn listed(agent: &AgentDefinition) -> ListedAgent<'_> {
         description: &agent.description,
         file: &agent.file,
         origin: agent.origin,
+        reads_only: tools.reads_only,
         tools: tools.given,
         left_out: tools.left_out.into_iter().map(|(entry, _)| entry).collect(),
         model: agent.model.as_deref(),
@@ -104,6 +106,7 @@ fn show(set: &AgentSet, name: &str) -> Result<Exit, CliError> {
     let tools = AgentTools::new(agent);
     let given = if tools.given.is_empty() { "none".to_owned() } else { tools.given.join(", ") };
     line("tools", &given);
+    line("access", if tools.reads_only { "reads only" } else { "can change files, as far as the session may" });
     for (entry, why) in &tools.left_out {
         line("left out", &format!("{entry} ({why})"));
     }
@@ -146,7 +149,7 @@ fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit
     Ok(print_reports("agent", &reports, json))
 }
 
-/// Returns the mistakes of each file of a folder, and of the folder itself.
+/// Returns the errors in each file of a folder, and in the folder itself.
 fn check_folder(folder: &AgentFolder) -> Vec<Report> {
     let (files, limit) = folder.read();
     let mut reports: Vec<Report> = files.iter().map(check).collect();
@@ -158,7 +161,7 @@ fn check_folder(folder: &AgentFolder) -> Vec<Report> {
     reports
 }
 
-/// Returns the mistakes of the file or the folder of agents at a path.
+/// Returns the errors in the agent file or folder of agents at a path.
 fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> {
     let given = path.display().to_string();
     let failed = |why: String| CliError::usage(Problem::new(format!("cannot check `{given}`")).because(why));

@@ -13,7 +13,7 @@ pub(crate) struct ApplyArgs {
     /// The exit code is 3 if the policy denies a change.
     #[arg(long, conflicts_with = "yes")]
     pub check: bool,
-    /// Approve what the policy asks about (denied changes stay denied)
+    /// Approve changes if needed (denied changes stay denied)
     #[arg(long)]
     pub yes: bool,
 }

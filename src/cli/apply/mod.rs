@@ -51,42 +51,78 @@ pub(crate) enum Form {
     Yes,
 }
 
+/// The origin of the changes, for messages.
+pub(crate) struct Application {
+    /// First message of the session.
+    pub prompt: String,
+    /// Name of the changes: `the patch file`.
+    pub subject: &'static str,
+    /// Action for the user if files have changed.
+    pub conflict_hint: String,
+    /// Whether a user may decide on the terminal.
+    pub has_terminal: bool,
+}
+
 pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
     let mut place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;
     let patch = Arc::new(read(&request.file)?);
     place.mode = place.session_mode(common.mode);
-    place.patch = Some(Arc::clone(&patch));
     if patch.header().files.is_empty() {
         print_text("the patch file changes nothing\n");
         return Ok(Exit::Completed);
     }
-    let _log = start_log(&place, common.verbosity);
-    let runtime = startup::runtime()?;
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     let (then, now) = (&patch.header().policy, policy.stamp(place.mode));
     if then.hash != now.hash {
         warn(format!("the policy has changed since the patch file was written; the current policy ({}) applies", now.name));
     }
+    let files = format_count(patch.header().files.len() as u64, "file", "files");
+    let application = Application {
+        prompt: format!("Apply a patch file: {files}, SHA-256 {}", patch.digest()),
+        subject: "the patch file",
+        conflict_hint: "run the task again, with `aye exec --patch`, to get a patch for the files as they are now".to_owned(),
+        has_terminal: request.file != Path::new("-"),
+    };
+    apply_patch(common, place, patch, request.form, &application)
+}
+
+/// Judges and applies changes in a session of their own.
+///
+/// # Errors
+/// The policy denies a change, an approval is missing, or files differ from the base of the changes.
+pub(crate) fn apply_patch(
+    common: &Common,
+    mut place: AppContext,
+    patch: Arc<PatchFile>,
+    form: Form,
+    application: &Application,
+) -> Result<Exit, CliError> {
+    place.mode = place.session_mode(common.mode);
+    place.patch = Some(Arc::clone(&patch));
+    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+    let _log = start_log(&place, common.verbosity);
+    let runtime = startup::runtime()?;
     let forecast = {
         let environment = ToolEnvironment::find(&place, common, &project, Starts::Nothing)?;
         let runner = ToolRunner::new(environment, None);
-        runtime.block_on(Forecast::predict(&runner, &patch))?
+        runtime.block_on(Forecast::predict(&runner, &patch)).map_err(|error| planning_error(&error, application))?
     };
     let worst = forecast.worst();
-    if request.form == Form::Check || worst == VerdictKind::Deny {
+    if form == Form::Check || worst == VerdictKind::Deny {
         print_text(&clean(&forecast.describe()));
     }
     if worst == VerdictKind::Deny {
-        return Err(CliError::new(Exit::Denied, "the policy denies changes in the patch file; nothing was changed"));
+        let message = format!("the policy denies changes in {}; nothing was changed", application.subject);
+        return Err(CliError::new(Exit::Denied, message));
     }
-    if request.form == Form::Check {
+    if form == Form::Check {
         return Ok(Exit::Completed);
     }
-    let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && request.file != Path::new("-");
-    let approver = match request.form {
+    let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && application.has_terminal;
+    let approver = match form {
         Form::Yes => Approver::User,
         Form::Ask if has_person && Nesting::detect() == Nesting::Outermost => Approver::User,
         Form::Ask | Form::Check => Approver::Nobody,
@@ -97,11 +133,9 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
             .hint("pass `--yes` to approve, or `--check` to see only what it would do"));
     }
     let store = Store::open(&place.directories.data)?;
-    let files = format_count(patch.header().files.len() as u64, "file", "files");
     let builder = SessionBuilder::find(FrontEnd::apply(approver), common.clone(), place, store, &SessionChoice::New)?;
     let prepared = runtime.block_on(builder.with_own_model(Arc::new(ListedCalls(calls(&patch)))).claim()?.prepare())?;
-    let prompt = format!("Apply a patch file: {files}, SHA-256 {}", patch.digest());
-    runtime.block_on(apply(prepared, prompt, request.form))
+    runtime.block_on(apply(prepared, form, application))
 }
 
 /// Reads and parses a patch file.
@@ -136,7 +170,7 @@ impl Forecast {
     ///
     /// # Errors
     /// Files differ from the base of the patch file.
-    async fn predict(runner: &ToolRunner, patch: &PatchFile) -> Result<Self, CliError> {
+    async fn predict(runner: &ToolRunner, patch: &PatchFile) -> Result<Self, ToolError> {
         let mut files = Vec::new();
         let mut paths = patch.header().files.iter().map(|entry| entry.path.clone());
         for call in calls(patch) {
@@ -148,7 +182,7 @@ impl Forecast {
                 files.push((paths.next().unwrap_or_default(), kind(&verdict), reason(&verdict)));
             }
             if !files.iter().any(|(_, verdict, _)| *verdict == VerdictKind::Deny) {
-                runner.plan(call).await.map_err(|error| planning_error(&error))?;
+                runner.plan(call).await?;
             }
         }
         Ok(Self { files })
@@ -183,20 +217,20 @@ fn reason(verdict: &Verdict) -> String {
     }
 }
 
-fn planning_error(error: &ToolError) -> CliError {
-    let problem = CliError::failed(Problem::new("cannot apply the patch file").because(&error.message));
+fn planning_error(error: &ToolError, application: &Application) -> CliError {
+    let problem = CliError::failed(Problem::new(format!("cannot apply {}", application.subject)).because(&error.message));
     if error.code == ErrorCode::Conflict {
-        return problem.hint("run the task again, with `aye exec --patch`, to get a patch for the files as they are now");
+        return problem.hint(application.conflict_hint.clone());
     }
     problem
 }
 
-/// Runs the session of the patch file until its task ends.
-async fn apply(prepared: PreparedSession, prompt: String, form: Form) -> Result<Exit, CliError> {
+/// Runs the session of the changes until its task ends.
+async fn apply(prepared: PreparedSession, form: Form, application: &Application) -> Result<Exit, CliError> {
     let (commands, receive_commands) = mpsc::channel::<SessionCommand>(agent::CHANNEL_DEPTH);
     let (events, mut receive_events) = mpsc::unbounded_channel();
     let mut session = prepared.start(receive_commands, events, None);
-    let _ = commands.send(Command::Prompt { text: prompt }.into()).await;
+    let _ = commands.send(Command::Prompt { text: application.prompt.clone() }.into()).await;
     let (mut errors, mut exit) = (Vec::new(), Exit::Completed);
     while let Some(event) = receive_events.recv().await {
         let is_over = event.kind.is_over();
@@ -230,8 +264,8 @@ async fn apply(prepared: PreparedSession, prompt: String, form: Form) -> Result<
             warn("run `aye rewind` to undo it");
             Ok(exit)
         }
-        None => Err(CliError::new(exit, "the patch file was not applied")),
-        Some(error) => Err(CliError { exit, ..planning_error(&error) }),
+        None => Err(CliError::new(exit, format!("cannot apply {} completely", application.subject))),
+        Some(error) => Err(CliError { exit, ..planning_error(&error, application) }),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The commands and options of aye, as clap definitions. Doc comments here are the text of `--help`.
+//! aye's commands and options, as clap definitions. Doc comments here are the text of `--help`.
 
 use crate::cli::agents::args::AgentsSub;
 use crate::cli::apply::args::ApplyArgs;
@@ -6,13 +6,15 @@ use crate::cli::auth::args::AuthSub;
 use crate::cli::hooks::args::HooksSub;
 use crate::cli::import::args::ImportArgs;
 use crate::cli::mcp::args::McpSub;
+use crate::cli::plugin::args::PluginSub;
 use crate::cli::policy::args::PolicySub;
 use crate::cli::rewind::args::RewindArgs;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsSub;
 use crate::cli::skills::args::SkillsSub;
+use crate::cli::task::args::{TaskSub, TasksArgs};
 use crate::cli::usage::args::UsageArgs;
-use crate::protocol::{AssumedPrice, Effort, Mode, Problem, revision};
+use crate::protocol::{AssumedPrice, Effort, Mode, Problem, parse_rounds, parse_time, revision, validate_check};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -197,7 +199,7 @@ pub(super) struct OutputArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Offer only these tools; separate names by commas, or repeat
+    /// Offer only these tools; comma-separated, repeatable
     ///
     /// The option only removes tools. The policy still decides what they may do.
     #[arg(long = "allowed-tools", value_name = "TOOLS", action = ArgAction::Append)]
@@ -217,6 +219,23 @@ pub(super) struct RunArgs {
     /// The task runs in a copy-on-write layer. Nothing else of the session is saved. `aye apply FILE` applies the changes.
     #[arg(long, value_name = "FILE")]
     pub patch: Option<PathBuf>,
+    /// Continue until this command exits with 0
+    ///
+    /// The prompt is a goal: whenever the model ends its turn, the command runs in a copy of the workspace. If it fails, its output
+    /// is the next prompt. The run ends when the command passes, or when a limit is reached.
+    #[arg(long, value_name = "COMMAND", value_parser = check_command, conflicts_with = "output_schema")]
+    pub until: Option<String>,
+    /// Stop the goal of --until after this time, such as 30m
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time, requires = "until")]
+    pub time_ms: Option<u64>,
+    /// Stop the goal of --until after this many failed checks [default: 25]
+    #[arg(long, value_name = "N", value_parser = parse_rounds, requires = "until")]
+    pub rounds: Option<u32>,
+}
+
+/// Checks the command of a goal.
+fn check_command(text: &str) -> Result<String, String> {
+    validate_check(text).map(|()| text.trim().to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -240,7 +259,7 @@ pub(super) struct ReviewArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FormatArg {
-    /// The response of the model as text
+    /// The model's response as text
     Text,
     /// One JSON object at the end: the event that ended the task
     Json,
@@ -322,6 +341,13 @@ pub(super) enum Sub {
     ///
     /// The file is untrusted data: every change is checked against the files and judged by the policy.
     Apply(ApplyArgs),
+    /// Run tasks in their own copies of the workspace
+    Task {
+        #[command(subcommand)]
+        task: TaskSub,
+    },
+    /// List the tasks of this project with their states
+    Tasks(TasksArgs),
     /// Rewind files, conversation or both to an earlier prompt
     Rewind(RewindArgs),
     /// Manage API keys
@@ -348,6 +374,11 @@ pub(super) enum Sub {
     Skills {
         #[command(subcommand)]
         skills: SkillsSub,
+    },
+    /// Add, list, check and remove plugins
+    Plugin {
+        #[command(subcommand)]
+        plugin: PluginSub,
     },
     /// Import settings of another agent, after showing a plan
     ///
@@ -390,7 +421,7 @@ pub(super) enum Sub {
     Acp,
     /// Run first-time setup again: model and policy
     Setup {
-        /// Do not prompt; take preset and model from options
+        /// Do not prompt; use the preset and model from the options
         ///
         /// `--policy` names a preset here: ask (the default), strict, relaxed or readonly. `-m` names the model.
         #[arg(long)]
@@ -430,7 +461,7 @@ pub(super) enum ModelsSub {
 
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(crate) struct ModelsUpdate {
-    /// URL or file of a catalogue in TOML, or of the JSON of models.dev
+    /// URL or path of a catalogue: TOML, or the JSON of models.dev
     pub source: Option<String>,
     /// Show what would change, and write nothing
     #[arg(long)]
@@ -470,7 +501,7 @@ pub(super) enum ToolSub {
         /// Print the whole result as JSON
         #[arg(long)]
         json: bool,
-        /// Approve what the policy asks about (denied calls stay denied)
+        /// Approve the call if needed (denied calls stay denied)
         #[arg(long)]
         yes: bool,
     },
@@ -492,7 +523,7 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
     let value = |mode: Mode| {
         PossibleValue::new(mode.as_str()).help(match mode {
             Mode::Plan => "Read-only: tools do not write, and commands only read",
-            Mode::Ask => "Ask whenever the policy says so",
+            Mode::Ask => "Ask whenever the policy requires approval",
             Mode::AutoEdit => "Edit files in the workspace without asking",
             Mode::Auto => "Ask only about high-risk actions",
         })

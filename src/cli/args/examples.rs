@@ -28,6 +28,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "Offer the model only tools that read",
                 "aye exec --allowed-tools ReadFile,Grep,Glob \"where is the config parsed?\"",
             ),
+            (
+                "Continue until the tests pass, for at most 30 minutes",
+                "aye exec --mode auto-edit --until \"cargo test\" --for 30m \"fix the failing tests\"",
+            ),
             ("Do not save the session", "aye exec --ephemeral \"summarize the last commit\""),
             ("Write the changes to a patch file", "aye exec --patch changes.patch \"fix the failing test\""),
             ("Run one of your slash commands", "aye exec \"/fix 12\""),
@@ -84,7 +88,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     ("hooks pin", &[("Pin your own hooks", "aye hooks pin")]),
-    ("agents", &[("List the agents", "aye agents list"), ("Check agents for mistakes", "aye agents check")]),
+    ("agents", &[("List the agents", "aye agents list"), ("Check agents for errors", "aye agents check")]),
     ("agents list", &[("List the agents", "aye agents list"), ("List the agents as JSON", "aye agents list --json")]),
     ("agents show", &[("Show an agent and its instructions", "aye agents show explore")]),
     (
@@ -94,7 +98,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Check one agent", "aye agents check .claude/agents/reviewer.md"),
         ],
     ),
-    ("skills", &[("List the skills", "aye skills list"), ("Check skills for mistakes", "aye skills check")]),
+    ("skills", &[("List the skills", "aye skills list"), ("Check skills for errors", "aye skills check")]),
     ("skills list", &[("List the skills", "aye skills list"), ("List the skills as JSON", "aye skills list --json")]),
     ("skills show", &[("Show a skill and its files", "aye skills show pdf")]),
     (
@@ -259,6 +263,52 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "task",
+        &[
+            ("Start a task in a copy of the workspace", "aye task start --detach \"fix the failing test\""),
+            ("Show its changes", "aye task diff 7f3a01"),
+            ("Apply its changes to the workspace", "aye task keep 7f3a01"),
+        ],
+    ),
+    (
+        "task start",
+        &[
+            ("Start a task in the background", "aye task start --detach \"fix the failing test\""),
+            ("Run the tests when the model has finished", "aye task start --check \"cargo test\" \"fix the failing test\""),
+            ("Let the task commit, on a new branch", "aye task start -w \"fix the failing test and commit\""),
+            (
+                "Let the model edit files, for at most 2 US dollars",
+                "aye task start --mode auto-edit --max-budget-usd 2 \"fix the typos\"",
+            ),
+        ],
+    ),
+    ("task open", &[("Open a task and decide its approvals", "aye task open 7f3a01")]),
+    (
+        "task resume",
+        &[
+            ("Continue a stopped task in the background", "aye task resume --detach 7f3a01"),
+            ("Continue a task that is done", "aye task resume 7f3a01 \"now add a test\""),
+        ],
+    ),
+    ("task stop", &[("Stop a running task", "aye task stop 7f3a01")]),
+    (
+        "task diff",
+        &[
+            ("Show the changes of a task", "aye task diff 7f3a01"),
+            ("Show the changes of one file", "aye task diff 7f3a01 src/main.rs"),
+        ],
+    ),
+    (
+        "task keep",
+        &[
+            ("Apply all changes of a task", "aye task keep 7f3a01"),
+            ("Apply the changes of one directory", "aye task keep 7f3a01 src"),
+            ("Choose the hunks to apply", "aye task keep -p 7f3a01"),
+        ],
+    ),
+    ("task drop", &[("Delete a task with changes that are not applied", "aye task drop --force 7f3a01")]),
+    ("tasks", &[("List the tasks of this project", "aye tasks"), ("List the tasks of all projects", "aye tasks --all")]),
+    (
         "rewind",
         &[
             ("Show what rewinding the last prompt would do", "aye rewind --plan"),
@@ -316,6 +366,24 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Let the user of the client approve it", "aye mcp serve --ask client"),
         ],
     ),
+    (
+        "plugin",
+        &[("Show what a plugin brings, and add it", "aye plugin add ./team-tools"), ("List the plugins", "aye plugin list")],
+    ),
+    (
+        "plugin add",
+        &[
+            ("Add a plugin after confirming the plan", "aye plugin add ./team-tools"),
+            ("Add a plugin in a script", "aye plugin add ./team-tools --yes"),
+        ],
+    ),
+    ("plugin list", &[("List the plugins", "aye plugin list"), ("List the plugins as JSON", "aye plugin list --json")]),
+    ("plugin show", &[("Show what a plugin brings", "aye plugin show team-tools")]),
+    ("plugin check", &[("Check a plugin before you publish it", "aye plugin check ./team-tools")]),
+    ("plugin update", &[("Show what changed in its folder, and update", "aye plugin update team-tools")]),
+    ("plugin remove", &[("Remove a plugin", "aye plugin remove team-tools")]),
+    ("plugin enable", &[("Use a plugin again", "aye plugin enable team-tools")]),
+    ("plugin disable", &[("Stop using a plugin", "aye plugin disable team-tools")]),
     (
         "import",
         &[

@@ -11,15 +11,17 @@ use crate::cli::auth::args::AuthAction;
 use crate::cli::hooks::args::HooksAction;
 use crate::cli::import::args::{Form as ImportForm, Request as Import};
 use crate::cli::mcp::args::McpAction;
+use crate::cli::plugin::args::PluginAction;
 use crate::cli::policy::args::PolicyAction;
 use crate::cli::rewind::{Form as RewindForm, Request as Rewind};
 use crate::cli::serve::ServeEndpoint;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsAction;
 use crate::cli::skills::args::SkillsAction;
+use crate::cli::task::args::TaskAction;
 use crate::cli::usage::args::UsageRequest;
-use crate::host::options::{Answers, Color, Common, RunOptions, SessionChoice, Trust};
-use crate::protocol::{Mode, Problem, ReviewSubject};
+use crate::host::options::{Answers, Color, Common, GoalOptions, RunOptions, SessionChoice, Trust};
+use crate::protocol::{GOAL_ROUNDS, Mode, Problem, ReviewSubject};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -69,6 +71,7 @@ pub(crate) enum Action {
     Policy(PolicyAction),
     Review(ReviewRequest),
     Apply(ApplyRequest),
+    Task(TaskAction),
     Rewind(Rewind),
     Sessions(SessionsAction),
     Usage(UsageRequest),
@@ -76,6 +79,7 @@ pub(crate) enum Action {
     Mcp(McpAction),
     Hooks(HooksAction),
     Agents(AgentsAction),
+    Plugin(PluginAction),
     Skills(SkillsAction),
     Import(Import),
     ModelsUpdate(ModelsUpdate),
@@ -237,6 +241,9 @@ fn exec(
         (None, SessionChoice::New) => ExecPrompt::Piped,
         (None, SessionChoice::Latest | SessionChoice::Pick | SessionChoice::Id(_) | SessionChoice::Fork(_)) => ExecPrompt::GoOn,
     };
+    if options.goal.is_some() && prompt == ExecPrompt::GoOn {
+        return Err(Problem::new("missing prompt: `--until` sets a goal").hint("run `aye exec --until COMMAND PROMPT`"));
+    }
     Ok(Action::Exec { prompt, takes_input, session, format: format.unwrap_or(OutputFormat::Text), options })
 }
 
@@ -263,6 +270,8 @@ impl Sub {
             Self::Policy { policy } => Action::Policy(policy.check()),
             Self::Review(args) => Action::Review(args.check()),
             Self::Apply(args) => Action::Apply(args.check()),
+            Self::Task { task } => Action::Task(task.check()?),
+            Self::Tasks(args) => Action::Task(args.check()),
             Self::Rewind(args) => Action::Rewind(args.check()),
             Self::Sessions { sessions } => Action::Sessions(sessions.check()?),
             Self::Usage(args) => Action::Usage(args.check()),
@@ -271,6 +280,7 @@ impl Sub {
             Self::Hooks { hooks } => Action::Hooks(hooks.check()),
             Self::Agents { agents } => Action::Agents(agents.check()),
             Self::Skills { skills } => Action::Skills(skills.check()),
+            Self::Plugin { plugin } => Action::Plugin(plugin.check()),
             Self::Import(args) => Action::Import(args.check()),
             Self::Models { models: Some(ModelsSub::Update(args)), .. } => Action::ModelsUpdate(args),
             Self::Models { models: None, ask, json, filter } => Action::Models { ask, json, filter },
@@ -366,6 +376,7 @@ impl RunArgs {
             ("--output-schema", self.output_schema.is_some()),
             ("--ephemeral", self.ephemeral),
             ("--patch", self.patch.is_some()),
+            ("--until", self.until.is_some()),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
@@ -385,7 +396,9 @@ impl RunArgs {
         }
         let entries = || self.allowed_tools.iter().flat_map(|entries| split_names(entries)).collect();
         let allowed_tools = (!self.allowed_tools.is_empty()).then(entries);
-        Ok(RunOptions { allowed_tools, output_schema: self.output_schema, is_ephemeral: self.ephemeral, patch: self.patch })
+        let (time_ms, max_rounds) = (self.time_ms, self.rounds.unwrap_or(GOAL_ROUNDS));
+        let goal = self.until.map(|check| GoalOptions { check, time_ms, max_rounds });
+        Ok(RunOptions { allowed_tools, output_schema: self.output_schema, is_ephemeral: self.ephemeral, patch: self.patch, goal })
     }
 }
 
@@ -431,6 +444,7 @@ impl From<CommonArgs> for Common {
             color: if args.no_color { Color::Never } else { Color::Auto },
             plain: args.plain,
             verbosity: args.verbose,
+            copy: None,
         }
     }
 }
@@ -450,6 +464,7 @@ impl Invocation {
             | Action::ToolManifest
             | Action::ToolPlan { .. }
             | Action::Policy(_)
+            | Action::Task(_)
             | Action::Review(_)
             | Action::Sessions(_)
             | Action::Usage(_)
@@ -458,6 +473,7 @@ impl Invocation {
             | Action::Hooks(_)
             | Action::Agents(_)
             | Action::Skills(_)
+            | Action::Plugin(_)
             | Action::Import(_)
             | Action::Models { .. }
             | Action::ModelsUpdate(_)
@@ -482,7 +498,9 @@ impl Invocation {
             ("aye auth", matches!(&self.action, Action::Auth(auth) if auth.changes_keys())),
             ("aye mcp serve", matches!(&self.action, Action::Mcp(McpAction::Serve { .. }))),
             ("aye mcp", matches!(&self.action, Action::Mcp(mcp) if mcp.changes_servers())),
+            ("aye task", matches!(&self.action, Action::Task(task) if task.changes_tasks())),
             ("aye import", matches!(&self.action, Action::Import(import) if import.form != ImportForm::Plan)),
+            ("aye plugin", matches!(&self.action, Action::Plugin(plugin) if plugin.changes_plugins())),
             ("aye setup", matches!(self.action, Action::Setup { .. })),
             ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_policy())),
         ];

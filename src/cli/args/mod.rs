@@ -73,7 +73,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
     Ok(invocation)
 }
 
-/// Reads a command line. Equivalent options of other agents are replaced by those of aye; returns the line that was parsed.
+/// Reads a command line. Equivalent options of other agents are replaced by aye's; returns the line that was parsed.
 fn read_any(mut typed: Vec<OsString>) -> (Vec<OsString>, Result<Line, clap::Error>) {
     loop {
         let words = gather_repeatable(mark_session_ids(typed.iter().cloned()));

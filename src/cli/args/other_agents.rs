@@ -138,7 +138,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
 /// A command line with an option of another agent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Translation {
-    /// The line with the option of aye in its place.
+    /// The line with aye's option in place of the given one.
     Line(Vec<OsString>),
     /// Sentence that says what to do instead.
     Hint(&'static str),

@@ -33,7 +33,7 @@ pub(crate) fn completions(shell: Shell) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// Returns the page of aye itself.
+/// Returns the page for `aye` itself.
 pub(crate) fn manual() -> io::Result<String> {
     page(&build_command(), "").map(|page| String::from_utf8_lossy(&page).into_owned())
 }

@@ -1,4 +1,4 @@
-//! Prompts of a single word that is a command of aye or of another agent, which are not sent to a model.
+//! Prompts of a single word that is a command in aye or in another agent, which are not sent to a model.
 
 use super::definition::Line;
 use crate::protocol::Problem;
@@ -35,7 +35,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         &["configure", "settings", "features", "onboard"],
         "`aye config show` shows the settings, `aye setup` runs first-time setup again",
     ),
-    (&["plugin", "plugins", "extension", "extensions"], "aye has MCP servers (`aye mcp`) and custom tools (`aye tool list`)"),
+    (&["plugins", "extension", "extensions"], "`aye plugin list` lists the plugins"),
     (&["agent", "cloud", "github", "pr", "schedule", "recipe"], "aye has no such command; `aye --help` lists its commands"),
     (&["logs", "log"], "`aye config path` prints the data directory, which contains the logs"),
 ];

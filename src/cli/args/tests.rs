@@ -226,6 +226,7 @@ fn common_flags_are_accepted_before_and_after_every_subcommand() {
         color: Color::Never,
         plain: true,
         verbosity: 2,
+        copy: None,
     };
     for sub in ["exec hi", "demo", "tool list", "tool schema X", "policy check --jsonl", "sessions list", "config path", "hi"] {
         assert_eq!(invocation(&format!("{flags} {sub}")).common, expected, "{sub}");

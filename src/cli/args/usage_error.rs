@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-/// Returns the text of an error of aye. If it has no hint, the hint is the help of the command.
+/// Returns the text of an aye error. If it has no hint, the hint is the help of the command.
 pub(super) fn format_problem(problem: Problem, line: &[OsString]) -> String {
     let problem = if problem.hints.is_empty() { problem.hint(help_hint(line)) } else { problem };
     problem.text() + "\n"

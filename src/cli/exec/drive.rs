@@ -3,15 +3,13 @@
 use super::{OutputMode, print_notices};
 use crate::agent;
 use crate::headless;
+use crate::host::end_signals::EndSignals;
 use crate::host::exit::Exit;
 use crate::host::output_schema::{OutputSchema, REPAIRS};
 use crate::host::session_builder::PreparedSession;
 use crate::protocol::{Command, Event, EventKind, SessionCommand};
-use crate::sys::signals::is_hangup_ignored;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep_until};
 
@@ -19,15 +17,16 @@ use tokio::time::{Instant, sleep_until};
 const GRACE: Duration = Duration::from_secs(8);
 
 /// Runs the session until its task ends, and prints its events.
-pub(super) async fn drive(prepared: PreparedSession, prompt: Option<String>, printing: &OutputMode) -> Exit {
+pub(super) async fn drive(prepared: PreparedSession, first: Option<Command>, printing: &OutputMode) -> Exit {
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, receive_events) = mpsc::unbounded_channel();
     let (tell, told) = mpsc::unbounded_channel();
     let mut session = prepared.start(receive_commands, events, None);
-    if let Some(text) = prompt {
-        let _ = commands.send(Command::Prompt { text }.into()).await;
+    let sets_goal = matches!(first, Some(Command::SetGoal { .. }));
+    if let Some(command) = first {
+        let _ = commands.send(command.into()).await;
     }
-    let task = TaskWatch { commands, tell, schema: printing.schema.clone(), repairs: REPAIRS };
+    let task = TaskWatch { commands, tell, schema: printing.schema.clone(), repairs: REPAIRS, goal_runs: sets_goal };
     let watch = tokio::spawn(task.run(receive_events));
     let outcome = print_notices(told, printing, REPAIRS).await;
     let mut signalled = None;
@@ -48,13 +47,15 @@ struct TaskWatch {
     schema: Option<Arc<OutputSchema>>,
     /// Number of corrections of the response that the model has left.
     repairs: usize,
+    /// True while a goal continues after the end of a task.
+    goal_runs: bool,
 }
 
 impl TaskWatch {
     /// Returns the exit code of the signal that ended the session, if any.
     async fn run(mut self, mut events: UnboundedReceiver<Event>) -> Option<Exit> {
         let mut signalled = None;
-        let Ok(mut signals) = Signals::new() else { return signalled };
+        let Ok(mut signals) = EndSignals::new() else { return signalled };
         let mut last_call = None;
         loop {
             let event: Option<Event> = tokio::select! {
@@ -64,7 +65,7 @@ impl TaskWatch {
             };
             match event {
                 Some(event) => {
-                    let next = event.kind.is_over().then(|| self.after_task(&event.kind));
+                    let next = self.after_event(&event.kind);
                     let _ = self.tell.send(event);
                     if let Some(command) = next {
                         let _ = self.commands.send(command.into()).await;
@@ -83,6 +84,16 @@ impl TaskWatch {
         }
     }
 
+    /// Returns the command after an event that ends a task or a goal.
+    fn after_event(&mut self, kind: &EventKind) -> Option<Command> {
+        if let EventKind::GoalChanged(goal) = kind {
+            let ended = std::mem::replace(&mut self.goal_runs, goal.is_running()) && !goal.is_running();
+            return ended.then_some(Command::Quit);
+        }
+        let continues = self.goal_runs && matches!(kind, EventKind::TaskCompleted { .. });
+        (kind.is_over() && !continues).then(|| self.after_task(kind))
+    }
+
     /// Returns the command after the end of a task: a prompt that asks for a correction, or the end of the session.
     fn after_task(&mut self, end: &EventKind) -> Command {
         let correction = match (end, &self.schema) {
@@ -90,36 +101,5 @@ impl TaskWatch {
             _ => None,
         };
         correction.map_or(Command::Quit, |text| Command::Prompt { text })
-    }
-}
-
-/// The signals that end a run.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    /// Absent under `nohup`: such a run outlives the terminal.
-    hang_up: Option<Signal>,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: if is_hangup_ignored() { None } else { signal(SignalKind::hangup()).ok() },
-        })
-    }
-
-    /// Waits for a signal, and returns its exit code.
-    async fn next(&mut self) -> Exit {
-        let mut hung_up = async || match &mut self.hang_up {
-            Some(hang_up) => drop(hang_up.recv().await),
-            None => std::future::pending().await,
-        };
-        tokio::select! {
-            _ = self.interrupt.recv() => Exit::Interrupted,
-            _ = self.terminate.recv() => Exit::Terminated,
-            () = hung_up() => Exit::Terminated,
-        }
     }
 }

@@ -11,7 +11,7 @@ use crate::host::console::{warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::options::{Common, RunOptions, SessionChoice};
+use crate::host::options::{Common, GoalOptions, RunOptions, SessionChoice};
 use crate::host::output_schema::OutputSchema;
 use crate::host::prompt_commands::{PromptCommands, PromptMeaning, screen_only_error};
 use crate::host::session_builder::front_end::FrontEnd;
@@ -19,7 +19,7 @@ use crate::host::session_builder::{ClaimedSession, SessionBuilder};
 use crate::host::session_error::SessionError;
 use crate::host::startup;
 use crate::host::startup::start_log;
-use crate::protocol::{Event, EventKind, Problem};
+use crate::protocol::{Command, Event, EventKind, Goal, Problem};
 use crate::store::Store;
 use crate::tools::PolicyStamp;
 use patch::PatchRun;
@@ -196,6 +196,7 @@ fn run_task(
     output: TaskOutput,
 ) -> Result<EndedTask, CliError> {
     let from_stdin = request.prompt == ExecPrompt::Stdin;
+    let goal = request.options.goal.clone();
     let may_be_command = matches!(request.prompt, ExecPrompt::Text(_));
     let mut words = ExecInput::read(request.prompt)?;
     let store = Store::open(&place.directories.data)?;
@@ -230,12 +231,22 @@ fn run_task(
     let prepared = runtime.block_on(claimed.prepare())?;
     match words.prompt(prepared.setup()) {
         Ok(prompt) => {
-            let exit = runtime.block_on(drive::drive(prepared, prompt, &printing));
+            let exit = runtime.block_on(drive::drive(prepared, prompt.map(|text| first_command(text, goal)), &printing));
             Ok(EndedTask { exit, policy })
         }
         Err(trouble) => {
             runtime.block_on(prepared.close());
             Err(trouble)
+        }
+    }
+}
+
+/// Returns the command that starts the session with this prompt.
+fn first_command(text: String, goal: Option<GoalOptions>) -> Command {
+    match goal {
+        None => Command::Prompt { text },
+        Some(GoalOptions { check, time_ms, max_rounds }) => {
+            Command::SetGoal { goal: Goal { time_ms, max_rounds, ..Goal::new(text, check) } }
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::host::options::Common;
 use crate::host::version::version;
 use crate::protocol::{Problem, format_count};
 use crate::store::{DecisionFilter, Store};
-use crate::sys::sandbox::ProcessLayer;
+use crate::sys::sandbox::{Persistence, ProcessLayer};
 use crate::tools::{CollectedChanges, LoggedVerdict, PatchFile, PatchHeader, PolicyStamp};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ impl PatchRun {
             return Err(no_layer(&"the data directory is inside the workspace").hint("set AYE_DATA_DIR to another directory"));
         }
         let base = run.create_layer().map_err(|error| no_layer(&error))?;
-        let layer = ProcessLayer::mount_over(&place.workspace, &base).map_err(|why| no_layer(&why))?;
+        let layer = ProcessLayer::mount_over(&place.workspace, &base, Persistence::Process).map_err(|why| no_layer(&why))?;
         Ok(Self { layer, file })
     }
 

@@ -5,13 +5,13 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HooksSub {
-    /// List the hooks, and those that would not run
+    /// List hooks, including those that would not run
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Run the hooks of an event, and print what they decide
+    /// Run the hooks of an event, and print their decisions
     ///
     /// Nothing else runs: the call is neither planned nor executed.
     Test {
@@ -27,6 +27,9 @@ pub(crate) enum HooksSub {
         /// Use this text as prompt, response, result or notification
         #[arg(long, value_name = "TEXT", default_value = "")]
         text: String,
+        /// Use this agent for SubagentStart and SubagentStop
+        #[arg(long, value_name = "NAME", default_value = "explore")]
+        agent: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -43,7 +46,7 @@ fn event(name: &str) -> Result<HookEvent, String> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HooksAction {
     List { json: bool },
-    Test { event: HookEvent, call: (String, String), text: String, json: bool },
+    Test { event: HookEvent, call: (String, String), text: String, agent: String, json: bool },
     Pin,
 }
 
@@ -51,7 +54,9 @@ impl HooksSub {
     pub(crate) fn check(self) -> HooksAction {
         match self {
             Self::List { json } => HooksAction::List { json },
-            Self::Test { event, tool, args, text, json } => HooksAction::Test { event, call: (tool, args), text, json },
+            Self::Test { event, tool, args, text, agent, json } => {
+                HooksAction::Test { event, call: (tool, args), text, agent, json }
+            }
             Self::Pin => HooksAction::Pin,
         }
     }

@@ -14,7 +14,8 @@ use crate::host::startup;
 use crate::host::tool_runner::{Starts, ToolEnvironment, hooks_of};
 use crate::ports::{HookOccasion, Hooks};
 use crate::protocol::{
-    Arguments, CallHooks, CallId, EventHooks, HookDecision, HookEvent, Problem, ToolCall, ToolResult, format_count,
+    Arguments, AskingAgent, CallHooks, CallId, EventHooks, HookDecision, HookEvent, Problem, SessionId, ToolCall, ToolResult,
+    format_count,
 };
 use crate::text::{abbreviate_home, clean, clean_line};
 use args::HooksAction;
@@ -26,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) fn run(place: &AppContext, common: &Common, action: HooksAction) -> Result<Exit, CliError> {
     match action {
         HooksAction::List { json } => Ok(list(&usable(place, common), json)),
-        HooksAction::Test { event, call, text, json } => test(place, common, (event, call, text), json),
+        HooksAction::Test { event, call, text, agent, json } => test(place, common, (event, call, (text, agent)), json),
         HooksAction::Pin => pin(place),
     }
 }
@@ -114,7 +115,7 @@ enum Tested {
 fn test(
     place: &AppContext,
     common: &Common,
-    (event, (tool, arguments), text): (HookEvent, (String, String), String),
+    (event, (tool, arguments), (text, agent)): (HookEvent, (String, String), (String, String)),
     json: bool,
 ) -> Result<Exit, CliError> {
     let parsed = serde_json::from_str(&arguments).map_err(|error| {
@@ -130,7 +131,9 @@ fn test(
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
     let ground = ToolEnvironment::find(place, common, &project, Starts::Programs)?;
-    let Some(hooks) = hooks_of(&ground) else {
+    let is_of_agent = matches!(event, HookEvent::SubagentStart | HookEvent::SubagentStop);
+    let agent = is_of_agent.then(|| AskingAgent { name: agent, agent_session_id: SessionId::new("") });
+    let Some(hooks) = hooks_of(&ground, agent) else {
         print_text("No hooks.\n");
         return Ok(Exit::Completed);
     };
@@ -160,13 +163,11 @@ async fn tested(hooks: &dyn Hooks, event: HookEvent, call: ToolCall, text: Strin
             let result = ToolResult::success(call.tool_call_id.clone(), call.tool_name.clone(), text);
             return Tested::Result(hooks.after_call(call, result, stop).await.output_text);
         }
-        HookEvent::UserPromptSubmit => HookOccasion::Prompt { text, first: false, resumed: false },
+        HookEvent::UserPromptSubmit | HookEvent::SubagentStart => HookOccasion::Prompt { text, first: false, resumed: false },
         HookEvent::SessionStart => HookOccasion::SessionStart { resumed: false },
-        HookEvent::Stop => HookOccasion::Stop { response: text, repeated: false },
+        HookEvent::Stop | HookEvent::SubagentStop => HookOccasion::Stop { response: text, repeated: false },
         HookEvent::PreCompact => HookOccasion::Compaction { manual: true },
         HookEvent::Notification => HookOccasion::Notification { kind: "permission_prompt", message: text },
-        // No hook of these runs.
-        HookEvent::SubagentStart | HookEvent::SubagentStop => return Tested::Event(EventHooks::default()),
     };
     Tested::Event(hooks.on_occasion(occasion, stop).await)
 }
@@ -199,7 +200,7 @@ fn describe_call(hooks: &CallHooks) -> String {
         let _ = writeln!(text, "{} ({} ms): {decision}{reason}", clean_line(&run.hook), run.latency_ms);
     }
     if let Some(note) = hooks.note() {
-        let _ = write!(text, "\nThe model is told:\n{}", clean(&note));
+        let _ = write!(text, "\nMessage to the model:\n{}", clean(&note));
     }
     text
 }

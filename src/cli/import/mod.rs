@@ -74,8 +74,8 @@ fn plan(place: &AppContext, common: &Common, request: &Request, targets: &Target
     Ok(planner.plan(settings, &sources)?)
 }
 
-/// Returns the directory for which permissions are judged. In the home directory, every command asks and no rule could be saved,
-/// but the user's permissions are meant for projects.
+/// Returns the directory for which permissions are judged. In the home directory, every command needs approval and no rule could
+/// be saved, but the user's permissions are meant for projects.
 fn judging_context(place: &AppContext) -> AppContext {
     if !place.is_too_wide() {
         return place.clone();

@@ -110,7 +110,7 @@ impl SessionRunner {
         let draft = Some(claimed.session().draft.clone()).filter(|draft| !draft.is_empty());
         let place = claimed.context().clone();
         let reviews = ReviewService::new(claimed.common(), &place);
-        let mut prepared = match claimed.prepare().await {
+        let mut prepared = match Box::pin(claimed.prepare()).await {
             Ok(prepared) => prepared,
             Err(error) => return history::unreadable(past, CliError::from(error).to_string(), &events, commands).await,
         };

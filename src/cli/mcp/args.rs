@@ -78,11 +78,11 @@ pub(crate) enum McpSub {
         /// Name of the server, as `aye mcp list` shows it
         name: String,
     },
-    /// Serve the tools of aye to another agent, as an MCP server
+    /// Serve aye's tools to another agent, as an MCP server
     ///
     /// Every call is subject to your policy. The server uses stdin and stdout.
     Serve {
-        /// Choose who approves calls that the policy asks about
+        /// Choose who approves calls that need approval
         #[arg(long, value_name = "WHO", value_enum, default_value = "never")]
         ask: AskArg,
     },

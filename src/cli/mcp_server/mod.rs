@@ -1,4 +1,4 @@
-//! `aye mcp serve`: offers the tools of aye to another agent under the policy, as an MCP server on stdin and stdout.
+//! `aye mcp serve`: offers aye's tools to another agent under the policy, as an MCP server on stdin and stdout.
 
 mod calls;
 mod convert;

@@ -52,7 +52,7 @@ pub(crate) enum PolicySub {
         #[command(subcommand)]
         grants: GrantsSub,
     },
-    /// Show past decisions: when, what, and by which rule or user
+    /// Show past decisions, with time, action, and rule or user
     Log {
         /// Print one JSON object per decision
         #[arg(long)]
@@ -136,7 +136,7 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Choose what the policy allows without asking
+    /// Choose which actions need no approval
     #[arg(long, value_enum, default_value_t, conflicts_with = "project")]
     preset: Preset,
     /// Write the policy of this project, `.aye/policy.toml`

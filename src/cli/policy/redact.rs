@@ -76,7 +76,7 @@ fn redact_text(redactor: &Redactor, text: &str) -> Exit {
     match (kinds.is_empty(), has_marker(text)) {
         (false, _) => warn(format!("redacted {}", kinds.join(", "))),
         (true, None) => warn("nothing to redact"),
-        (true, Some(_)) => warn("nothing to redact except what is already redacted"),
+        (true, Some(_)) => warn("nothing left to redact: the rest is already redacted"),
     }
     Exit::Completed
 }

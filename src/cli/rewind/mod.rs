@@ -83,7 +83,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
     }
     let conflicts = plan.files.iter().filter(|file| request.overwrite && file.conflict.is_some());
     let overwrite: Vec<PathBuf> = conflicts.map(|file| file.path.clone()).collect();
-    let done = runtime.block_on(async { apply_plan(claimed.prepare().await?, &plan, overwrite).await })?;
+    let done = runtime.block_on(async { apply_plan(Box::pin(claimed.prepare()).await?, &plan, overwrite).await })?;
     if request.json {
         print_json(&done);
     } else {

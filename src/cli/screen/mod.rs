@@ -4,6 +4,7 @@ pub(crate) mod current_workspace;
 pub(crate) mod desktop;
 pub(crate) mod editor;
 pub(crate) mod exit_summary;
+mod task_programs;
 pub(crate) mod tui_options;
 
 use crate::agent;

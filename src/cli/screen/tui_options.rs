@@ -2,6 +2,7 @@
 
 use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::cli::screen::desktop;
+use crate::cli::screen::task_programs;
 use crate::config::Notifications;
 use crate::host::context::AppContext;
 use crate::host::options::Color;
@@ -48,6 +49,7 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
         kept_as: HistoryRedactor(Arc::new(move |prompt| own.redactor().redact(prompt).text.into_owned())),
         clipboard: desktop::clipboard(place),
         shows: desktop::editor_opener(here),
+        tasks: task_programs::task_runner(here),
         keys: keys(place),
         status: screen.status,
         sets_up: false,

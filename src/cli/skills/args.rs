@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsSub {
-    /// List the skills, and those that are not used
+    /// List skills, including unused ones
     List {
         /// Print JSON
         #[arg(long)]
@@ -16,11 +16,11 @@ pub(crate) enum SkillsSub {
         /// Name of the skill, as `aye skills list` shows it
         name: String,
     },
-    /// Check skills for mistakes
+    /// Check skills for errors
     ///
     /// Without PATH: the skills of this project and your own. The exit code is 1 if there is an error.
     Check {
-        /// Directory of a skill, its SKILL.md, or a folder of skills
+        /// Skill directory, its SKILL.md, or a folder of skills
         path: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]

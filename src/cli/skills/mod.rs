@@ -151,7 +151,7 @@ fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit
     Ok(print_reports("skill", &reports, json))
 }
 
-/// Returns the mistakes of the skill or the folder of skills at a path.
+/// Returns the errors in the skill or folder of skills at a path.
 fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> {
     let given = path.display().to_string();
     let failed = |why: String| CliError::usage(Problem::new(format!("cannot check `{given}`")).because(why));

@@ -54,7 +54,7 @@ pub(super) fn parse(content: &str, path: &Path) -> Result<KeyFile, Problem> {
     let kind = value.get("type").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
     match kind.as_str() {
         "service_account" | "authorized_user" => serde_json::from_value(value)
-            .map_err(|_| problem().because(format!("a field of a file of type `{kind}` is missing")).hint(SIGN_IN)),
+            .map_err(|_| problem().because(format!("a required field of type `{kind}` is missing")).hint(SIGN_IN)),
         _ => {
             let problem = problem().because(format!("unsupported type `{}`", kind.chars().take(40).collect::<String>()));
             let command = "set `api_key_command = [\"gcloud\", \"auth\", \"print-access-token\"]` for this provider";

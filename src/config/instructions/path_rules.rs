@@ -6,7 +6,7 @@ const MAX_PATTERNS: usize = 50;
 /// Returns the patterns after `paths:` in the front matter of a file; none if the file applies everywhere.
 ///
 /// # Errors
-/// Returns the mistake in the header.
+/// The header is invalid; describes why.
 pub(super) fn patterns(text: &str) -> Result<Vec<String>, String> {
     let text = text.replace("\r\n", "\n");
     let Some(rest) = text.strip_prefix("---\n") else { return Ok(Vec::new()) };

@@ -7,7 +7,7 @@ use crate::config::Environment;
 pub(in crate::config) enum ExpandError {
     #[error("the environment variable {0} is not set")]
     Unset(String),
-    #[error("{0} contains an API key of aye, which MCP servers of a project cannot use")]
+    #[error("{0} contains one of aye's API keys, which a project's MCP servers cannot use")]
     OwnKey(String),
 }
 

@@ -115,7 +115,7 @@ fn project_server_files_are_parsed_like_other_tools_parse_them() {
     assert_eq!((argv.join(" ").as_str(), directory.as_deref()), ("node x t-1", Some(Path::new("/w/sub"))));
     let ServerTransport::Http { url, headers, .. } = &found.servers[1].way else { panic!() };
     assert_eq!((url.as_str(), headers.0[0].1.as_str()), ("https://example.org/mcp", "Bearer t-1"));
-    assert!(found.servers[2].off.as_deref().unwrap().contains("an API key of aye"));
+    assert!(found.servers[2].off.as_deref().unwrap().contains("one of aye's API keys"));
     assert!(found.servers[3].off.as_deref().unwrap().contains("disabled"));
     assert_eq!(found.problems.len(), 5, "{:?}", found.problems);
     for json in ["", "{", "[]", "{\"servers\": {}}", "{\"mcpServers\": []}"] {

@@ -132,13 +132,18 @@ impl Servers {
         self.launcher.set_settings(settings.clone());
         self.disable_unlisted(policy);
         policy.clone_into(&mut self.in_force.lock().unwrap_or_else(PoisonError::into_inner));
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = self.current_tools();
+        let counts = policy.clone();
+        self.port.set_policy(Arc::new(move |server, tool| counts.lists(server, tool, jiff::Timestamp::now()).is_ok()));
+        self.offer_to_agent(place, policy)
+    }
+
+    /// Returns the tools for an agent of the session under its own policy. The servers stay as they are.
+    pub(crate) fn offer_to_agent(&self, place: &AppContext, policy: &Enforcer) -> RemoteConfig {
         let judge = policy.clone();
         let timeouts = Arc::clone(&self.timeouts);
         let percent = place.settings.tools.defer_over_percent;
         let tokens = self.port.window().borrow().saturating_mul(percent) / PERCENT;
-        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = self.current_tools();
-        let counts = policy.clone();
-        self.port.set_policy(Arc::new(move |server, tool| counts.lists(server, tool, jiff::Timestamp::now()).is_ok()));
         RemoteConfig {
             servers: self.port.clone(),
             conflict: match place.settings.tools.conflict.as_str() {

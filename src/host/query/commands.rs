@@ -1,5 +1,7 @@
-//! Custom slash commands of the user and of a trusted project: Markdown files and skills.
+//! Custom slash commands of the user, of a trusted project and of plugins: Markdown files and skills.
 
+use crate::host::command_file::{command_name, parse_command};
+use crate::host::plugins::PluginStore;
 use crate::host::project::ProjectConfig;
 use crate::host::skills::Skills;
 use crate::protocol::CustomCommand;
@@ -23,13 +25,14 @@ pub(crate) struct Commands {
     project: Mutex<Vec<(CustomCommand, Vec<String>)>>,
     /// Skills of the user, and those of the project as the user trusted them.
     skills: Mutex<Skills>,
+    plugins: PluginStore,
     /// Notices that were already shown.
     reported: Mutex<HashSet<String>>,
 }
 
 impl Commands {
-    pub(crate) fn new(own: PathBuf, skills: Skills) -> Self {
-        Self { own, project: Mutex::default(), skills: Mutex::new(skills), reported: Mutex::default() }
+    pub(crate) fn new(own: PathBuf, skills: Skills, plugins: PluginStore) -> Self {
+        Self { own, project: Mutex::default(), skills: Mutex::new(skills), plugins, reported: Mutex::default() }
     }
 
     /// Adds the command files and skills of a trusted project.
@@ -44,23 +47,23 @@ impl Commands {
         let directory = root.join(".aye").join("commands");
         let read = files.into_iter().filter_map(|(path, bytes)| {
             let source = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            Some(command(&name(path.strip_prefix(&directory).ok()?)?, source, &bytes))
+            Some(parse_command(&command_name(path.strip_prefix(&directory).ok()?)?, source, &bytes))
         });
         *self.project.lock().unwrap_or_else(PoisonError::into_inner) = read.collect();
     }
 
     /// Returns all current commands. If two have the same name, that of the user comes first, then that of the project, then a
-    /// skill.
+    /// skill. The command of a plugin with the name of another one is `PLUGIN:NAME`.
     pub(crate) fn now(&self) -> (Vec<CustomCommand>, Vec<String>) {
         let (mut commands, mut notices) = (Vec::<CustomCommand>::new(), Vec::new());
         let mut files = Vec::new();
         collect(&self.own, 0, &mut files);
         for path in files {
-            let Some(name) = path.strip_prefix(&self.own).ok().and_then(name) else { continue };
+            let Some(name) = path.strip_prefix(&self.own).ok().and_then(command_name) else { continue };
             let source = path.display().to_string();
             match read(&path) {
                 Ok(bytes) => {
-                    let (command, wrong) = command(&name, source, &bytes);
+                    let (command, wrong) = parse_command(&name, source, &bytes);
                     commands.push(command);
                     notices.extend(wrong);
                 }
@@ -77,10 +80,37 @@ impl Commands {
             }
         }
         self.add_skills(&mut commands, &mut notices);
+        self.add_plugins(&mut commands, &mut notices);
         commands.sort_by(|one, two| one.name.cmp(&two.name));
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         notices.retain(|notice| reported.insert(notice.clone()));
         (commands, notices)
+    }
+
+    /// Adds the commands of enabled plugins.
+    fn add_plugins(&self, commands: &mut Vec<CustomCommand>, notices: &mut Vec<String>) {
+        for plugin in self.plugins.enabled().plugins {
+            for command in plugin.commands() {
+                let (mut command, wrong) = match command {
+                    Ok(read) => read,
+                    Err(why) => {
+                        notices.push(why);
+                        continue;
+                    }
+                };
+                notices.extend(wrong);
+                let is_taken = |name: &str| tui::is_built_in_command(name) || commands.iter().any(|known| known.name == name);
+                if is_taken(&command.name) {
+                    command.name = format!("{}:{}", plugin.name(), command.name);
+                }
+                if is_taken(&command.name) {
+                    let CustomCommand { name, source, .. } = &command;
+                    notices.push(format!("ignored the slash command `{source}`: `/{name}` is another command"));
+                } else {
+                    commands.push(command);
+                }
+            }
+        }
     }
 
     /// Adds the skills that the user can call.
@@ -102,23 +132,6 @@ impl Commands {
             }
         }
     }
-}
-
-fn command(name: &str, source: String, bytes: &[u8]) -> (CustomCommand, Vec<String>) {
-    let content = String::from_utf8_lossy(bytes);
-    let (command, mut notices) = CustomCommand::parse(name.to_owned(), source, &content);
-    if matches!(content, std::borrow::Cow::Owned(_)) {
-        notices.push(format!("`{}` is not valid UTF-8; invalid bytes are shown as �", command.source));
-    }
-    (command, notices)
-}
-
-/// Returns `fix` for `fix.md` and `git:commit` for `git/commit.md`. A name with spaces cannot be typed.
-fn name(path: &Path) -> Option<String> {
-    let path = path.with_extension("");
-    let parts: Option<Vec<&str>> = path.components().map(|part| part.as_os_str().to_str()).collect();
-    let name = parts?.join(":");
-    (!name.is_empty() && !name.contains(|letter: char| letter.is_whitespace() || letter.is_control())).then_some(name)
 }
 
 fn collect(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
@@ -159,7 +172,7 @@ mod tests {
         {
             std::fs::write(own.path().join(path), text).unwrap();
         }
-        let commands = Commands::new(own.path().to_owned(), Skills::default());
+        let commands = Commands::new(own.path().to_owned(), Skills::default(), PluginStore::default());
         let file = |name: &str, text: &str| (root.join(".aye/commands").join(name), text.as_bytes().to_vec());
         let names = |commands: &Commands| commands.now().0.into_iter().map(|one| one.name).collect::<Vec<_>>();
         assert_eq!(names(&commands), ["fix", "git:commit"]);

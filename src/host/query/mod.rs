@@ -6,6 +6,7 @@ pub(crate) mod branches;
 pub(crate) mod commands;
 pub(crate) mod keymap_watch;
 pub(crate) mod sessions;
+mod tasks;
 
 pub(crate) use attachments::store_image;
 
@@ -23,7 +24,7 @@ use crate::workspace::worktree::Worktree;
 use commands::Commands;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::mpsc;
 
 /// The query service of the screen. Cheap to clone.
@@ -42,17 +43,21 @@ struct Inner {
     worktree: Arc<Worktree>,
     /// The number of the last search; older ones stop.
     searches: AtomicU64,
+    /// Whether the tasks are watched.
+    follows_tasks: AtomicBool,
 }
 
 impl QueryHandler {
     pub(crate) fn new(store: Store, place: &AppContext, events: mpsc::UnboundedSender<Event>) -> Self {
         let files = Files::new(place.workspace.clone());
         let symbols = Symbols::new(place.workspace.clone());
-        let commands = Commands::new(place.directories.config.join("commands"), place.skills.clone());
+        let commands = Commands::new(place.directories.config.join("commands"), place.skills.clone(), place.plugins());
         let status_command = place.settings.status_command().map(str::to_owned);
         let (worktree, searches) =
             (Arc::new(Worktree::new(place.workspace.clone(), place.environment.clone(), status_command)), AtomicU64::new(0));
-        Self { inner: Arc::new(Inner { store, place: place.clone(), files, symbols, commands, worktree, searches }), events }
+        let (place, follows_tasks) = (place.clone(), AtomicBool::new(false));
+        let inner = Inner { store, place, files, symbols, commands, worktree, searches, follows_tasks };
+        Self { inner: Arc::new(inner), events }
     }
 
     /// Returns the sender for results.
@@ -81,6 +86,10 @@ impl QueryHandler {
         if what == HostRequest::Worktree {
             let worktree = Arc::clone(&self.inner.worktree);
             return worktree.request_update(move |told| desk.emit(told));
+        }
+        // The first request about tasks starts the watch, which also answers it.
+        if tasks::is_about_tasks(&what) && !self.inner.follows_tasks.swap(true, Ordering::Relaxed) {
+            desk.follow_tasks();
         }
         let number = match &what {
             HostRequest::Sessions { .. } => desk.inner.searches.fetch_add(1, Ordering::Relaxed) + 1,
@@ -153,8 +162,8 @@ impl QueryHandler {
                 let kept = super::theme::keep(place, &name).map_err(|error| error.to_string());
                 HostResponse::ThemeKept { name, kept }
             }
-            // Handled elsewhere.
-            HostRequest::Worktree => return,
+            // The status row is handled elsewhere.
+            tasks => return self.answer_tasks(&tasks),
         };
         self.emit(told);
     }

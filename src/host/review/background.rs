@@ -144,7 +144,7 @@ impl ReviewRun {
         let mut claimed = off_thread(WORKER, move || builder.claim()).await??;
         let sandbox = off_thread(WORKER, claimed.sandbox_probe()).await?;
         claimed.set_sandbox(sandbox);
-        Ok(claimed.prepare().await?)
+        Ok(Box::pin(claimed.prepare()).await?)
     }
 
     /// Asks the model for findings, and closes the session.

@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// Maximum number of files under review.
 const MAX_FILES: usize = 100;
-/// Maximum bytes of all differences, because they are in the prompt.
+/// Maximum bytes of all diffs, because they are in the prompt.
 const MAX_BYTES: usize = 256 << 10;
 /// Possible names of the default branch, the best first.
 const DEFAULT_BRANCHES: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
@@ -65,7 +65,7 @@ impl Git<'_> {
         self.changes(&format!("changes since {base}"), &format!("{DIFF} --merge-base {}", quoted(base)), &[]).await
     }
 
-    /// Reads the differences file by file, so that a large one does not displace the others.
+    /// Reads the diffs file by file, so that a large one does not displace the others.
     async fn changes(&self, title: &str, line: &str, untracked: &[String]) -> Result<ReviewedChanges, CliError> {
         let mut changes = ReviewedChanges { title: title.to_owned(), diffs: FileDiffs::default(), left_out: Vec::new() };
         let mut bytes = 0;
@@ -94,7 +94,7 @@ impl Git<'_> {
         FileDiffs::read(&text).into_iter().find(|diff| diff.name.as_deref() == Some(path))
     }
 
-    /// Returns the difference of an untracked file.
+    /// Returns the diff of an untracked file.
     async fn new_file(&self, path: &str) -> Option<FileDiff> {
         let text = self.run(&format!("cat -- {}", quoted(path))).await.ok().filter(|text| !text.contains('\0'))?;
         Some(FileDiff::with_title(path, path).created("100644").with_hunks(

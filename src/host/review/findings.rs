@@ -1,4 +1,4 @@
-//! Findings in the response of the model: their schema, and the check against the differences.
+//! Findings in the response of the model: their schema, and the check against the diffs.
 
 use crate::protocol::{Finding, Problem, Review, ReviewedChanges};
 use serde::Deserialize;

@@ -1,5 +1,6 @@
 //! The run of one agent in a session of its own.
 
+use super::agent_approvals::AgentApprovals;
 use super::agent_error::{failed, stopped};
 use super::front_end::FrontEnd;
 use super::{PreparedSession, SessionBuilder};
@@ -37,12 +38,17 @@ pub(super) struct ChildSetup {
     pub stop: CancellationToken,
     /// Receives the steps, one in a line.
     pub output: mpsc::Sender<String>,
+    /// The front end of the session that started it, which decides about approvals.
+    pub front_end: FrontEnd,
 }
 
 /// The run of one agent.
 pub(super) struct AgentRun {
     setup: ChildSetup,
     task: AgentTask,
+    /// Decisions about approvals, with their IDs in the session that shows them.
+    decisions: mpsc::UnboundedReceiver<Command>,
+    approvals: AgentApprovals,
 }
 
 /// The calls and the usage of an agent in this process.
@@ -63,12 +69,13 @@ enum Earlier {
 }
 
 impl AgentRun {
-    pub(super) fn new(setup: ChildSetup, task: AgentTask) -> Self {
-        Self { setup, task }
+    pub(super) fn new(setup: ChildSetup, task: AgentTask, decisions: mpsc::UnboundedReceiver<Command>) -> Self {
+        let approvals = AgentApprovals::new(&setup.parent.agent);
+        Self { setup, task, decisions, approvals }
     }
 
     /// Returns the last message of the agent.
-    pub(super) async fn result(self) -> Result<String, ToolError> {
+    pub(super) async fn result(mut self) -> Result<String, ToolError> {
         let earlier = match self.earlier().await.map_err(tool_error)? {
             Earlier::Ended(result) => return result,
             earlier => earlier,
@@ -85,6 +92,9 @@ impl AgentRun {
         self.emit_start().await;
         let mut seen = Seen::default();
         let result = self.drive(prepared, !matches!(earlier, Earlier::Unfinished), &mut seen).await;
+        for event in self.approvals.end() {
+            self.setup.account.relay(event).await;
+        }
         self.emit_end(&result, &seen).await;
         result
     }
@@ -93,7 +103,7 @@ impl AgentRun {
         let AgentTask { tool_call_id, agent, title, prompt, terms, .. } = &self.task;
         let started = AgentEvent::Started {
             tool_call_id: tool_call_id.clone(),
-            agent_session_id: self.setup.parent.child.clone(),
+            agent_session_id: self.setup.parent.child().clone(),
             agent: agent.clone(),
             title: title.clone(),
             prompt: prompt.clone(),
@@ -109,14 +119,14 @@ impl AgentRun {
             Err(error) if error.code == ErrorCode::Cancelled => AgentState::Stopped,
             Err(_) => AgentState::Failed,
         };
-        let agent_session_id = self.setup.parent.child.clone();
+        let agent_session_id = self.setup.parent.child().clone();
         let (calls, tokens, cost_usd) = (seen.calls, seen.totals.tokens(), seen.totals.cost_usd);
         self.setup.account.emit(AgentEvent::Ended { agent_session_id, state, calls, tokens, cost_usd }).await;
     }
 
     /// Finds what an earlier process did for this call.
     async fn earlier(&self) -> Result<Earlier, CliError> {
-        let (store, id) = (self.setup.store.clone(), self.setup.parent.child.clone());
+        let (store, id) = (self.setup.store.clone(), self.setup.parent.child().clone());
         off_thread(WORKER, move || {
             let loaded = match store.load(&id) {
                 Ok(loaded) => loaded,
@@ -140,37 +150,45 @@ impl AgentRun {
     /// Opens the session of the agent.
     async fn prepare(&self, state: &AccountState, earlier: &Earlier) -> Result<PreparedSession, CliError> {
         let (common, place) = (self.common(state), self.place(state));
-        let (store, id) = (self.setup.store.clone(), self.setup.parent.child.clone());
+        let (store, id) = (self.setup.store.clone(), self.setup.parent.child().clone());
         let choice = match earlier {
             Earlier::Session | Earlier::Unfinished => SessionChoice::Id(id.to_string()),
             Earlier::Nothing | Earlier::Ended(_) => SessionChoice::New,
         };
-        let builder = off_thread(WORKER, move || SessionBuilder::find(FrontEnd::agent(), common, place, store, &choice));
+        let front_end = FrontEnd::agent(&self.setup.front_end);
+        let builder = off_thread(WORKER, move || SessionBuilder::find(front_end, common, place, store, &choice));
         let builder = builder.await??.with_model().await?;
         let mut claimed = off_thread(WORKER, move || builder.claim()).await??;
         let sandbox = off_thread(WORKER, claimed.sandbox_probe()).await?;
         claimed.set_sandbox(sandbox);
-        Ok(claimed.prepare().await?)
+        Ok(Box::pin(claimed.prepare()).await?)
     }
 
     fn common(&self, state: &AccountState) -> Common {
         let model = self.task.model.clone().unwrap_or_else(|| state.model.clone());
         Common {
             model: Some(model).filter(|model| !model.is_empty()),
-            mode: Some(Mode::Plan),
+            mode: Some(self.mode()),
             max_steps: Some(self.steps(state)),
             take_over: false,
             ..self.setup.common.clone()
         }
     }
 
-    /// Returns the place of the agent: plan mode, only its tools, and its share of the budgets.
+    /// Returns the mode of the agent: that of the session, or plan mode if it only reads.
+    fn mode(&self) -> Mode {
+        if self.task.reads_only { Mode::Plan } else { self.setup.parent.mode() }
+    }
+
+    /// Returns the place of the agent: its mode, only its tools, and its share of the budgets.
     fn place(&self, state: &AccountState) -> AppContext {
         let mut place = self.setup.place.clone();
-        place.mode = Mode::Plan;
+        place.mode = self.mode();
         place.parent = Some(self.setup.parent.clone());
         let rule = format!("agent {}", self.task.agent);
-        place.allowed_tools = Some(ToolLimit { rule: rule.clone(), names: ToolNames::Allowed(self.task.tools.clone()) });
+        let limit = |names| ToolLimit { rule: rule.clone(), names };
+        let (allowed, denied) = (self.task.tools.clone(), self.task.denied_tools.clone());
+        place.run_limits = vec![limit(ToolNames::Allowed(allowed)), limit(ToolNames::Disabled(denied))];
         place.settings.limits = shares(&state.budgets, self.task.terms.budget_percent, &rule);
         let effort = self.task.effort.or(state.effort);
         place.settings.effort = effort.map(|effort| SetEffort { effort, by_flag: true });
@@ -186,7 +204,7 @@ impl AgentRun {
     }
 
     /// Runs the session until its task ends, and closes it.
-    async fn drive(&self, prepared: PreparedSession, is_new: bool, seen: &mut Seen) -> Result<String, ToolError> {
+    async fn drive(&mut self, prepared: PreparedSession, is_new: bool, seen: &mut Seen) -> Result<String, ToolError> {
         let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
         let (events, mut receive_events) = mpsc::unbounded_channel();
         let mut session = prepared.start(receive_commands, events, None);
@@ -198,6 +216,12 @@ impl AgentRun {
         loop {
             let event: Option<Event> = tokio::select! {
                 event = receive_events.recv() => event,
+                Some(decision) = self.decisions.recv() => {
+                    if let Some(decision) = self.approvals.restore(decision) {
+                        let _ = commands.send(decision.into()).await;
+                    }
+                    continue;
+                }
                 () = self.setup.stop.cancelled(), if !is_stopping => {
                     is_stopping = true;
                     let _ = commands.send(Command::Kill.into()).await;
@@ -226,13 +250,13 @@ impl AgentRun {
     }
 
     /// Reports the step of an event, and counts its usage. Returns why no further request may be sent.
-    async fn follow(&self, kind: &EventKind, seen: &mut Seen) -> Option<Failure> {
+    async fn follow(&mut self, kind: &EventKind, seen: &mut Seen) -> Option<Failure> {
         match kind {
             EventKind::ToolRequested { summary, .. } => {
                 // A full channel drops lines; the result is complete.
                 let _ = self.setup.output.try_send(format!("{summary}\n"));
                 seen.calls += 1;
-                let (agent_session_id, calls) = (self.setup.parent.child.clone(), seen.calls);
+                let (agent_session_id, calls) = (self.setup.parent.child().clone(), seen.calls);
                 self.setup.account.emit(AgentEvent::Called { agent_session_id, calls, summary: summary.clone() }).await;
             }
             EventKind::LlmRequestCompleted { usage, cost_usd, estimated, .. }
@@ -241,14 +265,18 @@ impl AgentRun {
                 seen.totals.add(spent);
                 return self.setup.account.count_agent(spent).await;
             }
-            _ => {}
+            kind => {
+                if let Some(event) = self.approvals.relay(kind) {
+                    self.setup.account.relay(event).await;
+                }
+            }
         }
         None
     }
 
     /// Adds the text that the agent wrote before its task failed.
     async fn with_partial_text(&self, error: ToolError) -> ToolError {
-        let (store, id) = (self.setup.store.clone(), self.setup.parent.child.clone());
+        let (store, id) = (self.setup.store.clone(), self.setup.parent.child().clone());
         let loaded = off_thread(WORKER, move || store.load(&id)).await;
         let Ok(Ok(loaded)) = loaded else { return error };
         let state = SessionState::from_records(&loaded.records);
@@ -259,10 +287,15 @@ impl AgentRun {
     /// Returns the first message of the agent's conversation.
     fn prompt(&self) -> String {
         let AgentTask { agent, title, instructions, prompt, .. } = &self.task;
+        let tools = if self.task.reads_only {
+            "Your tools only read: whatever would change something is denied."
+        } else {
+            "The user may deny a call."
+        };
         // The first line is the title of the session.
         format!(
-            "Agent {agent}: {title}\n\nYou work on this task for another session. Your tools only read: whatever needs \
-             approval is denied. Nobody answers questions. Your last message is the result.\n\n{instructions}\n\n# Task\n\n{prompt}"
+            "Agent {agent}: {title}\n\nYou work on this task for another session. {tools} Nobody answers questions. Your last \
+             message is the result.\n\n{instructions}\n\n# Task\n\n{prompt}"
         )
     }
 }

@@ -2,17 +2,18 @@
 
 use super::agent_error::{failed, stopped};
 use super::agent_run::{AgentRun, ChildSetup};
+use super::front_end::FrontEnd;
 use crate::agent::Account;
-use crate::host::agent_authority::{Authority, ParentSession};
+use crate::host::agent_authority::{Authority, ParentSession, ParentTools};
 use crate::host::context::AppContext;
 use crate::host::options::Common;
 use crate::ports::{AgentRunner, AgentTask, AgentTerms, BoxFuture, RunContext};
-use crate::protocol::{ErrorCode, SessionId, ToolError};
+use crate::protocol::{AskingAgent, Command, ErrorCode, SessionId, ToolError};
 use crate::store::Store;
 use futures_util::FutureExt;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +36,7 @@ pub(super) struct AgentService {
 }
 
 struct Inner {
+    front_end: FrontEnd,
     common: Common,
     place: AppContext,
     store: Store,
@@ -43,6 +45,7 @@ struct Inner {
     authority: Arc<watch::Sender<Authority>>,
     /// The account that pays for the agents, once the session runs.
     account: Arc<OnceLock<Account>>,
+    tools: ParentTools,
     slots: Arc<Semaphore>,
     state: Mutex<State>,
     /// Fires when the session ends.
@@ -54,27 +57,36 @@ struct State {
     /// The step of the session, and the number of agents that it started.
     step: u64,
     in_response: usize,
-    /// Sessions of the agents that were started in this process.
-    children: HashMap<SessionId, CancellationToken>,
+    /// The agents that were started in this process, by their sessions.
+    children: HashMap<SessionId, Child>,
     tasks: Vec<JoinHandle<()>>,
+}
+
+/// An agent that was started in this process.
+struct Child {
+    stop: CancellationToken,
+    /// Receives decisions about its approvals.
+    decisions: mpsc::UnboundedSender<Command>,
 }
 
 impl AgentService {
     /// Creates the service for a session in this place.
     pub(super) fn new(
-        common: Common,
+        (front_end, common): (FrontEnd, Common),
         place: AppContext,
         store: Store,
-        session: SessionId,
+        (session, tools): (SessionId, ParentTools),
         (authority, account): (&Arc<watch::Sender<Authority>>, &Arc<OnceLock<Account>>),
     ) -> Self {
         let inner = Inner {
+            front_end,
             common,
             place,
             store,
             session,
             authority: Arc::clone(authority),
             account: Arc::clone(account),
+            tools,
             slots: Arc::new(Semaphore::new(MAX_AT_ONCE)),
             state: Mutex::default(),
             end: CancellationToken::new(),
@@ -100,8 +112,15 @@ impl AgentRunner for AgentService {
     }
 
     fn stop(&self, agent: &SessionId) {
-        if let Some(stop) = self.inner.state().children.get(agent) {
-            stop.cancel();
+        if let Some(child) = self.inner.state().children.get(agent) {
+            child.stop.cancel();
+        }
+    }
+
+    fn pass_command(&self, agent: &SessionId, command: Command) {
+        if let Some(child) = self.inner.state().children.get(agent) {
+            // An agent that has ended needs no decision.
+            let _ = child.decisions.send(command);
         }
     }
 
@@ -123,7 +142,7 @@ impl Inner {
     }
 
     async fn run(self: Arc<Self>, task: AgentTask, context: RunContext) -> Result<String, ToolError> {
-        let (child, stop) = self.admit(&task)?;
+        let (child, stop, decisions) = self.admit(&task)?;
         let Some(account) = self.account.get().cloned() else {
             return Err(failed("the session has not started"));
         };
@@ -135,7 +154,9 @@ impl Inner {
         };
         // Dropping this future stops the agent, and its session is still closed.
         let guard = stop.clone().drop_guard();
-        let parent = ParentSession::new(self.session.clone(), child, self.authority.subscribe());
+        let agent = AskingAgent { name: task.agent.clone(), agent_session_id: child };
+        let shared = (self.tools.clone(), task.scope.clone());
+        let parent = ParentSession::new((self.session.clone(), agent), shared, self.authority.subscribe());
         let setup = ChildSetup {
             common: self.common.clone(),
             place: self.place.clone(),
@@ -144,9 +165,10 @@ impl Inner {
             account,
             stop: stop.clone(),
             output: context.output.clone(),
+            front_end: self.front_end,
         };
         let (answer, mut answered) = tokio::sync::oneshot::channel();
-        let run = AgentRun::new(setup, task);
+        let run = AgentRun::new(setup, task, decisions);
         let work = tokio::spawn(async move {
             // Nobody waits for the result of an abandoned call.
             let _ = answer.send(Box::pin(run.result()).await);
@@ -164,9 +186,9 @@ impl Inner {
         result.unwrap_or_else(|_| Err(failed("the agent crashed")))
     }
 
-    /// Counts an agent, and returns the ID of its session, and the token that stops it. The ID is the same for the same
-    /// call, also after a crash.
-    fn admit(&self, task: &AgentTask) -> Result<(SessionId, CancellationToken), ToolError> {
+    /// Counts an agent, and returns the ID of its session, the token that stops it, and the decisions about its approvals. The
+    /// ID is the same for the same call, also after a crash.
+    fn admit(&self, task: &AgentTask) -> Result<(SessionId, CancellationToken, mpsc::UnboundedReceiver<Command>), ToolError> {
         let mut state = self.state();
         if self.end.is_cancelled() {
             return Err(failed("the session is ending"));
@@ -186,8 +208,9 @@ impl Inner {
         };
         state.in_response += 1;
         let stop = self.end.child_token();
-        state.children.insert(id.clone(), stop.clone());
-        Ok((id, stop))
+        let (decisions, receive) = mpsc::unbounded_channel();
+        state.children.insert(id.clone(), Child { stop: stop.clone(), decisions });
+        Ok((id, stop, receive))
     }
 
     fn add(&self, work: JoinHandle<()>) {

@@ -10,6 +10,7 @@ use crate::host::agent_authority::{AgentLinks, Authority};
 use crate::host::context::AppContext;
 use crate::host::drift;
 use crate::host::history::SessionHistory;
+use crate::host::language_servers::LanguageServers;
 use crate::host::local_models::ModelSelection;
 use crate::host::mcp_servers::FIRST_WAIT;
 use crate::host::models::key_reader;
@@ -256,6 +257,7 @@ impl ClaimedSession {
             let layers = self.enforcer().layers();
             self.notices.add_all(drift::describe_changes(&self.session, &self.place, &layers).await);
             remote = self.connect_servers().await;
+            self.connect_language_servers();
             self.start_agents();
         }
         let sandbox = self.find_sandbox();
@@ -300,9 +302,20 @@ impl ClaimedSession {
         let authority = Authority { policy: self.policy.clone(), enforcer: self.enforcer() };
         let (store, id) = (self.session.store.clone(), self.session.id().clone());
         let (authority, account) = (Arc::new(watch::Sender::new(authority)), Arc::default());
-        let service = AgentService::new(self.common.clone(), self.place.clone(), store, id, (&authority, &account));
+        let (session, tools) = ((self.front_end, self.common.clone()), self.session.kept.for_agents(&self.place));
+        let service = AgentService::new(session, self.place.clone(), store, (id, tools), (&authority, &account));
         let agents = SessionAgents::new(self.place.agents.set(), Arc::new(service));
         self.session.kept.start_agents(AgentLinks { agents, authority, account });
+    }
+
+    /// Prepares the language servers of a trusted project. None is started yet.
+    fn connect_language_servers(&mut self) {
+        if self.place.parent.is_none()
+            && self.project.is_trusted()
+            && let Some(servers) = LanguageServers::new(&self.place)
+        {
+            self.session.kept.connect_language_servers(servers);
+        }
     }
 
     async fn connect_servers(&mut self) -> Option<agent::ServerConnections> {

@@ -148,9 +148,20 @@ impl FrontEnd {
         }
     }
 
-    /// An agent, beside the session that started it. Nobody approves its calls.
-    pub(crate) fn agent() -> Self {
-        Self { unfinished: ResumePolicy::Continue, servers: ServerStart::Never, ..Self::review() }
+    /// An agent, next to the session that started it. The approver of that session also approves its calls.
+    pub(crate) fn agent(parent: &Self) -> Self {
+        Self {
+            approver: parent.approver,
+            approvals: parent.approvals,
+            unfinished: ResumePolicy::Continue,
+            servers: ServerStart::Never,
+            ..Self::review()
+        }
+    }
+
+    /// A task in a copy of the workspace, without a screen. Its approvals wait until the user opens it.
+    pub(crate) fn task() -> Self {
+        Self { reports_changes: false, ..Self::exec(Approver::User) }
     }
 
     /// `aye serve`.

@@ -3,6 +3,7 @@
 //! `SessionBuilder` finds the session, its project, policy and model. `ClaimedSession` owns the session, and
 //! `PreparedSession` has its servers and tools. `StartedSession` runs until it is closed.
 
+mod agent_approvals;
 mod agent_error;
 mod agent_run;
 mod agent_service;
@@ -141,13 +142,13 @@ impl SessionBuilder {
     /// Restricts the session to these tools.
     ///
     /// # Errors
-    /// An entry is not the name of a tool.
+    /// An entry is not a tool name.
     pub(crate) fn with_allowed_tools(mut self, entries: &[String]) -> Result<Self, Problem> {
         let named = self.policy.layers.iter().flat_map(|layer| layer.bundle.named.iter().map(|command| command.name.clone()));
         let own = named.chain(self.place.tools.custom.iter().map(|tool| tool.name.clone())).collect();
         let (servers, _) = specs(&self.place, Some(&self.project));
         let known = KnownNames { own, servers: servers.into_iter().map(|server| server.name).collect() };
-        self.place.allowed_tools = Some(allowed_tools::limit(entries, &known)?);
+        self.place.run_limits = vec![allowed_tools::limit(entries, &known)?];
         Ok(self)
     }
 

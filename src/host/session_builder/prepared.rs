@@ -106,7 +106,7 @@ impl StartedSession {
         &self.queries
     }
 
-    /// Returns the account for reviews beside the session.
+    /// Returns the account for reviews that run in parallel to the session.
     pub(crate) fn account(&self) -> &Account {
         &self.account
     }

@@ -3,7 +3,7 @@
 use crate::config::{Approval, Settings};
 use crate::protocol::{ApprovalsChoice, Mode};
 
-/// One answer: its name, the settings that it stands for, its title, and what can happen.
+/// One answer: its name, the settings that it selects, its title, and its consequences.
 pub(crate) struct Answer {
     pub(crate) name: &'static str,
     /// The value of `[approval] approve`.

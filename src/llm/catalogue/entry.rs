@@ -47,7 +47,7 @@ const URL_BYTES: usize = 500;
 /// Maximum price in US dollars per million tokens; more is a mistake.
 const MAX_DOLLARS: f64 = 100_000.0;
 
-/// Parses a list, or returns all mistakes with their line numbers.
+/// Parses a list, or returns all errors with their line numbers.
 pub(crate) fn read(text: &str) -> Result<Cards, Vec<(usize, String)>> {
     let mut reader = Reader { text, problems: Vec::new() };
     let document = DeTable::parse(text).map_err(|error| {

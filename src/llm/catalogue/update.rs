@@ -9,7 +9,7 @@ const MAX_BYTES: usize = 16 << 20;
 /// Maximum bytes of a list as it is stored.
 const MAX_STORED_BYTES: usize = 1 << 20;
 const MAX_MODELS: usize = 5_000;
-/// Maximum number of reported mistakes.
+/// Maximum number of reported errors.
 const MISTAKES: usize = 5;
 
 /// Reason why a list is not used.

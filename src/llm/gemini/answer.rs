@@ -85,7 +85,7 @@ impl Reader {
         };
         if SPOILED.contains(&&*reason) {
             let reason_text = candidate.finish_message.filter(|text| !text.trim().is_empty()).unwrap_or(reason);
-            let hint = format!("continue to retry, or try a model other than `{}`", self.speaker.model);
+            let hint = format!("continue the task to retry, or choose a model other than `{}`", self.speaker.model);
             let mut failure = Failure::new(FailureKind::InvalidRequest, reason_text, hint);
             failure.retryable = true;
             return Err(self.with_usage(failure));

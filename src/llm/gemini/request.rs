@@ -210,7 +210,7 @@ fn write_content<'a>(out: &mut Vec<u8>, head: &[u8], parts: impl IntoIterator<It
     out.extend_from_slice(b"]}");
 }
 
-/// Returns the end of the results in a message. Everything else follows after a line break, and the JSON written here has no other one.
+/// Returns the end of the results in a message. Everything else follows after a line break, and the JSON written here has no other.
 fn results_end(json: &[u8]) -> usize {
     memchr::memchr(b'\n', json).unwrap_or(json.len())
 }

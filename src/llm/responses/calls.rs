@@ -1,4 +1,4 @@
-//! Special calls: items of special kinds that the client answers with an item of the matching kind.
+//! Special calls: items that the client answers with an item of a matching kind.
 
 use super::passthrough::{item_type, text_field};
 use crate::protocol::{Arguments, ToolStatus};

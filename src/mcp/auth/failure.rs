@@ -43,7 +43,7 @@ impl From<AuthError> for Failure {
                 Self::from_message("the authorization server does not support PKCE with S256, which a safe sign-in requires")
             }
             AuthError::ProtectedResourceMetadataInvalid { .. } => {
-                Self::from_message(format!("sign-in refused: the metadata of the server describes another server: {error}"))
+                Self::from_message(format!("sign-in refused: the server's metadata describes another server: {error}"))
             }
             AuthError::AuthorizationServerMismatch { .. } | AuthError::AuthorizationServerMissingIssuer { .. } => {
                 Self::from_message(format!("sign-in refused: the authorization server is not the expected one: {error}"))

@@ -30,7 +30,7 @@ pub(crate) async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn Log
     };
     let SignIn::OAuth { client_id, scopes, redirect_port } = sign_in else {
         let problem = Problem::new("the server already has an `Authorization` header or a `bearer_token_env`");
-        return Err(problem.hint("remove it from the settings of the server to sign in"));
+        return Err(problem.hint("remove it from the server's settings to sign in"));
     };
     let before = vault.load(&spec.name, url)?.and_then(|text| StoredToken::read(&text, url)).unwrap_or_default();
     let headers: Vec<_> = headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();

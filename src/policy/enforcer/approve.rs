@@ -19,7 +19,7 @@ pub(crate) struct ApproveSetting {
 }
 
 impl ApproveSetting {
-    /// Returns what the user approves if no rule matches a command.
+    /// Returns whether the user approves commands or their effects if no rule matches.
     pub(crate) fn effective(self, terms: &Terms) -> Approve {
         match terms.approve {
             Some(Approve::Command) => Approve::Command,

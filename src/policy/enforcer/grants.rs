@@ -102,6 +102,7 @@ impl Enforcer {
             everywhere: Vec::new(),
             written: false,
             memory_only: None,
+            file_only: false,
             asks_still: Vec::new(),
             places: Vec::new(),
         };
@@ -154,7 +155,15 @@ impl Enforcer {
             return Err("a rule would have no effect on this command".to_owned());
         }
         let everywhere = rules.clone();
-        Ok(GrantOption { rules, everywhere, written: false, memory_only: None, asks_still: Vec::new(), places: Vec::new() })
+        Ok(GrantOption {
+            rules,
+            everywhere,
+            written: false,
+            memory_only: None,
+            file_only: false,
+            asks_still: Vec::new(),
+            places: Vec::new(),
+        })
     }
 
     fn may_always(&self, actions: &[Action], now: Timestamp) -> GrantOptions {
@@ -232,7 +241,7 @@ impl Enforcer {
         }
         let memory_only = lasting.err().map(|why| format!("a saved rule would have no effect: {why}"));
         let Draft { rules, everywhere, .. } = draft;
-        Ok(GrantOption { rules, everywhere, written: false, memory_only, asks_still, places: Vec::new() })
+        Ok(GrantOption { rules, everywhere, written: false, memory_only, file_only: false, asks_still, places: Vec::new() })
     }
 
     fn for_command(&self, line: &str, cwd: &Target, now: Timestamp) -> Result<Vec<Draft>, Vec<String>> {

@@ -1,4 +1,4 @@
-//! Mandates: what a plan that the user approves allows until its task ends, and what still asks.
+//! Mandates: the actions that an approved plan allows until its task ends, and those that still need approval.
 
 use super::Enforcer;
 use crate::policy::interpreters;
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use std::path::Path;
 use std::slice;
 
-/// Returns the enforcer that decides what a plan covers: without grants, and in a mode that allows nothing by itself, because both may end
+/// Returns the enforcer that decides what a plan covers: without grants, and in a mode that allows nothing automatically, because both may end
 /// before the task does.
 pub(super) fn for_mandate(enforcer: &Enforcer) -> Enforcer {
     let mut trial = enforcer.clone();

@@ -179,15 +179,16 @@ impl Enforcer {
         self
     }
 
-    /// Returns the enforcer for a shell other than `bash`. Rules are written for `bash`, so commands that they allow still ask.
+    /// Returns the enforcer for a shell other than `bash`. Rules are written for `bash`, so commands that they allow still need
+    /// approval.
     #[must_use]
     pub fn with_shell(mut self, name: &'static str) -> Self {
         self.other_shell = Some(name);
         self
     }
 
-    /// Returns the enforcer for a project that the user does not trust. Commands that only mode `auto` allows still ask, because they
-    /// could start programs of the project.
+    /// Returns the enforcer for a project that the user does not trust. Commands that only mode `auto` allows still need
+    /// approval, because they could start programs of the project.
     #[must_use]
     pub fn for_untrusted_project(mut self) -> Self {
         self.is_distrusted = true;
@@ -722,7 +723,7 @@ impl Enforcer {
         self.approve.session = Some(approve);
     }
 
-    /// Returns what the user approves if no rule matches a command.
+    /// Returns whether the user approves commands or their effects if no rule matches.
     pub fn approve(&self) -> Approve {
         self.approve.effective(self.terms())
     }

@@ -36,7 +36,7 @@ pub struct Context {
     pub home: PathBuf,
     pub mode: Mode,
     pub sandbox: Sandbox,
-    /// Config and data directories of aye, which no tool may access.
+    /// aye's config and data directories, which no tool may access.
     pub own: Vec<PathBuf>,
     /// Real directories of the user's skills, which may be read outside the workspace too.
     pub skills: Vec<PathBuf>,
@@ -83,7 +83,7 @@ impl Context {
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) && self.own.iter().any(kept)
     }
 
-    /// Returns whether the workspace is so broad that everything in it must ask: the home directory, the root, or a parent of
+    /// Returns whether the workspace is so broad that everything in it needs approval: the home directory, the root, or a parent of
     /// aye's own directories.
     pub fn is_too_wide(&self) -> bool {
         let wide = |root: &PathBuf| {

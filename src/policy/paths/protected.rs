@@ -136,7 +136,7 @@ pub(crate) fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool
     deep(&context.home) && (other() || context.in_workspace(path) || containing_home(path).is_none_or(|home| deep(&home)))
 }
 
-/// Returns whether the first names of two paths differ in their first letters, so that neither path is below the other.
+/// Returns whether the first names of two paths differ in their first characters, so that neither path is below the other.
 fn begin_apart(path: &Path, other: &Path) -> bool {
     let first = |path: &Path| match path.as_os_str().as_encoded_bytes() {
         [b'/', letter, ..] if !matches!(letter, b'/' | b'.') => Some(*letter),
@@ -235,7 +235,7 @@ fn names(path: &Path) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the protected name that a folded name stands for. The short name of `.git` counts everywhere, because a disk may be
+/// Returns the protected name that a folded name represents. The short name of `.git` counts everywhere, because a disk may be
 /// used with Windows.
 pub(super) fn protected_name(folded: &str) -> Option<&'static str> {
     PROTECTED.iter().find(|name| **name == folded || (**name == ".git" && is_short_for(folded, name))).copied()

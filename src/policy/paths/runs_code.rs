@@ -409,7 +409,7 @@ fn fold_names(path: &Path) -> Vec<String> {
     names.collect()
 }
 
-/// Returns whether a name matches a pattern in which `*` stands for any characters.
+/// Returns whether a name matches a pattern in which `*` matches any characters.
 fn is_like(name: &str, pattern: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return name == pattern };
     let Some(mut name) = name.strip_prefix(start) else { return false };

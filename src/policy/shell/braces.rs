@@ -38,7 +38,7 @@ fn read_again(text: &str) -> Word {
     Reader::unknown_word(text)
 }
 
-/// Replaces each `$'…'` by the quoted text it stands for, and drops the `$` of `$"…"`: a shell does this while it reads the
+/// Replaces each `$'…'` by the quoted text that it represents, and drops the `$` of `$"…"`: a shell does this while it reads the
 /// word, before braces.
 fn without_escapes(raw: &str) -> String {
     if !raw.contains("$'") && !raw.contains("$\"") {

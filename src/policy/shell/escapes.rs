@@ -41,7 +41,7 @@ enum End {
 
 struct Decoder<'t> {
     rest: &'t [u8],
-    /// Decoded bytes; a 0 byte stands for text known only at run time.
+    /// Decoded bytes; a 0 byte represents text known only at run time.
     out: Vec<u8>,
 }
 

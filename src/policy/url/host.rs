@@ -63,15 +63,15 @@ pub(crate) fn check_spelling(raw: &str, name: &str) -> Result<Option<String>, St
     let (shown, valid) = idna::domain_to_unicode(name);
     if raw.is_ascii() {
         let mixed = valid.is_ok() && shown.split('.').any(mixes_scripts);
-        return Ok(mixed.then(|| format!("`{name}` reads as `{shown}`, which mixes letters of two scripts")));
+        return Ok(mixed.then(|| format!("`{name}` reads as `{shown}`, which mixes characters of two scripts")));
     }
     if valid.is_err() || shown.is_ascii() || raw.to_lowercase() != shown {
         return Err(format!("the host contains characters that are converted to others; if you mean `{name}`, write that"));
     }
     if shown.split('.').any(mixes_scripts) {
-        return Err(format!("the host mixes letters of two scripts that look alike; if you mean `{name}`, write that"));
+        return Err(format!("the host mixes characters of two scripts that look alike; if you mean `{name}`, write that"));
     }
-    Ok(Some(format!("the host `{raw}` is `{name}`; letters of other scripts can look alike")))
+    Ok(Some(format!("the host `{raw}` is `{name}`; characters of other scripts can look alike")))
 }
 
 /// Returns whether a label mixes Latin with a script of similar letters.

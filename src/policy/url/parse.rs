@@ -103,7 +103,7 @@ pub fn parse(text: &str) -> Result<Destination, String> {
         return Err("the URL contains a user name or password; send credentials in a header".to_owned());
     }
     if authority.contains('%') {
-        return Err("the host of the URL is percent-encoded; write it without encoding".to_owned());
+        return Err("the URL's host is percent-encoded; write it without encoding".to_owned());
     }
     let mut url = Url::parse(text).map_err(|error| format!("invalid URL: {error}"))?;
     url.set_fragment(None);

@@ -4,7 +4,8 @@ use super::answers::WaitCondition;
 use super::live::LiveSession;
 use super::{ClientConnection, ConnectionAction, Stage, unknown_approval, value};
 use crate::protocol::{
-    ApprovalId, Command, Decision, ElicitationAnswer, Event, EventKind, HostCommand, Resolution, SessionStatus,
+    ApprovalId, Command, Decision, ElicitationAnswer, Event, EventKind, GoalReason, GoalState, HostCommand, Resolution,
+    SessionStatus,
 };
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::message::Outgoing;
@@ -32,6 +33,10 @@ impl ClientConnection {
         if let (EventKind::SessionPaused { failure }, true, Stage::Live(live)) = (&event.kind, told, &self.stage) {
             let fault = live.pause_before_start_fault(failure);
             self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Err(fault));
+        }
+        if let EventKind::GoalChanged(GoalState { reason: Some(GoalReason::Rejected), message, .. }) = &event.kind {
+            let why = message.clone().unwrap_or_default();
+            self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Err(Fault::new(FaultCode::InvalidParams, why)));
         }
         let named = match (&event.kind, &self.stage) {
             (EventKind::SessionCompleted { .. }, Stage::Live(live)) if live.status == SessionStatus::Failed => {

@@ -3,8 +3,8 @@
 use super::answers::Slot;
 use super::{ConnectionAction, OpenedSession, value};
 use crate::protocol::{
-    Approval, Command, Elicitation, EventKind, Failure, FailureKind, HostCommand, PlannedStep, PolicyLayer, SessionStatus,
-    TaskState, TaskStatus,
+    AgentEvent, Approval, Command, Elicitation, EventKind, Failure, FailureKind, GoalState, HostCommand, PlannedStep,
+    PolicyLayer, SessionId, SessionStatus, TaskState, TaskStatus,
 };
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{Interrupted, SessionReady, SessionResumed};
@@ -22,6 +22,10 @@ pub(super) struct LiveSession {
     /// Open questions of the model.
     pub questions: Vec<Elicitation>,
     pub planned_steps: Vec<PlannedStep>,
+    /// Sessions of the agents that are working.
+    pub agents: Vec<SessionId>,
+    /// The active goal.
+    pub goal: Option<GoalState>,
     pub interrupted: Vec<Interrupted>,
     /// Steps that the current task may use.
     pub steps: u32,
@@ -60,7 +64,10 @@ impl LiveSession {
             }
             EventKind::ApprovalRequested(approval) => {
                 self.approvals.push(approval.clone());
-                self.is_now(TaskStatus::WaitingForApproval);
+                // While an agent waits, the task goes on.
+                if approval.agent.is_none() {
+                    self.is_now(TaskStatus::WaitingForApproval);
+                }
             }
             EventKind::SessionPaused { failure } => {
                 self.paused_for = Some(failure.kind);
@@ -90,7 +97,7 @@ impl LiveSession {
                     known: known.clone(),
                 });
             }
-            // A completed call no longer needs approval, also if the task was stopped.
+            // A completed call no longer needs approval, even if the task was stopped.
             EventKind::ToolCompleted { tool_call_id, .. } => {
                 self.approvals.retain(|approval| approval.tool_call_id != *tool_call_id);
             }
@@ -98,7 +105,10 @@ impl LiveSession {
             EventKind::ElicitationEnded { elicitation_id, .. } => {
                 self.questions.retain(|question| question.elicitation_id != *elicitation_id);
             }
+            EventKind::Agent(AgentEvent::Started { agent_session_id, .. }) => self.agents.push(agent_session_id.clone()),
+            EventKind::Agent(AgentEvent::Ended { agent_session_id, .. }) => self.agents.retain(|agent| agent != agent_session_id),
             EventKind::PlannedStepsChanged { steps } => self.planned_steps.clone_from(steps),
+            EventKind::GoalChanged(goal) => self.goal = Some(goal.clone()).filter(GoalState::is_active),
             EventKind::SavingChanged { saved, message } => self.failed_by = (!saved).then(|| message.clone()),
             _ => {}
         }

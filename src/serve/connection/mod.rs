@@ -160,6 +160,8 @@ impl ClientConnection {
             "GetPatchPreview" => return self.preview(slot, method, given),
             "ApproveAction" => return self.approve(slot, method, given),
             "AnswerQuestion" => return self.answer_question(slot, method, given),
+            "StopAgent" => return self.stop_agent(slot, method, given),
+            "DecideGoal" => return self.decide_goal(slot, method, given),
             "Shutdown" => return self.shutdown(slot, method, given),
             _ => {
                 let message = format!("unknown method `{method}`; docs/PROTOCOL.md lists the methods");
@@ -223,6 +225,8 @@ impl ClientConnection {
                         approvals: Vec::new(),
                         questions: Vec::new(),
                         planned_steps: Vec::new(),
+                        agents: Vec::new(),
+                        goal: None,
                         interrupted: Vec::new(),
                         ready: Some(slot),
                         marks: 0,

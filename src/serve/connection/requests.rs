@@ -4,12 +4,12 @@ use super::answers::{Slot, WaitCondition};
 use super::{ClientConnection, ConnectionAction, Stage, unknown_approval, value};
 use crate::protocol::{
     Amendment, Approval, BudgetLimit, BudgetScope, BudgetUnit, Command, Decision, DiscardedEffect, Effects, ElicitationAnswer,
-    HostCommand, SessionQuery, SessionStatus, TaskId,
+    GOAL_ROUNDS, Goal, GoalState, HostCommand, SessionQuery, SessionStatus, TaskId, validate_check,
 };
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{
-    AnswerQuestion, ApproveAction, CancelTask, Cancelling, GetPatchPreview, QuestionAnswered, SessionStateTold, Shutdown,
-    StartTask, Verdict, params,
+    AnswerQuestion, ApproveAction, CancelTask, Cancelling, DecideGoal, GetPatchPreview, GoalDecided, GoalDecision,
+    QuestionAnswered, SessionStateTold, Shutdown, StartTask, StopAgent, StoppingAgent, TaskGoal, Verdict, params,
 };
 use serde_json::{Map, Value};
 
@@ -27,24 +27,51 @@ impl ClientConnection {
             if live.status == SessionStatus::Paused {
                 return Err(live.is_paused());
             }
-            if begins || live.is_running() {
+            let goal = asked.task_options.goal.map(|goal| goal_of(&asked.prompt, goal)).transpose()?;
+            let goal_runs = live.goal.as_ref().is_some_and(GoalState::is_running);
+            if begins || live.is_running() || goal_runs {
                 let message = "a task is already running; wait for it to end, or stop it with `CancelTask`";
                 return Err(Fault::new(FaultCode::TaskRunning, message));
             }
             let steps = asked.task_options.max_steps.map_or(live.opened.max_steps, |steps| steps.min(live.opened.max_steps));
             let other = (live.steps != steps).then_some(steps);
             live.steps = steps;
-            Ok((asked.prompt, other))
+            Ok((goal.map_or(Command::Prompt { text: asked.prompt }, |goal| Command::SetGoal { goal }), other))
         });
         match outcome {
-            Ok((text, steps)) => {
+            Ok((command, steps)) => {
                 let limit = |steps| BudgetLimit { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: f64::from(steps) };
                 self.acts.extend(steps.map(|steps| ConnectionAction::Do(Command::SetBudget { limit: limit(steps) })));
-                self.acts.push(ConnectionAction::Do(Command::Prompt { text }));
+                self.acts.push(ConnectionAction::Do(command));
                 self.waiting.push((slot, WaitCondition::Begin));
             }
             Err(fault) => self.answer(slot, Err(fault)),
         }
+    }
+
+    pub(super) fn decide_goal(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+        let outcome = params::<DecideGoal>(method, given).and_then(|asked| {
+            let invalid = |message: String| Fault::new(FaultCode::InvalidParams, message);
+            let live = self.live_session_until_end()?;
+            if live.goal.is_none() {
+                return Err(Fault::new(FaultCode::NoTask, "no goal is active"));
+            }
+            let command = match (asked.decision, asked.check) {
+                (GoalDecision::Stop, None) => Command::StopGoal,
+                (GoalDecision::Stop, Some(_)) => return Err(invalid("`check` can only be set with `continue`".to_owned())),
+                (GoalDecision::Continue, None) => Command::Continue,
+                (GoalDecision::Continue, Some(check)) => {
+                    validate_check(&check).map_err(invalid)?;
+                    Command::SetGoalCheck { check }
+                }
+            };
+            Ok((command, asked.decision))
+        });
+        let outcome = outcome.map(|(command, decision)| {
+            self.acts.push(ConnectionAction::Do(command));
+            value(&GoalDecided { decision })
+        });
+        self.answer(slot, outcome);
     }
 
     pub(super) fn cancel(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
@@ -73,6 +100,7 @@ impl ClientConnection {
                 pending_approvals: live.approvals.clone(),
                 pending_questions: live.questions.clone(),
                 planned_steps: live.planned_steps.clone(),
+                goal: live.goal.clone(),
             })
         });
         self.answer(slot, outcome);
@@ -132,6 +160,21 @@ impl ClientConnection {
         let outcome = outcome.map(|(command, status)| {
             self.acts.push(ConnectionAction::DoInHost(command));
             value(&QuestionAnswered { status })
+        });
+        self.answer(slot, outcome);
+    }
+
+    pub(super) fn stop_agent(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+        let outcome = params::<StopAgent>(method, given).and_then(|asked| {
+            let agent_session_id = asked.agent_session_id;
+            if !self.live_session_until_end()?.agents.contains(&agent_session_id) {
+                return Err(Fault::new(FaultCode::InvalidParams, format!("no running agent `{agent_session_id}`")));
+            }
+            Ok(HostCommand::StopAgent { agent_session_id })
+        });
+        let outcome = outcome.map(|command| {
+            self.acts.push(ConnectionAction::DoInHost(command));
+            value(&StoppingAgent { status: "stopping" })
         });
         self.answer(slot, outcome);
     }
@@ -203,4 +246,12 @@ fn select_effects(effects: Option<&Effects>, paths: &[String], digest: Option<&s
         return Ok(Decision::Approved);
     }
     Ok(Decision::Amended { amendment: Amendment::Effects { digest: digest.to_owned(), discarded } })
+}
+
+/// Returns the goal that a prompt sets.
+fn goal_of(prompt: &str, asked: TaskGoal) -> Result<Goal, Fault> {
+    let TaskGoal { check, budget_usd, time_ms, max_rounds } = asked;
+    let goal = Goal { budget_usd, time_ms, max_rounds: max_rounds.unwrap_or(GOAL_ROUNDS), ..Goal::new(prompt, check) };
+    goal.validate().map_err(|why| Fault::new(FaultCode::InvalidParams, format!("`goal` is invalid: {why}")))?;
+    Ok(goal)
 }

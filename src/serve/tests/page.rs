@@ -17,6 +17,7 @@ const TYPES: &[(&str, &[&str])] = &[
         include_str!("../../protocol/tool.rs"),
         &["Proposal", "RunsCode", "RunsWhen", "ToolStatus", "ToolError", "ErrorCode", "Redaction"],
     ),
+    (include_str!("../../protocol/diagnostics.rs"), &["FileDiagnostics", "Diagnostic"]),
     (include_str!("../../protocol/failure.rs"), &["Failure", "Remedy", "FailureKind"]),
     (include_str!("../../protocol/budget.rs"), &["BudgetScope", "BudgetUnit"]),
     (include_str!("../../protocol/usage.rs"), &["Usage"]),
@@ -38,6 +39,7 @@ const TYPES: &[(&str, &[&str])] = &[
         ],
     ),
     (include_str!("../../protocol/planned_step.rs"), &["PlannedStep", "StepStatus"]),
+    (include_str!("../../protocol/goal.rs"), &["GoalState", "Goal", "GoalStatus", "GoalReason"]),
 ];
 
 /// The methods in the order of the page, with their parameters and results.
@@ -50,10 +52,13 @@ const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("GetPatchPreview", Some("GetPatchPreview"), "PatchPreview"),
     ("ApproveAction", Some("ApproveAction"), "ActionDecided"),
     ("AnswerQuestion", Some("AnswerQuestion"), "QuestionAnswered"),
+    ("StopAgent", Some("StopAgent"), "StoppingAgent"),
+    ("DecideGoal", Some("DecideGoal"), "GoalDecided"),
     ("Shutdown", Some("Shutdown"), "Ended"),
 ];
 /// Types of parameters and results that have a table of their own.
-const PARTS: &[&str] = &["ClientInfo", "TaskOptions", "Verdict", "Interrupted", "Patch", "PatchStatus"];
+const PARTS: &[&str] =
+    &["ClientInfo", "TaskOptions", "TaskGoal", "GoalDecision", "Verdict", "Interrupted", "Patch", "PatchStatus"];
 
 /// Events that clients of this host never receive, because only a screen asks for them.
 const OF_SCREENS: &[&str] = &[

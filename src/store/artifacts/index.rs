@@ -177,7 +177,7 @@ fn artifact(row: &Row<'_>) -> rusqlite::Result<Artifact> {
     Ok(Artifact {
         uri: uri(&hash),
         kind: kind.as_deref().map_or(ArtifactKind::ToolOutput, parse_kind),
-        name: name.unwrap_or_else(|| "saved before a crash".to_owned()),
+        name: name.unwrap_or_else(|| "(name lost in a crash)".to_owned()),
         content_type: content_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
         bytes: row.get::<_, i64>(4)?.unsigned_abs(),
     })

@@ -393,6 +393,21 @@ impl Index {
         Ok(Differences { files: files.into_values().collect(), left_out: left_out.unsigned_abs() })
     }
 
+    /// Returns whether paths are now as in their first baseline. Paths without a stored baseline are missing.
+    pub(super) fn baseline_matches(
+        &mut self,
+        session: &SessionId,
+        paths: Vec<PathBuf>,
+    ) -> Result<HashMap<PathBuf, bool>, IndexError> {
+        let (known, limit) = (self.baselines(session.as_str(), None)?, self.limits.file_bytes);
+        let compare = |path: PathBuf| {
+            let row = known.get(&path).filter(|row| parse_mark(&row.before) != StoredState::Unkept)?;
+            let is_same = ScannedState::now(&path, limit).mark == row.before;
+            Some((path, is_same))
+        };
+        Ok(paths.into_iter().filter_map(compare).collect())
+    }
+
     /// Returns the first baseline, the last recorded state and all authors of each path.
     fn baselines(&self, session: &str, task: Option<&TaskId>) -> rusqlite::Result<BTreeMap<PathBuf, BaselineRow>> {
         let sql = "SELECT path, stood, why, after, authors, task FROM baselines WHERE session = ?1 ORDER BY number";
@@ -462,8 +477,8 @@ fn record_change(
     let KnownPath { path, before, why, after } = noted;
     let after = after.as_ref().map(mark);
     let left = tracked.last_state(&path)?;
-    // The unchanged result of a call that ran beside the command was not made by it. An equal result from before the command
-    // began says nothing: something else may have changed the path in between.
+    // The unchanged result of a call that ran at the same time as the command was not made by it. An equal result from before the
+    // command began says nothing: something else may have changed the path in between.
     let beside = match (&after, span) {
         (Some(_), Some(span)) => tracked.state_during_command(&path, span)? == after,
         (Some(_), None) => left == after,

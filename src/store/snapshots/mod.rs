@@ -21,7 +21,7 @@ use crate::ports::{
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use change_log::ChangeLog;
 use index::Index;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -130,6 +130,19 @@ impl Checkpoints for Snapshots {
 }
 
 impl Snapshots {
+    /// Returns whether each of these paths has the content and mode that it had before the session first changed it. Paths without a
+    /// stored earlier state are missing.
+    pub(crate) fn baseline_matches(
+        &self,
+        session: &SessionId,
+        paths: Vec<PathBuf>,
+    ) -> Result<HashMap<PathBuf, bool>, CheckpointError> {
+        if !self.inner.directory.exists() {
+            return Ok(HashMap::new());
+        }
+        self.inner.run(|index| index.baseline_matches(session, paths))
+    }
+
     /// Deletes the recorded changes of a session.
     pub(crate) fn forget(&self, session: &SessionId) -> Result<(), CheckpointError> {
         if !self.inner.directory.exists() {

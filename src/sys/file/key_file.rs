@@ -1,4 +1,4 @@
-//! Key file of aye, readable only by its owner.
+//! aye's key file, readable only by its owner.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};

@@ -74,7 +74,7 @@ pub(crate) struct Usage {
     pub is_cut: bool,
 }
 
-/// Callbacks and limits of a count.
+/// Callbacks and limits for counting.
 pub(crate) struct UsageOptions<'a> {
     /// Depth below the start down to which parts are reported.
     pub depth: usize,

@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 /// Called before each change. A system error counts as an error of the change; any other error stops at once, like a crash.
 pub(super) type FaultHook<'a> = &'a mut dyn FnMut() -> io::Result<()>;
 
-const CHANGED: &str = "it changed in the meantime and was left as it is";
-const TAKEN: &str = "something was created there in the meantime and was left as it is";
-const LOST: &str = "its parent directory does not exist";
+const CHANGED: &str = "the file changed in the meantime; it was left unchanged";
+const TAKEN: &str = "another file was created at this path in the meantime; it was left unchanged";
+const LOST: &str = "the parent directory does not exist";
 
 /// Reason why a step is not performed.
 enum SkipReason {
@@ -79,7 +79,7 @@ impl<'a> Work<'a> {
     fn open(root: &'a Root) -> Result<Self, SkipReason> {
         let directory = open_directory(&root.directory)?;
         if fstat(&directory)?.st_ino != root.inode {
-            return Err(SkipReason::Foreign("another directory has replaced it"));
+            return Err(SkipReason::Foreign("another directory has replaced this one"));
         }
         let (upper, stage) = (open_directory(&root.upper)?, open_directory(&root.stage)?);
         Ok(Self { root, directory, upper, stage, parent: None })
@@ -236,7 +236,7 @@ impl<'a> Work<'a> {
         match unlinkat(parent, name, flag) {
             Ok(()) | Err(Errno::ENOENT) => Ok(()),
             Err(Errno::ENOTEMPTY | Errno::EEXIST) => {
-                Err(SkipReason::Foreign("its contents changed in the meantime, so it was not deleted"))
+                Err(SkipReason::Foreign("the directory changed in the meantime; it was not deleted"))
             }
             Err(errno) => Err(errno.into()),
         }
@@ -365,7 +365,7 @@ fn dress(
     now: Option<Node>,
     wanted: &FinalAttributes,
 ) -> Result<(), SkipReason> {
-    let Some(now) = now else { return Err(SkipReason::Foreign("it was removed in the meantime")) };
+    let Some(now) = now else { return Err(SkipReason::Foreign("the file was removed in the meantime")) };
     if let Some(before) = before {
         let same = (before.kind, before.inode) == (now.kind, now.inode);
         let times = [Some(before.modified), wanted.modified];

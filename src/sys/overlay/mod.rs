@@ -28,7 +28,7 @@ pub(crate) use journal::has_begun;
 pub(crate) use node::{Kind, Node, Time};
 pub(crate) use outcome::{Outcome, is_full};
 pub(crate) use recovery::recover;
-pub(crate) use survey::{changes, mark};
+pub(crate) use survey::{changes, mark, marked};
 pub(crate) use times::{changed_after, set_current_times, touch_replaced};
 pub(crate) use xattr::remove_access_lists;
 

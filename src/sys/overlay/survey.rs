@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const LISTING: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY);
+/// Name of the file whose change time is the time when the view was created.
+const MARK: &str = "began";
 /// Tolerance between the clocks of different file systems.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -27,8 +29,15 @@ const TICK: Duration = Duration::from_secs(1);
 pub(crate) fn mark(directory: &Path) -> io::Result<Time> {
     let parent = open_directory(directory)?;
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let file = openat(&parent, "began", flags, Mode::from_bits_truncate(0o600))?;
+    let file = openat(&parent, MARK, flags, Mode::from_bits_truncate(0o600))?;
     Ok(Node::from_stat(&fstat(&file)?).changed)
+}
+
+/// Returns the time that `mark` returned for this directory; `None` if it was not called.
+pub(crate) fn marked(directory: &Path) -> Option<Time> {
+    let parent = open_directory(directory).ok()?;
+    let node = Node::at(&parent, OsStr::new(MARK)).ok()??;
+    (node.kind == Kind::File).then_some(node.changed)
 }
 
 /// Returns the changes of the command in one directory since `began`. Changes nothing, except that unreadable directories of

@@ -12,9 +12,9 @@ pub(crate) enum Environment {
     Core,
     /// These names only.
     Listed(Vec<String>),
-    /// These names, of the variables that `Inherit` passes.
+    /// Variables with these names, if `Inherit` passes them.
     InheritOf(Vec<String>),
-    /// These names, of the variables that `Core` passes.
+    /// Variables with these names, if `Core` passes them.
     CoreOf(Vec<String>),
 }
 

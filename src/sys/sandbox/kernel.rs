@@ -6,7 +6,7 @@ pub(crate) struct Kernel {
     /// Version of the Landlock interface; 0 if there is none.
     pub landlock: u32,
     pub seccomp: bool,
-    /// Whether the number of processes can be limited per PID namespace, also for root.
+    /// Whether the number of processes can be limited per PID namespace, including for root.
     pub process_limit: bool,
     pub user_namespaces: UserNamespaces,
 }

@@ -1,4 +1,4 @@
-//! Layout of a command's file system: the paths of its confinement combined, before anything is mounted.
+//! Layout of a command's file system: all paths of its confinement, merged before anything is mounted.
 
 use super::{Confinement, View};
 use std::collections::BTreeMap;

@@ -45,17 +45,28 @@ pub(in crate::sys) use probe::{PROBE, answer_probe};
 #[cfg(target_os = "linux")]
 pub(crate) use probe::{abandoned_bases, probe};
 #[cfg(target_os = "linux")]
-pub(crate) use process_layer::ProcessLayer;
+pub(crate) use process_layer::{ProcessLayer, layer_path, read_layer};
 #[cfg(target_os = "linux")]
 pub(crate) use sockets::is_served;
 #[cfg(not(target_os = "linux"))]
 pub(in crate::sys) use unsupported::{Excess, ForkSide, LOOK_EVERY, LayerDirectories, PROBE, answer_probe, enter, filter};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{ProcessLayer, abandoned_bases, is_served, probe};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use unsupported::{layer_path, read_layer};
 
 use super::overlay::LayeredDirectory;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// How long the changes in a layer must last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Persistence {
+    /// As long as the process that mounted it: nothing is synced to disk.
+    Process,
+    /// Beyond a crash of the system: they are synced like other files.
+    Disk,
+}
 
 /// Sandbox support of this system for some directories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! Mounts as descriptors: first created or cloned, then restricted, and attached at the end, so that no path is looked up
 //! twice.
 
+use super::Persistence;
 use nix::errno::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_flag,
@@ -109,18 +110,15 @@ pub(super) fn make(kind: &CStr, options: &[(&str, &str)], limits: u64) -> io::Re
 
 /// Mounts `lower` with all writes going to `upper`. The descriptors are looked up in the `/proc` that is mounted now.
 ///
-/// The mount never syncs to disk, neither on request of the command nor at its end, when the whole file system of `upper` would
+/// With `Persistence::Process`, the mount never syncs to disk, neither on request of the command nor at its end, when the whole file system of `upper` would
 /// be written. The kernel leaves a mark in `work` for this, and mounts the pair again only without the mark.
-pub(super) fn layer(lower: &impl AsFd, upper: &impl AsFd, work: &impl AsFd) -> io::Result<OwnedFd> {
+pub(super) fn layer(lower: &impl AsFd, upper: &impl AsFd, work: &impl AsFd, persistence: Persistence) -> io::Result<OwnedFd> {
     let [lower, upper, work] =
         [lower.as_fd(), upper.as_fd(), work.as_fd()].map(|place| format!("/proc/self/fd/{}", place.as_raw_fd()));
-    let options = [
-        ("lowerdir", lower.as_str()),
-        ("upperdir", &upper),
-        ("workdir", &work),
-        ("userxattr", ""),
-        ("index", "off"),
-        ("volatile", ""),
-    ];
+    let mut options =
+        vec![("lowerdir", lower.as_str()), ("upperdir", &upper), ("workdir", &work), ("userxattr", ""), ("index", "off")];
+    if persistence == Persistence::Process {
+        options.push(("volatile", ""));
+    }
     make(c"overlay", &options, NO_SETUID | NO_DEVICES)
 }

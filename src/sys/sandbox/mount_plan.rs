@@ -5,7 +5,7 @@ use super::devices;
 use super::filter::{end_before_others, limit_process_ids, limit_shared_memory};
 use super::layout::{Layout, PathView, closest_view};
 use super::mount::{self, MountScope, NO_DEVICES, NO_SETUID, READ_ONLY};
-use super::{Confinement, LayeredDirectory, ResourceLimits, View, diagnostics};
+use super::{Confinement, LayeredDirectory, Persistence, ResourceLimits, View, diagnostics};
 use crate::sys::path::{hold_name, hold_place};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
@@ -155,10 +155,13 @@ fn plan_mount(
             Some(layered_mount(
                 place,
                 layer.ok_or_else(|| format!("`{}`: no layer is configured for it", path.display()))?,
+                Persistence::Process,
                 layers,
             )?)
         }
-        (Some(place), PathView::Cache(number)) => Some(layered_mount(place, &confinement.caches[number], layers)?),
+        (Some(place), PathView::Cache(number)) => {
+            Some(layered_mount(place, &confinement.caches[number], Persistence::Process, layers)?)
+        }
     };
     Ok(Some(PlannedMount { is_directory, is_socket, mode, mount, furnished: seat == PathView::Own }))
 }
@@ -200,12 +203,17 @@ fn bind_mount(place: &File, limits: u64) -> io::Result<OwnedFd> {
     Ok(mount)
 }
 
-pub(super) fn layered_mount(place: &File, layer: &LayeredDirectory, layers: &mut Vec<File>) -> Result<OwnedFd, String> {
+pub(super) fn layered_mount(
+    place: &File,
+    layer: &LayeredDirectory,
+    persistence: Persistence,
+    layers: &mut Vec<File>,
+) -> Result<OwnedFd, String> {
     let upper = hold_place(&layer.upper).map_err(during(format!("`{}`", layer.upper.display())))?;
     let work = hold_place(&layer.work).map_err(during(format!("`{}`", layer.work.display())))?;
     // Remove the mark of an earlier mount.
     let _ = std::fs::remove_dir_all(path_below_fd(&work, Path::new("work/incompat")));
-    let mount = mount::layer(place, &upper, &work)
+    let mount = mount::layer(place, &upper, &work, persistence)
         .map_err(during(format!("mounting a copy-on-write view of `{}`", layer.directory.display())))?;
     layers.push(upper);
     Ok(mount)

@@ -3,7 +3,7 @@
 use super::filter::landlock_version;
 use super::mount_plan::{during, layered_mount};
 use super::namespaces::{ForkSide, enter};
-use super::{Backend, Confinement, LayeredDirectory, Probe, Tier};
+use super::{Backend, Confinement, LayeredDirectory, Persistence, Probe, Tier};
 use crate::sys::path::hold_place;
 use nix::sys::wait::waitpid;
 use nix::unistd::{geteuid, pipe2};
@@ -177,7 +177,8 @@ fn first_that_works(trials: &[ProbeDirectory]) -> ProbeResult {
 /// Checks that a layer can be mounted and written to.
 fn check_layer(layer: &LayeredDirectory) -> Result<(), String> {
     let place = hold_place(&layer.directory).map_err(during(format!("`{}`", layer.directory.display())))?;
-    let view = layered_mount(&place, layer, &mut Vec::new()).map_err(|why| format!("no copy-on-write view: {why}"))?;
+    let view = layered_mount(&place, layer, Persistence::Process, &mut Vec::new())
+        .map_err(|why| format!("no copy-on-write view: {why}"))?;
     let name = format!(".aye-probe-{}", std::process::id());
     let file = PathBuf::from(format!("/proc/self/fd/{}", view.as_raw_fd())).join(&name);
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
@@ -266,7 +267,7 @@ pub(super) fn describe_nested(nested: &[PathBuf]) -> String {
     let more = nested.len().saturating_sub(NAMED_MOUNTS);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!(
-        "no copy-on-write view: file systems are mounted below the workspace ({}{more}); unmount those you do not need",
+        "no copy-on-write view: file systems are mounted inside the workspace ({}{more}); unmount those you do not need",
         named.join(", ")
     )
 }

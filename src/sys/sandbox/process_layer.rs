@@ -1,20 +1,20 @@
 //! Layer over a directory for this process: it and its children see the directory, and everything that they write there goes to
 //! an upper directory.
 
-use super::LayeredDirectory;
 use super::diagnostics;
 use super::mount::{attach, keep_apart};
 use super::mount_plan::{during, layered_mount};
 use super::namespaces::map_own;
 use super::probe::{describe_nested, mounts_below};
-use crate::sys::overlay::{Changes, Time, changes, mark};
+use super::{LayeredDirectory, Persistence};
+use crate::sys::overlay::{Changes, Time, changes, mark, marked};
 use crate::sys::path::hold_place;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::unistd::{getegid, geteuid};
 use rustix::mount::{UnmountFlags, unmount};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A layer that is mounted until it is removed.
 #[derive(Debug)]
@@ -26,11 +26,11 @@ pub(crate) struct ProcessLayer {
 
 impl ProcessLayer {
     /// Mounts a layer over a directory, in the namespaces of this process. `base` is an existing private directory, which
-    /// receives the changes. This process must have one thread.
+    /// receives the changes. If it has changes of an earlier process, they are visible again. This process must have one thread.
     ///
     /// # Errors
     /// Describes what this system lacks, and how to get it. The directory is unchanged.
-    pub(crate) fn mount_over(directory: &Path, base: &Path) -> Result<Self, String> {
+    pub(crate) fn mount_over(directory: &Path, base: &Path, persistence: Persistence) -> Result<Self, String> {
         let here = std::env::current_dir().map_err(during("finding the current directory"))?;
         if threads().map_err(during("counting threads"))? > 1 {
             return Err("this process has several threads".to_owned());
@@ -39,21 +39,17 @@ impl ProcessLayer {
         if !below.is_empty() {
             return Err(describe_nested(&below));
         }
-        let [upper, work] = ["upper", "work"].map(|name| base.join(name));
-        let layered_here = LayeredDirectory { directory: directory.to_owned(), upper, work };
-        for path in [&layered_here.upper, &layered_here.work] {
-            std::fs::create_dir(path).map_err(during(format!("`{}`", path.display())))?;
-        }
-        if let Ok(metadata) = directory.metadata() {
-            // The layer has the mode of its upper directory.
-            let _ = std::fs::set_permissions(&layered_here.upper, metadata.permissions());
-        }
-        let began = mark(base).map_err(during(format!("`{}`", base.display())))?;
+        let layered_here = directories(directory, base);
+        // Written last: with it, the layer is complete.
+        let began = match marked(base) {
+            Some(began) => began,
+            None => create(&layered_here, base)?,
+        };
         enter_namespaces()?;
         let root = hold_place(Path::new("/")).map_err(during("`/`"))?;
         keep_apart(&root).map_err(|error| diagnostics::no_mounts(&error))?;
         let place = hold_place(directory).map_err(during(format!("`{}`", directory.display())))?;
-        let mount = layered_mount(&place, &layered_here, &mut Vec::new())?;
+        let mount = layered_mount(&place, &layered_here, persistence, &mut Vec::new())?;
         attach(&mount, &place).map_err(during(format!("covering `{}`", directory.display())))?;
         let layer = Self { layered: layered_here, began };
         // A directory that was entered before is the one below the layer.
@@ -70,6 +66,40 @@ impl ProcessLayer {
         entered.or_else(|_| enter_again(&self.layered.directory))?;
         changes(&self.layered, self.began)
     }
+}
+
+/// Returns the changes of a layer below `base` that no process has mounted, or that may change while they are read.
+///
+/// # Errors
+/// There is no such layer, or it cannot be read.
+pub(crate) fn read_layer(directory: &Path, base: &Path) -> io::Result<Changes> {
+    let began = marked(base).ok_or(io::ErrorKind::NotFound)?;
+    changes(&directories(directory, base), began)
+}
+
+/// Returns the path below `base` that has the new content of a path relative to the directory.
+pub(crate) fn layer_path(base: &Path, relative: &Path) -> PathBuf {
+    base.join(UPPER).join(relative)
+}
+
+const UPPER: &str = "upper";
+const WORK: &str = "work";
+
+fn directories(directory: &Path, base: &Path) -> LayeredDirectory {
+    LayeredDirectory { directory: directory.to_owned(), upper: base.join(UPPER), work: base.join(WORK) }
+}
+
+/// Creates the directories of a layer, and returns the time.
+fn create(layered: &LayeredDirectory, base: &Path) -> Result<Time, String> {
+    for path in [&layered.upper, &layered.work] {
+        // Nothing was mounted yet: a process that was killed here left them empty.
+        std::fs::create_dir_all(path).map_err(during(format!("`{}`", path.display())))?;
+    }
+    if let Ok(metadata) = layered.directory.metadata() {
+        // The layer has the mode of its upper directory.
+        let _ = std::fs::set_permissions(&layered.upper, metadata.permissions());
+    }
+    mark(base).map_err(during(format!("`{}`", base.display())))
 }
 
 fn enter_again(directory: &Path) -> io::Result<()> {

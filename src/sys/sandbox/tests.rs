@@ -751,7 +751,7 @@ fn the_probe_detects_the_available_sandbox_tier() {
     assert_eq!(fs::read_dir(&data).unwrap().count(), 0, "the probe leaves nothing behind");
     let everywhere = probe(&program, &["/".into()], &data);
     assert_eq!((everywhere.tier, everywhere.upper_base), (Tier::Namespaces, None));
-    assert!(everywhere.missing[0].contains("mounted below the workspace (`/"), "{:?}", everywhere.missing);
+    assert!(everywhere.missing[0].contains("mounted inside the workspace (`/"), "{:?}", everywhere.missing);
 }
 
 #[test]

@@ -36,13 +36,23 @@ pub struct ProcessLayer(std::convert::Infallible);
 
 impl ProcessLayer {
     /// Returns the error that there are no layers.
-    pub(crate) fn mount_over(_directory: &Path, _base: &Path) -> Result<Self, String> {
+    pub(crate) fn mount_over(_directory: &Path, _base: &Path, _persistence: super::Persistence) -> Result<Self, String> {
         Err("copy-on-write views need Linux".to_owned())
     }
 
     pub(crate) fn unmount(self) -> io::Result<crate::sys::overlay::Changes> {
         match self.0 {}
     }
+}
+
+/// Returns the error that there are no layers.
+pub(crate) fn read_layer(_directory: &Path, _base: &Path) -> io::Result<crate::sys::overlay::Changes> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Returns the path that a layer would have.
+pub(crate) fn layer_path(base: &Path, relative: &Path) -> PathBuf {
+    base.join("upper").join(relative)
 }
 
 pub(in crate::sys) enum ForkSide {

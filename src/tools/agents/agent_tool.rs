@@ -137,8 +137,9 @@ impl AnyTool for AgentTool {
     fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<CallDraft<Payload>, ToolError> {
         let work = self.work(arguments)?;
         let AgentTerms { max_steps, budget_percent } = work.terms;
+        let access = if AgentTools::new(&work.agent).reads_only { "reads only" } else { "can change files" };
         let summary = format!(
-            "Agent {}: {} (at most {max_steps} steps and {budget_percent} % of each budget)",
+            "Agent {}: {} ({access}; at most {max_steps} steps and {budget_percent} % of each budget)",
             work.agent.name, work.title
         );
         let effect = Effect::Runs { timeout_seconds: TIMEOUT_SECONDS, files: Vec::new() };
@@ -157,9 +158,24 @@ impl AnyTool for AgentTool {
         let most_bytes = settings.max_output_bytes.min(context.output_limit());
         async move {
             let Work { agent, title, prompt, terms } = *work;
-            let tools = AgentTools::new(&agent).names();
+            let tools = AgentTools::new(&agent);
+            let (names, denied_tools) = (tools.names(), tools.denied);
+            let (reads_only, scope) = (tools.reads_only, tools.scope);
             let AgentDefinition { name, prompt: instructions, model, effort, .. } = agent;
-            let task = AgentTask { tool_call_id, agent: name, title, prompt, instructions, tools, model, effort, terms };
+            let task = AgentTask {
+                tool_call_id,
+                agent: name,
+                title,
+                prompt,
+                instructions,
+                tools: names,
+                denied_tools,
+                scope,
+                reads_only,
+                model,
+                effort,
+                terms,
+            };
             let text = runner.run(task, context).await?;
             Ok(ToolOutput::from(shortened(text, most_bytes)))
         }

@@ -1,56 +1,59 @@
-//! The tools that an agent gets: those of its definition that can only read.
+//! The tools that an agent gets, and those that its definition lists in vain.
 
 use super::AGENT;
+use crate::policy::{entry_server, from_other_agent};
 use crate::subagents::AgentDefinition;
 use crate::tools::on_demand::FIND_TOOLS;
-use crate::tools::registry::canonical_name;
+use crate::tools::registry::{built_in_names, canonical_name};
 use crate::tools::session_skills::SKILL;
 
-/// Tools that an agent may have. Commands run in plan mode: only those that read.
-const READ_ONLY: [&str; 11] = [
-    "ReadFile",
-    "ListDirectory",
-    "Glob",
-    "Grep",
-    "Stat",
-    "TextInspect",
-    "HashFile",
-    "DiskUsage",
-    "RunCommand",
-    "HttpRequest",
-    "WebSearch",
-];
+/// Tools that change nothing. Agents with no others are read-only.
+const READ_ONLY: [&str; 10] =
+    ["ReadFile", "ListDirectory", "Glob", "Grep", "Stat", "TextInspect", "HashFile", "DiskUsage", "WebSearch", SKILL];
+/// All tools of MCP servers.
+const OF_SERVERS: &str = "Mcp.*";
+/// Tools for the conversation with the user, which agents do not have.
+const OF_CONVERSATION: [&str; 3] = ["AskUser", "ProposePlan", "UpdateSteps"];
 
 /// The tools of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentTools {
-    /// Names of tools.
-    pub given: Vec<&'static str>,
+    /// Names of tools; `Mcp.SERVER/TOOL` for tools of MCP servers.
+    pub given: Vec<String>,
+    /// Tools that the agent does not have, even if `given` names them.
+    pub denied: Vec<String>,
     /// Entries of the definition that the agent does not get, with the reason.
     pub left_out: Vec<(String, &'static str)>,
+    /// Whether the agent only reads.
+    pub reads_only: bool,
+    /// Entries of the definition, if some limit a tool to certain commands.
+    pub scope: Option<Vec<String>>,
 }
 
 impl AgentTools {
     pub(crate) fn new(agent: &AgentDefinition) -> Self {
-        let mut tools = Self { given: Vec::new(), left_out: Vec::new() };
+        let denied = agent.denied_tools.iter().filter_map(|entry| tool_of(entry)).collect();
+        let (given, left_out) = (Vec::new(), Vec::new());
+        let mut tools = Self { given, denied, left_out, reads_only: false, scope: None };
         match &agent.tools {
-            None => tools.given.extend(READ_ONLY.into_iter().chain([SKILL])),
+            None => {
+                let built_in = built_in_names().filter(|name| is_for_agents(name));
+                tools.given.extend(built_in.chain([SKILL, OF_SERVERS]).map(str::to_owned));
+            }
             Some(entries) => entries.iter().for_each(|entry| tools.add(entry)),
         }
-        let denied: Vec<&str> = agent.denied_tools.iter().filter_map(|entry| read_only(entry)).collect();
-        tools.given.retain(|name| !denied.contains(name));
+        tools.given.retain(|name| !tools.denied.contains(name));
+        tools.reads_only = agent.reads_only || tools.given.iter().all(|name| READ_ONLY.contains(&name.as_str()));
+        tools.scope = agent.tools.clone().filter(|entries| entries.iter().any(|entry| entry.contains('(')));
         tools
     }
 
     fn add(&mut self, entry: &str) {
-        let why = match read_only(entry) {
+        let why = match tool_of(entry) {
             Some(name) if self.given.contains(&name) => return,
-            // Without its pattern, the entry would be wider than the definition says.
-            Some(_) if entry.contains('(') => "patterns are not supported",
-            Some(name) => return self.given.push(name),
+            Some(name) if is_for_agents(&name) => return self.given.push(name),
+            Some(_) => "agents do not talk to the user",
             None if is_name(entry, &[AGENT, "Task"]) => "agents cannot start agents",
-            None if entry.starts_with("mcp__") || entry.contains('/') => "agents have no tools of MCP servers",
-            None if canonical_name(entry).is_some() => "agents can only read",
             None => "aye has no such tool",
         };
         self.left_out.push((entry.to_owned(), why));
@@ -58,18 +61,25 @@ impl AgentTools {
 
     /// Returns the names for the limit of the session, with the tool that loads others.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.given.iter().chain(&[FIND_TOOLS]).map(|name| (*name).to_owned()).collect()
+        self.given.iter().cloned().chain([FIND_TOOLS.to_owned()]).collect()
     }
 }
 
-/// Returns the tool of an entry, if it is one that an agent may have.
-fn read_only(entry: &str) -> Option<&'static str> {
+fn is_for_agents(name: &str) -> bool {
+    !OF_CONVERSATION.contains(&name) && name != AGENT
+}
+
+/// Returns the tool of an entry, or the tools of an MCP server.
+fn tool_of(entry: &str) -> Option<String> {
     let name = entry.split('(').next().unwrap_or_default().trim();
     if name.eq_ignore_ascii_case(SKILL) {
-        return Some(SKILL);
+        return Some(SKILL.to_owned());
     }
-    let name = canonical_name(name)?;
-    READ_ONLY.into_iter().find(|known| *known == name)
+    let of_server = || {
+        let name = from_other_agent(name).unwrap_or_else(|| name.to_owned());
+        entry_server(&name).is_some().then_some(name)
+    };
+    canonical_name(name).map(str::to_owned).or_else(of_server)
 }
 
 fn is_name(entry: &str, names: &[&str]) -> bool {
@@ -89,6 +99,7 @@ mod tests {
             description: "x".to_owned(),
             tools: tools.map(owned),
             denied_tools: owned(denied),
+            reads_only: false,
             model: None,
             effort: None,
             max_steps: None,
@@ -99,33 +110,44 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_gets_only_tools_that_read() {
+    fn an_agent_gets_all_tools_but_those_for_the_conversation() {
         let every: Vec<&str> = crate::tools::registry::all_names();
-        let tools = AgentTools::new(&agent(Some(&every), &[]));
-        let mut given = tools.given.clone();
-        given.sort_unstable();
-        let mut expected = READ_ONLY.to_vec();
-        expected.sort_unstable();
-        assert_eq!(given, expected);
+        for definition in [agent(None, &[]), agent(Some(&every), &[])] {
+            let tools = AgentTools::new(&definition);
+            let has = |name: &str| tools.given.iter().any(|given| given == name);
+            assert!(has("EditFile") && has("RunCommand") && !tools.reads_only);
+            assert!(!OF_CONVERSATION.iter().chain(&[AGENT]).any(|name| has(name)), "{:?}", tools.given);
+        }
         assert!(AgentTools::new(&agent(Some(&[]), &[])).given.is_empty());
-        assert!(!AgentTools::new(&agent(None, &["Bash", "WebFetch"])).given.contains(&"RunCommand"));
+        let denied = AgentTools::new(&agent(None, &["Bash", "WebFetch", "Write(src/**)"]));
+        assert!(denied.given.iter().all(|name| !["RunCommand", "HttpRequest", "WriteFile"].contains(&name.as_str())));
+        assert!(denied.given.contains(&OF_SERVERS.to_owned()));
+    }
+
+    #[test]
+    fn an_agent_only_reads_if_its_tools_or_its_definition_say_so() {
+        for (tools, reads_only) in [
+            (&["Read", "Grep", "Skill"][..], true),
+            (&[], true),
+            (&["Read", "Bash"], false),
+            (&["Read", "WebFetch"], false),
+            (&["Edit"], false),
+        ] {
+            assert_eq!(AgentTools::new(&agent(Some(tools), &[])).reads_only, reads_only, "{tools:?}");
+        }
+        let definition = AgentDefinition { reads_only: true, ..agent(None, &[]) };
+        assert!(AgentTools::new(&definition).reads_only);
     }
 
     #[test]
     fn entries_that_an_agent_does_not_get_have_a_reason() {
-        let entries = ["Read", "Edit", "Bash(git:*)", "Task", "mcp__docs__search", "TodoWrite", "LS"];
+        let entries =
+            ["Read", "Bash(git log:*)", "Bash(git diff:*)", "Task", "mcp__docs__search", "mcp__web", "TodoWrite", "Frob", "LS"];
         let tools = AgentTools::new(&agent(Some(&entries), &[]));
-        assert_eq!(tools.given, ["ReadFile", "ListDirectory"]);
+        assert_eq!(tools.given, ["ReadFile", "RunCommand", "docs__search", "Mcp.web/*", "ListDirectory"]);
+        assert_eq!(tools.scope.unwrap(), entries, "a pattern limits the commands");
         let reasons: Vec<&str> = tools.left_out.iter().map(|(_, why)| *why).collect();
-        assert_eq!(
-            reasons,
-            [
-                "agents can only read",
-                "patterns are not supported",
-                "agents cannot start agents",
-                "agents have no tools of MCP servers",
-                "agents can only read",
-            ]
-        );
+        assert_eq!(reasons, ["agents cannot start agents", "agents do not talk to the user", "aye has no such tool"]);
+        assert_eq!(AgentTools::new(&agent(Some(&["Read", "Bash"]), &[])).scope, None);
     }
 }

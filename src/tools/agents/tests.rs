@@ -1,7 +1,7 @@
 //! The tool that starts agents, with a runner that records their tasks.
 
 use crate::ports::{AgentRunner, AgentTask, AgentTerms, BoxFuture, RunContext, ToolRouter};
-use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolStatus};
+use crate::protocol::{CallId, Command, ErrorCode, SessionId, ToolError, ToolStatus};
 use crate::subagents::{AgentFile, AgentOrigin, AgentSet};
 use crate::tools::on_demand::FIND_TOOLS;
 use crate::tools::session_agents::SessionAgents;
@@ -26,6 +26,8 @@ impl AgentRunner for Recorder {
     fn stepped(&self, _: u64) {}
 
     fn stop(&self, _: &SessionId) {}
+
+    fn pass_command(&self, _: &SessionId, _: Command) {}
 
     fn end_all(&self) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))

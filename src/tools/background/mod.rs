@@ -106,7 +106,7 @@ impl Commands {
         }
         let ids: Vec<_> = list.entries.iter().map(|entry| entry.id()).collect();
         let there = match &ids[..] {
-            [] => "none is running; start one with CliSession".to_owned(),
+            [] => "no session is running; start one with CliSession".to_owned(),
             ids => format!("known ids: {}", ids.join(", ")),
         };
         Err(ToolError::new(ErrorCode::InvalidRequest, format!("unknown session or background command `{}`; {there}", id.trim())))

@@ -1,4 +1,4 @@
-//! State and output of a command, as told to the model.
+//! State and output of a command, as reported to the model.
 
 use super::entry::{Entry, Read};
 use super::ring_buffer::NewOutput;

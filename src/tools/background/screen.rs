@@ -1,4 +1,4 @@
-//! The terminal content of a command as text: the screen, a bounded scrollback, and what is new in both.
+//! The terminal content of a command as text: the screen, a bounded scrollback, and the new rows of both.
 
 use super::ring_buffer::NewOutput;
 use crate::sys::process::TerminalSize;

@@ -20,6 +20,8 @@ pub(in crate::tools) use tool_writes::WriteMark;
 #[derive(Clone)]
 pub(crate) struct ChangeLog {
     inner: Arc<Inner>,
+    /// Whether an agent of the session uses the log: its changes belong to the task and the step of the session.
+    of_agent: bool,
 }
 
 struct Inner {
@@ -101,17 +103,27 @@ impl ChangeLog {
             external: tokio::sync::Mutex::default(),
             written: ToolWrites::default(),
         };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), of_agent: false }
+    }
+
+    /// Returns the log for an agent of the session. The tasks and steps of the agent do not count.
+    pub(crate) fn for_agent(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), of_agent: true }
     }
 
     /// Assigns further changes to this task, and returns whether it is the first one.
     pub(in crate::tools) fn begin_task(&self, task: TaskId) -> bool {
+        if self.of_agent {
+            return false;
+        }
         self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).replace(task).is_none()
     }
 
     /// Assigns further changes to this step.
     pub(in crate::tools) fn set_step(&self, step: u64) {
-        self.inner.step.store(step, Ordering::Relaxed);
+        if !self.of_agent {
+            self.inner.step.store(step, Ordering::Relaxed);
+        }
     }
 
     pub(in crate::tools) fn baselines(&self) -> &dyn Baselines {

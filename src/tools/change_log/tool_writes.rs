@@ -40,7 +40,7 @@ struct Write {
 /// Seconds and nanoseconds, like file times.
 type Time = (i64, i64);
 
-/// The start of a command, or of another operation of aye in the workspace.
+/// The start of a command, or of another aye operation in the workspace.
 #[derive(Debug)]
 pub(in crate::tools) struct WriteMark {
     written: ToolWrites,

@@ -107,7 +107,7 @@ fn status(before: &StoredState, now: &StoredState) -> ChangeStatus {
 ///
 /// # Errors
 ///
-/// The reason why there is none.
+/// The reason why there is no diff.
 fn diff(
     one: &Difference,
     before: Option<Side>,

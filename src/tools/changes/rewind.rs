@@ -265,7 +265,7 @@ fn decide(path: &Path, touches: &[Touch], now: &MarkedState, to: &MarkedState) -
         return PathAction::Nothing;
     }
     if path.components().any(|name| name.as_os_str() == ".git") {
-        return PathAction::Cannot("it belongs to git; use git commands to undo changes in it".to_owned());
+        return PathAction::Cannot("it is inside `.git`; use git commands to undo the change".to_owned());
     }
     for (side, when) in [(to, "its earlier content"), (now, "its current content")] {
         if side.stood == StoredState::Unkept {

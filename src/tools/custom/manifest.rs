@@ -27,9 +27,34 @@ const SCHEMA_FILE_BYTES: u64 = 64 << 10;
 pub(crate) struct Source {
     /// Path of the manifest.
     pub file: PathBuf,
-    /// Root of the project that contains it, and the file hashes that the user trusted, by name; `None` for the user's own
-    /// tools.
-    pub project: Option<(PathBuf, Arc<BTreeMap<String, String>>)>,
+    pub owner: ToolOwner,
+}
+
+/// Owner of a tool.
+#[derive(Debug, Clone)]
+pub(crate) enum ToolOwner {
+    User,
+    /// A project, with its root and the file hashes that the user trusted, by name.
+    Project {
+        root: PathBuf,
+        hashes: Arc<BTreeMap<String, String>>,
+    },
+    /// A plugin, with its folder and the file hashes that the user added, by name.
+    Plugin {
+        name: String,
+        root: PathBuf,
+        hashes: Arc<BTreeMap<String, String>>,
+    },
+}
+
+impl ToolOwner {
+    /// Returns the root of the files of the tool, and their hashes; `None` for a tool of the user.
+    pub(super) fn reviewed_files(&self) -> Option<(&Path, &BTreeMap<String, String>)> {
+        match self {
+            Self::User => None,
+            Self::Project { root, hashes } | Self::Plugin { root, hashes, .. } => Some((root, hashes)),
+        }
+    }
 }
 
 /// A custom tool as described by its manifest.
@@ -169,9 +194,17 @@ impl CustomTool {
         Ok(Self { name, description, source, hash, parts, input, body })
     }
 
-    /// Returns whether the tool belongs to the user and not to a project.
-    pub(crate) fn is_own(&self) -> bool {
-        self.source.project.is_none()
+    /// Returns whether the files beside the manifest belong to the tool, and not to a project.
+    pub(super) fn owns_directory(&self) -> bool {
+        !matches!(self.source.owner, ToolOwner::Project { .. })
+    }
+
+    /// Returns the command of the manifest as a line; `None` for a sequence of tools.
+    pub(crate) fn command_line(&self) -> Option<String> {
+        match &self.body {
+            Body::Program(program) => Some(crate::policy::line(&program.command)),
+            Body::Steps(_) => None,
+        }
     }
 }
 
@@ -260,7 +293,7 @@ impl Reader<'_> {
         let directory = self.source.file.parent().unwrap_or(Path::new("/"));
         let real = directory.join(name).canonicalize().map_err(|error| format!("`{name}`: {error}"))?;
         if !directory.canonicalize().is_ok_and(|directory| real.starts_with(directory)) {
-            return Err(format!("`{name}` is not in the directory of the manifest or below it"));
+            return Err(format!("`{name}` is not in the manifest's directory or below it"));
         }
         let bytes = crate::sys::file::read(&real, SCHEMA_FILE_BYTES);
         let bytes = bytes.map_err(|_| format!("`{name}` is not a readable file of at most {SCHEMA_FILE_BYTES} bytes"))?;
@@ -324,7 +357,7 @@ impl Reader<'_> {
         Ok(Program {
             command: command.get_ref().iter().map(|word| word.get_ref().clone()).collect(),
             directory: self.source.file.parent().unwrap_or(Path::new("/")).to_owned(),
-            root: self.source.project.as_ref().map(|(root, _)| root.clone()),
+            root: self.source.owner.reviewed_files().map(|(root, _)| root.to_owned()),
             by_words,
             timeout_seconds: self.timeout(raw.timeout.as_ref())?,
             json,

@@ -9,7 +9,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use manifest::{CustomTool, ManifestError, Source};
+pub(crate) use manifest::{CustomTool, ManifestError, Source, ToolOwner};
 pub(in crate::tools) use pipeline::is_chain;
 pub(in crate::tools) use program::BoundTool;
 pub(crate) use schema::{Schema, manifest_schema};

@@ -241,7 +241,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
                 let done = if at == 0 {
                     "no earlier step was completed".to_owned()
                 } else {
-                    format!("steps completed before it: {at} of {count}")
+                    format!("completed steps before this one: {at} of {count}")
                 };
                 let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
                 let mut failed = ToolFailure { error: ToolError::new(failed.error.code, message), ..failed };

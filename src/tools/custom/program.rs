@@ -1,6 +1,6 @@
 //! Custom tools in a toolset. Their programs are sandboxed, timed and stopped like every command.
 
-use super::manifest::{Body, CustomTool};
+use super::manifest::{Body, CustomTool, ToolOwner};
 use super::pipeline::{self, StepTool};
 use super::program_files::{Program, ResolvedProgram};
 use super::template;
@@ -126,7 +126,7 @@ impl AnyTool for BoundTool {
             notes.push("runs in a read-only sandbox".to_owned());
         }
         let timeout_seconds = program.timeout_seconds;
-        let beside = tool.is_own().then(|| program.directory.clone());
+        let beside = tool.owns_directory().then(|| program.directory.clone());
         let sees = beside.into_iter().chain(started.print.paths()).collect();
         Ok(CallDraft {
             summary: format!("{} $ {shown}", tool.name),
@@ -175,7 +175,7 @@ impl ProgramCommand {
     }
 
     fn action(&self, tool: &CustomTool, cwd: crate::protocol::Target) -> Action {
-        let known = match &tool.source.project {
+        let known = match tool.source.owner.reviewed_files() {
             None => true,
             Some((root, known)) => tool.parts.is_known(root, known) && self.print.is_known(root, known),
         };
@@ -231,8 +231,11 @@ impl CustomTool {
     /// Returns the origin of the tool, for the approval prompt.
     pub(super) fn origin(&self, settings: &Settings) -> String {
         let file = self.source.file.strip_prefix(&settings.workspace).unwrap_or(&self.source.file).display();
-        let whose = if self.is_own() { "your tool" } else { "a tool of this project" };
-        format!("{whose}: {file}")
+        match &self.source.owner {
+            ToolOwner::User => format!("your tool: {file}"),
+            ToolOwner::Project { .. } => format!("a tool of this project: {file}"),
+            ToolOwner::Plugin { name, .. } => format!("a tool of the plugin {name}: {file}"),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 fn parsed(text: &str) -> Result<CustomTool, ManifestError> {
-    CustomTool::parse(text.as_bytes(), Source { file: PathBuf::from("/c/tools/x.toml"), project: None })
+    CustomTool::parse(text.as_bytes(), Source { file: PathBuf::from("/c/tools/x.toml"), owner: ToolOwner::User })
 }
 
 fn wrong(text: &str) -> String {
@@ -26,7 +26,7 @@ fn bench(manifests: &[(&str, &str)], programs: &[(&str, &str)]) -> Bench {
         fs::set_permissions(directory.join(name), PermissionsExt::from_mode(0o755)).unwrap();
     }
     for (name, text) in manifests {
-        let source = Source { file: directory.join(name), project: None };
+        let source = Source { file: directory.join(name), owner: ToolOwner::User };
         bench.sources.custom.push(Arc::new(CustomTool::parse(text.as_bytes(), source).unwrap()));
     }
     bench
@@ -88,7 +88,7 @@ fn manifest_errors_name_the_line_and_the_expected_value() {
         let told = wrong(text);
         assert!(told.contains(line) && told.contains(part) && told.ends_with("the tool is not loaded"), "{text}\n{told}");
     }
-    let told = CustomTool::parse(b"name = \"x\"\n\xff", Source { file: "/x".into(), project: None }).unwrap_err();
+    let told = CustomTool::parse(b"name = \"x\"\n\xff", Source { file: "/x".into(), owner: ToolOwner::User }).unwrap_err();
     assert_eq!((told.line, told.message.contains("UTF-8")), (Some(2), true));
 }
 
@@ -282,7 +282,10 @@ fn project_tools_are_trusted_only_with_the_reviewed_content() {
         (seen("other", "#!/bin/sh\necho ok\n"), false),
         (BTreeMap::new(), false),
     ] {
-        let source = Source { file: root.join(".aye/tools/lint.toml"), project: Some((root.clone(), Arc::new(known))) };
+        let source = Source {
+            file: root.join(".aye/tools/lint.toml"),
+            owner: ToolOwner::Project { root: root.clone(), hashes: Arc::new(known) },
+        };
         bench.sources.custom = vec![Arc::new(CustomTool::parse(manifest.as_bytes(), source).unwrap())];
         let plan = bench.plan("lint", json!({})).unwrap();
         assert!(matches!(plan.actions.as_slice(), [Action::Custom { known, .. }] if *known == expected), "{:?}", plan.actions);
@@ -304,7 +307,10 @@ fn interpreted_scripts_are_part_of_the_tool_however_they_are_named() {
         bench.write(".aye/tools/lint.toml", &manifest);
         bench.write(script, "echo ok\n");
         let seen = BTreeMap::from([(".aye/tools/lint.toml".to_owned(), hash(&manifest)), (script.to_owned(), hash("echo ok\n"))]);
-        let source = Source { file: root.join(".aye/tools/lint.toml"), project: Some((root.clone(), Arc::new(seen))) };
+        let source = Source {
+            file: root.join(".aye/tools/lint.toml"),
+            owner: ToolOwner::Project { root: root.clone(), hashes: Arc::new(seen) },
+        };
         bench.sources.custom = vec![Arc::new(CustomTool::parse(manifest.as_bytes(), source).unwrap())];
         let told = |bench: &Bench| match bench.plan("lint", json!({})).unwrap().actions.as_slice() {
             [Action::Custom { known, fingerprint, .. }] => (*known, fingerprint.clone()),

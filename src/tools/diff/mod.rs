@@ -1,4 +1,4 @@
-//! Differences of files for display: redacted, with git's file names.
+//! File diffs for display: redacted, with git's file names.
 
 pub(in crate::tools) mod cuts;
 mod long_lines;
@@ -19,7 +19,7 @@ const DIFF_LIMIT: Duration = Duration::from_millis(500);
 /// Number of context lines.
 const AROUND: usize = 3;
 
-/// Prepares text for a diff: LF endings (also for lone CR) and redaction of the whole text, so that no single line of a key is
+/// Prepares text for a diff: LF endings (even for lone CR) and redaction of the whole text, so that no single line of a key is
 /// shown.
 pub(in crate::tools) fn prepare_text(text: &str, settings: &Settings) -> String {
     settings.redactor.hide(&display_lines(text)).into_owned()
@@ -95,7 +95,7 @@ fn diff_line(side: DiffSide, line: &str) -> DiffLine {
     DiffLine { side, text: text.to_owned(), has_newline }
 }
 
-/// Returns the difference between the earlier and the current content of a path, with its mode if that changed, and the
+/// Returns the diff between the earlier and the current content of a path, with its mode if that changed, and the
 /// number of added and removed lines.
 pub(in crate::tools) fn path_diff(
     name: &str,
@@ -109,7 +109,7 @@ pub(in crate::tools) fn path_diff(
     (head(name, before, now).with_hunks(&side(before, 'a'), &side(now, 'b'), hunks), added, removed)
 }
 
-/// Returns the difference of a path without its lines: the name, and the mode if it changed.
+/// Returns the diff of a path without its lines: the name, and the mode if it changed.
 pub(in crate::tools) fn head(name: &str, before: &StoredState, now: &StoredState) -> FileDiff {
     let file = FileDiff::with_title(name, name);
     match (before, now) {

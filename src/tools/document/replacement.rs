@@ -67,7 +67,7 @@ pub(in crate::tools) fn with_lf(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// Mapping from the text with LF endings to the original: the positions where LF stands for CRLF.
+/// Mapping from the text with LF endings to the original: the positions where LF replaces CRLF.
 struct LfOffsets(Vec<usize>);
 
 impl LfOffsets {

@@ -79,7 +79,7 @@ impl EditorConnection {
         (stands == BufferState::Unsaved).then(|| text::as_saved(&disk, &buffer))
     }
 
-    /// Refuses a change of files with unsaved edits; otherwise returns the hashes of the files that the editor knows.
+    /// Refuses to change files with unsaved edits; otherwise returns the hashes of the files that the editor knows.
     pub(super) async fn check_saved(
         &self,
         files: Vec<Target>,

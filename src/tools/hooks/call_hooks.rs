@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Path of a file, as hooks know it.
 const FILE_PATH: &str = "file_path";
-/// Maximum number of files of one call that hooks are told about, one run for each.
+/// Maximum number of files in one call for which hooks run, once for each.
 const MAX_FILES: usize = 20;
 
 /// A call in the terms of hooks.
@@ -21,7 +21,7 @@ struct HookedTool {
     shape: &'static ToolShape,
     /// All names of the tool.
     names: Vec<String>,
-    /// The name that hooks are told.
+    /// The tool name in the input of hooks.
     told: String,
     /// Arguments with the names of the tool's schema.
     arguments: Map<String, Value>,
@@ -30,7 +30,7 @@ struct HookedTool {
 }
 
 impl HookedTool {
-    /// Returns the inputs that a hook is told, one for each file.
+    /// Returns the inputs for a hook, one for each file.
     fn inputs(&self) -> Vec<Map<String, Value>> {
         let input = self.shape.input(&self.arguments);
         if self.files.is_empty() {
@@ -46,13 +46,14 @@ impl HookedTool {
 }
 
 impl HookRunner {
-    /// Runs the hooks before a call, one after the other. The first denial ends it, and a rewritten call is told to the next hook.
+    /// Runs the hooks before a call, one after the other. The first denial ends it, and a rewritten call is passed to the next
+    /// hook.
     pub(super) async fn before(&self, call: ToolCall, stop: &CancellationToken) -> CallHooks {
         let mut done = CallHooks::default();
         let Some(mut tool) = self.tool(&call) else { return done };
         let hooks: Vec<Hook> = self.hooks.matching(HookEvent::PreToolUse, &tool.names).cloned().collect();
         if tool.files.len() > MAX_FILES && !hooks.is_empty() {
-            let reason = format!("the call changes {} files; hooks are told about {MAX_FILES} at most", tool.files.len());
+            let reason = format!("the call changes {} files; hooks run for at most {MAX_FILES}", tool.files.len());
             let (hook, reason) = (hooks[0].name(), Some(reason));
             done.runs.push(HookRun { hook, decision: HookDecision::Ask, reason, ..HookRun::default() });
         }
@@ -69,7 +70,7 @@ impl HookRunner {
                 if !tool.files.is_empty() {
                     if let Some(run) = run {
                         run.decision = HookDecision::Deny;
-                        run.reason = Some(format!("it rewrote a call of {}, which hooks cannot rewrite", tool.told));
+                        run.reason = Some(format!("the hook rewrote a call of {}, which hooks cannot rewrite", tool.told));
                     }
                     return done;
                 }
@@ -105,7 +106,7 @@ impl HookRunner {
                 (run, response.updated_input.map(|updated| self.as_told(told, updated)))
             }
             CommandOutcome::NotRun(why) => {
-                (HookRun { decision: HookDecision::Ask, reason: Some(format!("it was not run: {why}")), ..run }, None)
+                (HookRun { decision: HookDecision::Ask, reason: Some(format!("the hook could not run: {why}")), ..run }, None)
             }
             CommandOutcome::Failed(why) => {
                 let reason = format!("the hook failed: {why}. Nothing was run");
@@ -114,7 +115,7 @@ impl HookRunner {
         }
     }
 
-    /// Runs the hooks after a call that succeeded. What they say is added to the result.
+    /// Runs the hooks after a call that succeeded, and adds their messages to the result.
     pub(super) async fn after(&self, call: ToolCall, mut result: ToolResult, stop: &CancellationToken) -> ToolResult {
         let Some(tool) = self.tool(&call) else { return result };
         let hooks: Vec<Hook> = self.hooks.matching(HookEvent::PostToolUse, &tool.names).cloned().collect();
@@ -193,7 +194,7 @@ impl HookRunner {
         input
     }
 
-    /// Returns the input that a hook wrote, with its path as the hook was told it, unless the hook changed the path.
+    /// Returns the input that a hook wrote, with its path in the form that the hook got, unless the hook changed the path.
     fn as_told(&self, told: &Map<String, Value>, mut updated: Map<String, Value>) -> Map<String, Value> {
         let path = told.get(FILE_PATH).filter(|_| updated.get(FILE_PATH) == self.absolute(told).get(FILE_PATH));
         if let Some(path) = path {

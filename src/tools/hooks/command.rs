@@ -51,7 +51,7 @@ pub(super) async fn run_command(
     }
     let input = match serde_json::to_string(input) {
         Ok(input) => input,
-        Err(error) => return CommandOutcome::NotRun(format!("cannot write its input: {error}")),
+        Err(error) => return CommandOutcome::NotRun(format!("cannot encode the input: {error}")),
     };
     let time = Duration::from_secs(timeout_seconds);
     let directory = hooks.directory(hook, &settings.workspace);
@@ -118,7 +118,7 @@ async fn run(
 fn response(hook: &Hook, finished: &FinishedRun, timeout_seconds: u64) -> CommandOutcome {
     let (stdout, stderr) = (&finished.stdout, &finished.stderr);
     if stdout.total().max(stderr.total()) > MAX_OUTPUT_BYTES {
-        return CommandOutcome::Failed(format!("it printed more than {} MiB", MAX_OUTPUT_BYTES >> 20));
+        return CommandOutcome::Failed(format!("the output exceeds {} MiB", MAX_OUTPUT_BYTES >> 20));
     }
     let whole = usize::try_from(MAX_OUTPUT_BYTES).unwrap_or(usize::MAX);
     match finished.end {
@@ -126,13 +126,13 @@ fn response(hook: &Hook, finished: &FinishedRun, timeout_seconds: u64) -> Comman
             Ok(response) => CommandOutcome::Response(response),
             Err(why) => CommandOutcome::Failed(why),
         },
-        End::TimedOut => CommandOutcome::Failed(format!("it did not end within {timeout_seconds} s and was killed")),
+        End::TimedOut => CommandOutcome::Failed(format!("timed out after {timeout_seconds} s")),
         End::Signalled(signal) => {
-            CommandOutcome::Failed(format!("it was killed by signal {signal} ({})", signal_name(signal).unwrap_or("unknown")))
+            CommandOutcome::Failed(format!("killed by signal {signal} ({})", signal_name(signal).unwrap_or("unknown")))
         }
-        End::Killed | End::Interrupted => CommandOutcome::Failed("it was stopped with the task".to_owned()),
+        End::Killed | End::Interrupted => CommandOutcome::Failed("stopped with the task".to_owned()),
         End::DiskFull | End::LayerFull | End::MemoryFull => {
-            CommandOutcome::Failed("it was killed because it used too much disk or memory".to_owned())
+            CommandOutcome::Failed("killed because it used too much disk space or memory".to_owned())
         }
     }
 }

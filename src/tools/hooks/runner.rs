@@ -1,4 +1,4 @@
-//! Runner of hooks: what they are told about an event, and what follows from their responses.
+//! Runner of hooks: their input for an event, and the consequences of their responses.
 
 use super::command::{CommandOutcome, run_command};
 use crate::hooks::{Hook, HookResponse};
@@ -11,6 +11,9 @@ use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+
+/// Kind of the notification that the task has ended.
+const IDLE: &str = "idle_prompt";
 
 /// Runs the hooks of a session.
 pub(in crate::tools) struct HookRunner {
@@ -27,15 +30,20 @@ impl HookRunner {
         self.tools.settings()
     }
 
-    /// Returns what every hook is told.
+    /// Returns the input that every hook gets.
     pub(super) fn input(&self, event: HookEvent) -> Map<String, Value> {
         let settings = self.settings();
-        let session = settings.session.as_ref().map_or("", |session| session.as_str());
-        let input = json!({
-            "session_id": session,
+        let own = settings.session.as_ref().map_or("", |session| session.as_str());
+        let agent = self.hooks.agent();
+        let mut input = json!({
+            "session_id": agent.map_or(own, |(_, session)| session.as_str()),
             "cwd": settings.workspace.to_string_lossy(),
             "hook_event_name": event.as_str(),
         });
+        if let Some((agent, _)) = agent {
+            input["agent_id"] = agent.agent_session_id.as_str().into();
+            input["agent_type"] = agent.name.as_str().into();
+        }
         match input {
             Value::Object(input) => input,
             _ => Map::new(),
@@ -99,6 +107,18 @@ impl HookRunner {
         }
     }
 
+    /// Runs the hooks at the start of an agent. They add context, and cannot block it.
+    async fn agent_start(&self, agent: &str, prompt: String, stop: &CancellationToken) -> EventHooks {
+        let mut outcome = EventHooks::default();
+        let mut input = self.input(HookEvent::SubagentStart);
+        input.insert("prompt".to_owned(), prompt.into());
+        self.run_all((HookEvent::SubagentStart, agent), input, stop, &mut outcome).await;
+        if let Some((hook, reason)) = outcome.block.take() {
+            outcome.notices.push(format!("the hook {hook} failed: {reason}"));
+        }
+        outcome
+    }
+
     async fn prompt(&self, text: String, (first, resumed): (bool, bool), stop: &CancellationToken) -> EventHooks {
         let mut outcome = EventHooks::default();
         if first {
@@ -124,13 +144,22 @@ impl Hooks for HookRunner {
         async move {
             let mut outcome = EventHooks::default();
             match occasion {
-                HookOccasion::Prompt { text, first, resumed } => return self.prompt(text, (first, resumed), &stop).await,
+                HookOccasion::Prompt { text, first, resumed } => {
+                    return match self.hooks.agent() {
+                        Some((agent, _)) => self.agent_start(&agent.name, text, &stop).await,
+                        None => self.prompt(text, (first, resumed), &stop).await,
+                    };
+                }
                 HookOccasion::SessionStart { resumed } => self.session_start(resumed, &stop, &mut outcome).await,
                 HookOccasion::Stop { response, repeated } => {
-                    let mut input = self.input(HookEvent::Stop);
+                    let (event, agent) = match self.hooks.agent() {
+                        Some((agent, _)) => (HookEvent::SubagentStop, agent.name.as_str()),
+                        None => (HookEvent::Stop, ""),
+                    };
+                    let mut input = self.input(event);
                     input.insert("stop_hook_active".to_owned(), repeated.into());
                     input.insert("last_assistant_message".to_owned(), response.into());
-                    self.run_all((HookEvent::Stop, ""), input, &stop, &mut outcome).await;
+                    self.run_all((event, agent), input, &stop, &mut outcome).await;
                 }
                 HookOccasion::Compaction { manual } => {
                     let trigger = if manual { "manual" } else { "auto" };
@@ -138,6 +167,8 @@ impl Hooks for HookRunner {
                     input.insert("trigger".to_owned(), trigger.into());
                     self.run_all((HookEvent::PreCompact, trigger), input, &stop, &mut outcome).await;
                 }
+                // The user waits for the session, not for its agents.
+                HookOccasion::Notification { kind: IDLE, .. } if self.hooks.agent().is_some() => {}
                 HookOccasion::Notification { kind, message } => {
                     let mut input = self.input(HookEvent::Notification);
                     input.insert("notification_type".to_owned(), kind.into());

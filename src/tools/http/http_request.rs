@@ -43,7 +43,7 @@ pub(in crate::tools) struct Arguments {
     /// Seconds: 30 by default, at most 300.
     #[schemars(range(min = 1, max = 300))]
     timeout: Option<u64>,
-    /// Form of an HTML page; `raw` by default.
+    /// Format for an HTML page; `raw` by default.
     format: Option<Format>,
     /// Set by the aliases for reading pages: markdown if no `format` is given.
     #[serde(skip)]

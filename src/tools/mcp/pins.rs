@@ -1,4 +1,4 @@
-//! Approved definitions of MCP tools. A changed definition needs a new approval, which shows the difference.
+//! Approved definitions of MCP tools. A changed definition needs a new approval, which shows the diff.
 
 use crate::ports::RemoteTool;
 use crate::sys::file::private::{PrivateError, read, update};
@@ -10,9 +10,9 @@ use std::path::PathBuf;
 /// Size limit of a file in bytes, above that of any definition.
 const MAX_BYTES: u64 = 1 << 20;
 const HASH_LETTERS: usize = 32;
-/// Number of unchanged lines around each change of a shown difference.
+/// Number of context lines around each change of a displayed diff.
 const AROUND: usize = 1;
-/// Maximum number of lines of a shown difference.
+/// Maximum number of lines of a displayed diff.
 const MAX_SHOWN_LINES: usize = 400;
 
 /// Stored definitions: one file per tool, readable only by the user.
@@ -42,7 +42,7 @@ pub(super) enum PinState {
     /// Never used.
     New,
     Same,
-    /// Changed since its approval, with the difference.
+    /// Changed since its approval, with the diff.
     Changed(String),
 }
 

@@ -35,7 +35,7 @@ const FILLERS: &[&str] = &["a", "an", "and", "the", "of", "to", "for", "or", "in
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
-    /// Tool names, or what they should do.
+    /// Tool names, or the task to do.
     query: String,
     /// Only tools of this MCP server.
     server: Option<String>,
@@ -255,7 +255,7 @@ fn work(found: &[&dyn AnyTool], more: usize) -> Work {
         let _ = writeln!(lines, "{}: {}", tool.offered_name(), single_line(first, LINE_CHARS));
     }
     match (found.len(), more) {
-        (0, _) => lines.push_str("[no tool matches; use other words, or the name of a tool]"),
+        (0, _) => lines.push_str("[no tool matches; use other words, or a tool name]"),
         (_, 0) => lines.push_str("[loaded: call them by these names]"),
         _ => {
             let _ = write!(lines, "[loaded: call them by these names; {more} more tools match, use a more specific query]");
@@ -264,7 +264,7 @@ fn work(found: &[&dyn AnyTool], more: usize) -> Work {
     Work { lines, names: found.iter().map(|tool| tool.name().to_owned()).collect() }
 }
 
-/// Splits text into lower-case words, also `searchDocs_v2`.
+/// Splits text into lower-case words, including names such as `searchDocs_v2`.
 fn split_words(text: &str) -> Vec<String> {
     let (mut all, mut word, mut was_small) = (Vec::new(), String::new(), false);
     for letter in text.chars() {

@@ -26,7 +26,7 @@ pub(in crate::tools) struct Work {
     stamp: PathStamp,
 }
 
-/// Identity of an entry, to detect that another one is at its path. The content of a directory may change.
+/// Identity of an entry, to detect that another entry has replaced it at its path. The content of a directory may change.
 #[derive(PartialEq, Eq)]
 enum PathStamp {
     Nothing,

@@ -19,7 +19,7 @@ pub(in crate::tools) struct RevealInOs;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Not a URL.
+    /// Path of a file or directory; not a URL.
     path: String,
 }
 

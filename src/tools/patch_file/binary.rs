@@ -43,22 +43,22 @@ pub(super) fn encode(content: &[u8]) -> std::io::Result<String> {
 /// Describes the first invalid row.
 pub(super) fn decode<'a>(mut rows: impl Iterator<Item = &'a str>, limit: u64) -> Result<Vec<u8>, String> {
     let size = rows.next().and_then(|row| row.strip_prefix("literal ")).and_then(|size| size.parse::<u64>().ok());
-    let size = size.ok_or("its binary content has no `literal` row with a size")?;
+    let size = size.ok_or("the binary content has no `literal` line with a size")?;
     if size > limit {
-        return Err(format!("its content is {size} bytes, more than {limit}"));
+        return Err(format!("the content is {size} bytes, more than {limit}"));
     }
     let mut packed = Vec::new();
     for row in rows.by_ref().take_while(|row| !row.is_empty()) {
-        decode_row(row, &mut packed).ok_or_else(|| format!("`{row}` is not a row of binary content"))?;
+        decode_row(row, &mut packed).ok_or_else(|| format!("`{row}` is not a line of binary content"))?;
     }
     if rows.next().is_some() {
-        return Err("a row follows its binary content".to_owned());
+        return Err("there is extra data after the binary content".to_owned());
     }
     let mut content = Vec::new();
     let read = ZlibDecoder::new(packed.as_slice()).take(size + 1).read_to_end(&mut content);
-    read.map_err(|error| format!("its binary content cannot be unpacked: {error}"))?;
+    read.map_err(|error| format!("the binary content cannot be unpacked: {error}"))?;
     if content.len() as u64 != size {
-        return Err("its binary content does not have the size given in its header".to_owned());
+        return Err("the binary content does not have the size given in its header".to_owned());
     }
     Ok(content)
 }

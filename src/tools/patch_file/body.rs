@@ -43,7 +43,7 @@ fn head(entry: &FileEntry) -> FileDiff {
     }
 }
 
-/// Checks that a difference has the name and the rows of an entry, and nothing else.
+/// Checks that a diff has the name and the lines of an entry, and nothing else.
 pub(super) fn check(diff: &FileDiff, entry: &FileEntry) -> Result<(), String> {
     if diff.name.as_deref() != Some(entry.path.as_str()) {
         let name = diff.name.as_deref().unwrap_or_default();
@@ -52,13 +52,13 @@ pub(super) fn check(diff: &FileDiff, entry: &FileEntry) -> Result<(), String> {
     let expected = head(entry);
     let is_binary = is_binary(diff);
     if !diff.remarks().take_while(|row| *row != binary::START).eq(expected.remarks()) {
-        return Err("its diff header does not match the header of the patch file".to_owned());
+        return Err("the diff header does not match the header of the patch file".to_owned());
     }
     let is_whole = |hunk: &DiffHunk| {
         hunk.remarks.is_empty() && hunk.old_lines().count() == hunk.old_count && hunk.new_lines().count() == hunk.new_count
     };
     if is_binary && !diff.hunks.is_empty() || !diff.hunks.iter().all(is_whole) {
-        return Err("its patch is incomplete, or has extra lines".to_owned());
+        return Err("the patch is incomplete, or has extra lines".to_owned());
     }
     Ok(())
 }
@@ -67,7 +67,7 @@ fn is_binary(diff: &FileDiff) -> bool {
     diff.remarks().any(|row| row == binary::START)
 }
 
-/// Applies a difference to the content that it was made from.
+/// Applies a diff to the content that it was made from.
 pub(super) fn apply(diff: &FileDiff, base: &[u8]) -> Result<Vec<u8>, String> {
     if is_binary(diff) {
         let rows = diff.remarks().skip_while(|row| *row != binary::START).skip(1);
@@ -76,7 +76,7 @@ pub(super) fn apply(diff: &FileDiff, base: &[u8]) -> Result<Vec<u8>, String> {
     if diff.hunks.is_empty() {
         return Ok(base.to_vec());
     }
-    let text = text(base).ok_or("its patch has lines, but the file is not text")?;
+    let text = text(base).ok_or("the patch has lines, but the file is not text")?;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut result = String::new();
     let mut done = 0;
@@ -86,7 +86,7 @@ pub(super) fn apply(diff: &FileDiff, base: &[u8]) -> Result<Vec<u8>, String> {
         let fits = start >= done
             && lines.get(start..end).is_some_and(|there| there.iter().copied().eq(hunk.old_lines().collect::<Vec<_>>()));
         if !fits {
-            return Err(format!("the lines from {} of its patch are not in the file", hunk.old_start));
+            return Err(format!("the lines from {} of the patch are not in the file", hunk.old_start));
         }
         result.extend(lines[done..start].iter().copied());
         result.extend(hunk.new_lines());
@@ -94,7 +94,7 @@ pub(super) fn apply(diff: &FileDiff, base: &[u8]) -> Result<Vec<u8>, String> {
     }
     result.extend(lines[done..].iter().copied());
     if result.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("its result is larger than {MAX_FILE_BYTES} bytes"));
+        return Err(format!("the result is larger than {MAX_FILE_BYTES} bytes"));
     }
     Ok(result.into_bytes())
 }

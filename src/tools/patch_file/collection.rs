@@ -2,9 +2,11 @@
 
 use super::header::{FileEntry, FileState, LeftOutPath};
 use super::{MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, body, check_path, is_of_git};
+use crate::protocol::FileDiffs;
 use crate::sys::file;
 use crate::sys::overlay::{Change, Changes, Kind, RefusalReason};
 use crate::tools::ignored::IgnoreRules;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The changes of a task that a patch file contains, and those that it omits.
@@ -12,8 +14,14 @@ use std::path::Path;
 pub(crate) struct CollectedChanges {
     pub files: Vec<FileEntry>,
     pub left_out: Vec<LeftOutPath>,
-    body: String,
+    /// Files that were changed in the directory while the task ran, so that the task did not see their content.
+    pub conflicts: Vec<String>,
+    /// Rows of each file.
+    sections: Vec<String>,
 }
+
+/// Decides whether the task saw the current content of a path.
+pub(crate) type SeenContent<'a> = dyn Fn(&Change, Option<&FileState>) -> bool + 'a;
 
 /// State and content of one side of a change; empty if it is missing.
 type Side = (Option<FileState>, Vec<u8>);
@@ -24,6 +32,18 @@ impl CollectedChanges {
     /// # Errors
     /// The directory was changed by others during the task, the changes exceed a limit, or a file cannot be read.
     pub(crate) fn read(changes: &Changes) -> Result<Self, String> {
+        let collected = Self::read_with(changes, &|change, _| is_older(change, changes))?;
+        match collected.conflicts.first() {
+            Some(path) => Err(format!("`{path}` was changed by another program while the task ran")),
+            None => Ok(collected),
+        }
+    }
+
+    /// Reads the changes like `read`, and separates the conflicts: files whose current content `is_seen` does not accept.
+    ///
+    /// # Errors
+    /// The changes exceed a limit, or a file cannot be read.
+    pub(crate) fn read_with(changes: &Changes, is_seen: &SeenContent<'_>) -> Result<Self, String> {
         let everything: &dyn Fn(&Path) -> bool = &|_| true;
         let mut ignored = IgnoreRules::new(changes.directory(), everything);
         let mut collected = Self::default();
@@ -35,10 +55,7 @@ impl CollectedChanges {
                 collected.leave_out(&change.path, why);
                 continue;
             }
-            if change.before.is_some_and(|before| before.kind == Kind::File && before.changed > changes.start_time()) {
-                return Err(format!("`{}` was changed by another program while the task ran", change.path.display()));
-            }
-            collected.add(change, changes)?;
+            collected.add(change, changes, is_seen)?;
         }
         for refused in changes.unkept() {
             let why = match refused.why {
@@ -51,32 +68,105 @@ impl CollectedChanges {
     }
 
     /// Returns the rows of all files, in the order of the entries.
-    pub(super) fn body(&self) -> &str {
-        &self.body
+    pub(super) fn body(&self) -> String {
+        self.sections.concat()
     }
 
-    fn leave_out(&mut self, path: &Path, why: &str) {
+    /// Adds the change of one file, given by its content and whether it is executable. `is_seen` is false for a conflict.
+    ///
+    /// # Errors
+    /// The changes exceed a limit.
+    pub(crate) fn add_file(
+        &mut self,
+        path: &str,
+        before: Option<(Vec<u8>, bool)>,
+        after: Option<(Vec<u8>, bool)>,
+        is_seen: bool,
+    ) -> Result<(), String> {
+        if check_path(path).is_err() {
+            self.leave_out(Path::new(path), "a patch cannot contain its name");
+            return Ok(());
+        }
+        let side = |content: Option<(Vec<u8>, bool)>| match content {
+            Some((bytes, is_executable)) => (Some(FileState::new(&bytes, is_executable)), bytes),
+            None => (None, Vec::new()),
+        };
+        self.push(path.to_owned(), (side(before), side(after)), |_| is_seen)
+    }
+
+    /// Records that a change is not part of the collection, and why.
+    pub(crate) fn leave_out(&mut self, path: &Path, why: &str) {
         self.left_out.push(LeftOutPath { path: path.to_string_lossy().into_owned(), why: why.to_owned() });
     }
 
-    fn add(&mut self, change: &Change, changes: &Changes) -> Result<(), String> {
+    /// Removes the files that `is_chosen` does not accept.
+    pub(crate) fn retain(&mut self, is_chosen: impl Fn(&str) -> bool) {
+        let all = std::mem::take(&mut self.files).into_iter().zip(std::mem::take(&mut self.sections));
+        (self.files, self.sections) = all.filter(|(entry, _)| is_chosen(&entry.path)).unzip();
+    }
+
+    /// Reduces a change to some of its hunks, by their position. `base`: the content that the change was made from.
+    ///
+    /// # Errors
+    /// There is no such file, or the content is not the one that the change was made from.
+    pub(crate) fn choose_hunks(&mut self, path: &str, base: &[u8], hunks: &BTreeSet<usize>) -> Result<(), String> {
+        let failed = || format!("`{path}` changed while its hunks were chosen");
+        let index = self.files.iter().position(|entry| entry.path == path).ok_or_else(failed)?;
+        let (entry, section) = (&mut self.files[index], &mut self.sections[index]);
+        let (Some(old), Some(result)) = (&entry.base, &entry.result) else { return Err(failed()) };
+        if FileState::digest(base) != old.sha256 {
+            return Err(failed());
+        }
+        let mut diff = FileDiffs::read(section).iter().next().cloned().ok_or_else(failed)?;
+        let all = std::mem::take(&mut diff.hunks).into_iter().enumerate();
+        diff.hunks = all.filter(|(number, _)| hunks.contains(number)).map(|(_, hunk)| hunk).collect();
+        let content = body::apply(&diff, base)?;
+        entry.result = Some(FileState { sha256: FileState::digest(&content), mode: result.mode.clone() });
+        *section = body::section(entry, base, &content).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.sections.iter().map(String::len).sum()
+    }
+
+    fn add(&mut self, change: &Change, changes: &Changes, is_seen: &SeenContent<'_>) -> Result<(), String> {
         let path = change.path.to_str().unwrap_or_default().to_owned();
         let failed = |error: &dyn std::fmt::Display| format!("cannot read `{path}`: {error}");
         let before = side(change.before.map(|node| node.mode), &changes.old(&change.path)).map_err(|error| failed(&error))?;
         // A file of which only the attributes change may have no content in the layer.
         let new = changes.new_content(&change.path);
         let after = side(change.after.map(|node| node.mode), &new).map_err(|error| failed(&error))?;
+        self.push(path, (before, after), |state| is_seen(change, state))
+    }
+
+    fn push(
+        &mut self,
+        path: String,
+        (before, after): (Side, Side),
+        is_seen: impl FnOnce(Option<&FileState>) -> bool,
+    ) -> Result<(), String> {
+        let failed = |error: &dyn std::fmt::Display| format!("cannot read `{path}`: {error}");
         let entry = FileEntry { path: path.clone(), base: before.0, result: after.0 };
         if entry.base == entry.result {
             return Ok(());
         }
-        self.body.push_str(&body::section(&entry, &before.1, &after.1).map_err(|error| failed(&error))?);
+        if !is_seen(entry.base.as_ref()) {
+            self.conflicts.push(path);
+            return Ok(());
+        }
+        self.sections.push(body::section(&entry, &before.1, &after.1).map_err(|error| failed(&error))?);
         self.files.push(entry);
-        if self.files.len() > MAX_FILES || self.body.len() as u64 > MAX_BYTES / 2 {
+        if self.files.len() > MAX_FILES || self.bytes() as u64 > MAX_BYTES / 2 {
             return Err(format!("the task changed more than {MAX_FILES} files, or more than {} MB", MAX_BYTES >> 21));
         }
         Ok(())
     }
+}
+
+/// Returns whether nothing replaced the old content of a file since the task began.
+pub(crate) fn is_older(change: &Change, changes: &Changes) -> bool {
+    change.before.is_none_or(|before| before.kind != Kind::File || before.changed <= changes.start_time())
 }
 
 fn side(mode: Option<u32>, place: &Path) -> Result<Side, file::ReadError> {
@@ -89,7 +179,7 @@ fn reason_to_leave_out(change: &Change, ignored: &mut IgnoreRules<'_>) -> Option
     let kinds = || change.before.iter().chain(&change.after).map(|node| node.kind);
     let is_large = change.before.iter().chain(&change.after).any(|node| node.kind == Kind::File && node.bytes > MAX_FILE_BYTES);
     if is_of_git(&change.path) {
-        Some("it belongs to the git repository")
+        Some("it is inside `.git`")
     } else if ignored.ignores(change) {
         Some("git ignores it")
     } else if kinds().any(|kind| kind != Kind::File) {

@@ -7,7 +7,7 @@ mod header;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collection::CollectedChanges;
+pub(crate) use collection::{CollectedChanges, is_older};
 pub(crate) use header::{FileEntry, FileState, Header, LoggedVerdict, PolicyStamp};
 
 use crate::protocol::{FileDiff, FileDiffs};
@@ -42,23 +42,23 @@ impl PatchFile {
     /// # Errors
     /// Describes the first part that is invalid.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+        let text = std::str::from_utf8(bytes).map_err(|_| "the file is not UTF-8 text".to_owned())?;
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         if first != FIRST_LINE {
             return Err(match first.strip_prefix("aye patch ") {
-                Some(version) => format!("it has version {version}, but this version of aye reads version {VERSION}"),
-                None => format!("its first line is not `{FIRST_LINE}`"),
+                Some(version) => format!("the file has version {version}, but this version of aye reads version {VERSION}"),
+                None => format!("the first line is not `{FIRST_LINE}`"),
             });
         }
         let mut headers = serde_json::Deserializer::from_str(rest).into_iter::<Header>();
-        let header = headers.next().unwrap_or_else(|| Err(serde::de::Error::custom("it is missing")));
-        let header = header.map_err(|error| format!("its header is invalid: {error}"))?;
+        let header = headers.next().unwrap_or_else(|| Err(serde::de::Error::custom("missing")));
+        let header = header.map_err(|error| format!("the header is invalid: {error}"))?;
         let body = rest[headers.byte_offset()..].strip_prefix("\n\n").ok_or("an empty line is missing after its header")?;
         if header.version != VERSION {
-            return Err(format!("its header has version {}, not {VERSION}", header.version));
+            return Err(format!("the header has version {}, not {VERSION}", header.version));
         }
         if header.files.len() > MAX_FILES {
-            return Err(format!("it has {} files, more than {MAX_FILES}", header.files.len()));
+            return Err(format!("the file lists {} files, more than {MAX_FILES}", header.files.len()));
         }
         let diffs = FileDiffs::read(body);
         let patch = Self { header, diffs, digest: FileState::digest(bytes) };
@@ -75,12 +75,17 @@ impl PatchFile {
         &self.header
     }
 
+    /// Returns the differences of all files.
+    pub(crate) fn diffs(&self) -> &FileDiffs {
+        &self.diffs
+    }
+
     /// Returns the SHA-256 digest of the whole file.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// Returns the entries with their differences.
+    /// Returns the entries with their diffs.
     pub(in crate::tools) fn parts(&self) -> impl Iterator<Item = FilePart<'_>> {
         self.header.files.iter().zip(self.diffs.iter()).map(|(entry, diff)| FilePart { entry, diff })
     }
@@ -88,7 +93,7 @@ impl PatchFile {
     fn check_entries(&self) -> Result<(), String> {
         let (files, diffs) = (&self.header.files, &self.diffs);
         if files.len() != diffs.len() {
-            return Err(format!("its header lists {} files, and its patch changes {}", files.len(), diffs.len()));
+            return Err(format!("the header lists {} files, and the patch changes {}", files.len(), diffs.len()));
         }
         let mut last: Option<&str> = None;
         for part in self.parts() {
@@ -126,9 +131,9 @@ impl FilePart<'_> {
         let content = body::apply(self.diff, base)?;
         match &self.entry.result {
             Some(result) if FileState::digest(&content) != result.sha256 => {
-                Err("its patch does not produce the content recorded in its header".to_owned())
+                Err("the patch does not produce the content recorded in the header".to_owned())
             }
-            None if !content.is_empty() => Err("its patch does not remove all of its content".to_owned()),
+            None if !content.is_empty() => Err("the patch does not remove all content".to_owned()),
             _ => Ok(content),
         }
     }
@@ -141,10 +146,10 @@ fn check_path(path: &str) -> Result<(), String> {
     }
     let plain = path.split('/').all(|name| !matches!(name, "" | "." | ".."));
     if !plain || !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(format!("`{path}` is not a path below the workspace"));
+        return Err(format!("`{path}` is not a path inside the workspace"));
     }
     if is_of_git(Path::new(path)) {
-        return Err(format!("`{path}` belongs to a git repository"));
+        return Err(format!("`{path}` is inside `.git`"));
     }
     Ok(())
 }

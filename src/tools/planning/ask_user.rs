@@ -47,7 +47,7 @@ struct Question {
 struct AnswerOption {
     /// The answer, in a few words.
     label: String,
-    /// The meaning or the cost of it.
+    /// The meaning or cost of the answer.
     description: Option<String>,
     /// Code or a sketch that shows the result.
     preview: Option<String>,

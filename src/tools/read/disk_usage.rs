@@ -137,7 +137,7 @@ fn notes(usage: &Usage, settings: &Settings) -> Vec<String> {
     }
     if !usage.other_file_systems.is_empty() {
         let places = join_names(usage.other_file_systems.iter().map(|path| format!("`{}`", display_path(path, settings))));
-        notes.push(format!("[not counted, on other file systems: {places}; measure them by their own path]"));
+        notes.push(format!("[not counted because they are on other file systems: {places}; call DiskUsage with each path]"));
     }
     if !usage.unread.is_empty() {
         let places = join_names(usage.unread.iter().map(|(path, why)| format!("`{}`: {why}", display_path(path, settings))));

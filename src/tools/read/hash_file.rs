@@ -180,8 +180,8 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     }
     if look.finds_secret() {
         let message = format!(
-            "`{}` contains a redacted secret, and the hash could help to guess it; read it with ReadFile, or ask the user for \
-             the hash",
+            "`{}` contains a redacted secret, and the hash would help guess the secret; read the file with ReadFile, or ask the \
+             user for the hash",
             target.given
         );
         return Err(ToolError::new(ErrorCode::PermissionDenied, message));

@@ -53,7 +53,7 @@ pub(in crate::tools) struct Arguments {
     /// Last line, instead of `limit`.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// First column to return of a very long line; columns are counted from 1.
+    /// First column to return from a very long line, counted from 1.
     #[schemars(range(min = 1))]
     column: Option<u64>,
     /// For example `latin1`; detected by default.
@@ -304,7 +304,7 @@ fn binary(start: &[u8], bytes: u64) -> String {
         "gz" => "zcat FILE prints its content, tar -tzf FILE lists it if it is an archive",
         "bz2" | "xz" | "zst" | "tar" => "tar -tf FILE lists it if it is an archive",
         "sqlite" => "sqlite3 FILE .schema shows its tables",
-        "elf" | "exe" | "mach" | "wasm" => "file FILE identifies it, strings FILE prints the text in it",
+        "elf" | "exe" | "mach" | "wasm" => "file FILE identifies the file, strings FILE prints its text",
         _ => "file FILE identifies it",
     };
     format!("{told}\n[{name}, {media_type}; with RunCommand: {next}]")

@@ -19,11 +19,29 @@ struct State {
     set: Arc<SkillSet>,
     /// Names of the skills that the running task uses, each once.
     active: Vec<String>,
+    /// Limits of the agent that the session belongs to.
+    agent: Option<AgentScope>,
+}
+
+/// Limits of an agent's calls, in addition to those of its own skills.
+struct AgentScope {
+    name: String,
+    /// Entries of its tools, if some are limited to certain commands.
+    entries: Option<Vec<String>>,
+    /// Skills of the session that started it.
+    outer: SessionSkills,
 }
 
 impl SessionSkills {
     pub(crate) fn new(set: Arc<SkillSet>) -> Self {
-        Self(Arc::new(Mutex::new(State { set, active: Vec::new() })))
+        Self(Arc::new(Mutex::new(State { set, ..State::default() })))
+    }
+
+    /// Returns the skills for the session of an agent. `entries`: the tools of the agent, if some are limited to certain commands.
+    /// `outer`: the skills of the session that started it.
+    pub(crate) fn for_agent(name: &str, entries: Option<Vec<String>>, outer: Self) -> Self {
+        let agent = Some(AgentScope { name: name.to_owned(), entries, outer });
+        Self(Arc::new(Mutex::new(State { agent, ..State::default() })))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -93,7 +111,7 @@ impl SessionSkills {
         let changed = runs.iter().find_map(|file| set.changed_owner(file).map(|skill| changed_file_reason(skill, file)));
         // Such a call can only narrow, or touches nothing.
         let is_free = tool_name == SKILL || actions.is_empty();
-        changed.or_else(|| {
+        let own = changed.or_else(|| {
             if is_free {
                 return None;
             }
@@ -101,11 +119,34 @@ impl SessionSkills {
             let narrow =
                 active.iter().filter_map(lists).find(|(_, tools)| !tool_scope::covers(tools, tool_name, actions, name_of));
             narrow.map(|(name, _)| format!("the skill `{name}` does not list this in its `allowed-tools`"))
-        })
+        });
+        own.or_else(|| self.agent_doubt(tool_name, actions, runs, name_of))
+    }
+
+    /// Returns why a call of an agent needs approval: its definition or a skill of the session that started it does not list it.
+    fn agent_doubt(
+        &self,
+        tool_name: &str,
+        actions: &[Action],
+        runs: &[PathBuf],
+        name_of: fn(&str) -> Option<&'static str>,
+    ) -> Option<String> {
+        let (name, entries, outer) = {
+            let state = self.state();
+            let agent = state.agent.as_ref()?;
+            (agent.name.clone(), agent.entries.clone(), agent.outer.clone())
+        };
+        let is_listed = entries.is_none_or(|entries| {
+            actions.is_empty() || tool_name == SKILL || tool_scope::covers(&entries, tool_name, actions, name_of)
+        });
+        if is_listed {
+            return outer.doubt(tool_name, actions, runs, name_of);
+        }
+        Some(format!("the agent `{name}` does not list this in its `tools`"))
     }
 }
 
 fn changed_file_reason(skill: &Skill, file: &Path) -> String {
     let below = file.strip_prefix(&skill.real).unwrap_or(file);
-    format!("`{}` of the skill `{}` changed since you trusted the project", below.display(), skill.name())
+    format!("`{}` of the skill `{}` changed {}", below.display(), skill.name(), skill.reviewed_when())
 }

@@ -148,7 +148,8 @@ impl Settings {
     /// Returns the writable paths of repositories.
     fn writable_repositories(&self, wanted: &ExtraAccess) -> RepositoryAccess {
         let sandbox = &self.command.sandbox;
-        if wanted.git == GitWrites::Nothing || sandbox.setting == SandboxSetting::ReadOnly {
+        let is_read_only = self.command.git_is_read_only || sandbox.setting == SandboxSetting::ReadOnly;
+        if wanted.git == GitWrites::Nothing || is_read_only {
             return RepositoryAccess::default();
         }
         let mut repositories: Vec<PathBuf> = sandbox.roots.iter().map(|root| root.join(".git")).collect();

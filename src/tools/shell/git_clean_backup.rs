@@ -48,7 +48,7 @@ pub(in crate::tools) fn backup_note(line: &str, cwd: &Target, settings: &Setting
         count => format!("; saved before it runs: {}", format_count(count as u64, "ignored file", "ignored files")),
     };
     if unknown {
-        return Some(format!("removes ignored files, and there are more than can be saved{kept}"));
+        return Some(format!("removes ignored files, too many to save them all{kept}"));
     }
     if left_out.is_empty() {
         return (!kept.is_empty()).then(|| format!("removes ignored files{kept}"));
@@ -65,7 +65,7 @@ pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<Sett
     let (cwd, looked) = (cwd.clone(), Arc::clone(settings));
     let found = off_thread(move || find_ignored(&cwd, &looked)).await.ok()?;
     if found.unknown || !found.left_out.is_empty() {
-        let what = if found.unknown { "more than can be saved".to_owned() } else { found.left_out.join(", ") };
+        let what = if found.unknown { "too many to save".to_owned() } else { found.left_out.join(", ") };
         changes.note_gap(format!("a command removed ignored files that were not saved: {what}")).await;
     }
     Some(changes.keep(found.kept).await)

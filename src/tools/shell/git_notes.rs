@@ -1,8 +1,20 @@
 //! Notes about git in an approval prompt.
 
 use crate::policy::{GitWrites, SandboxSetting, git_writes, programs};
+use crate::protocol::ToolError;
+use crate::tools::error::invalid;
 use crate::tools::sandbox::RepositoryTrust;
 use crate::tools::settings::Settings;
+
+/// Returns an error for a line with git commands that write to a repository that is read-only.
+pub(in crate::tools) fn check_read_only_git(line: &str, settings: &Settings) -> Result<(), ToolError> {
+    if settings.command.git_is_read_only && git_writes(line) != GitWrites::Nothing {
+        return Err(invalid(
+            "`.git` is read-only in this copy of the workspace; leave the changes uncommitted: the user applies them as files",
+        ));
+    }
+    Ok(())
+}
 
 /// Returns notes about the sandbox of this line in addition to the general ones.
 pub(in crate::tools) fn git_notes(line: &str, settings: &Settings) -> Vec<String> {

@@ -7,8 +7,10 @@ use super::command_run::exec_line;
 use super::command_sandbox::{CommandSandbox, ExtraAccess};
 use super::network;
 use crate::ports::{BoxFuture, LaunchedProgram, Launcher, ServerProgram};
-use crate::protocol::SandboxAccess;
+use crate::protocol::{SandboxAccess, SandboxTier};
 use crate::sys::process::{Piped, Shell, Spec, command_environment, start_piped};
+use crate::sys::proxy::Proxy;
+use crate::sys::sandbox::NetworkAccess;
 use crate::tools::blocking::off_thread;
 use crate::tools::settings::Settings;
 use futures_util::FutureExt;
@@ -40,17 +42,47 @@ impl ServerLauncher {
 impl Launcher for ServerLauncher {
     fn launch(&self, program: ServerProgram) -> BoxFuture<'_, Result<LaunchedProgram, String>> {
         let settings = self.settings();
-        async move {
-            let opens = if program.network { vec![SandboxAccess::Network] } else { Vec::new() };
-            let settings = Arc::new(settings_for_server(&settings, &program));
-            let (sandbox, wanted) = (Arc::clone(&settings), ExtraAccess { opens, ..ExtraAccess::default() });
-            let hold = off_thread(move || sandbox.prepare_sandbox(&wanted)).await.map_err(|error| error.message)?;
-            let spec = spec(program, &hold, &settings)?;
-            let kill = CancellationToken::new();
-            let piped = start_piped(spec, kill.clone()).await.map_err(|error| error.to_string())?;
-            Ok(to_launched(piped, hold, kill))
+        let proxy = network::proxy(&settings, &[]);
+        launch_with(settings, program, Some(proxy)).boxed()
+    }
+}
+
+/// Starts a program. Without a proxy, it reaches no host from a separate network.
+async fn launch_with(settings: Arc<Settings>, program: ServerProgram, proxy: Option<Proxy>) -> Result<LaunchedProgram, String> {
+    let opens = if program.network { vec![SandboxAccess::Network] } else { Vec::new() };
+    let settings = Arc::new(settings_for_server(&settings, &program));
+    let (sandbox, wanted) = (Arc::clone(&settings), ExtraAccess { opens, ..ExtraAccess::default() });
+    let hold = off_thread(move || sandbox.prepare_sandbox(&wanted)).await.map_err(|error| error.message)?;
+    let spec = Spec { proxy, ..spec(program, &hold, &settings)? };
+    let kill = CancellationToken::new();
+    let piped = start_piped(spec, kill.clone()).await.map_err(|error| error.to_string())?;
+    Ok(to_launched(piped, hold, kill))
+}
+
+/// Starts language servers: only in the sandbox, where they write nothing of the project and have no network.
+pub(crate) struct ReadOnlyLauncher(ServerLauncher);
+
+impl ReadOnlyLauncher {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self(ServerLauncher::new(settings))
+    }
+
+    /// Uses these settings from now on; running servers keep theirs.
+    pub(crate) fn set_settings(&self, settings: Settings) {
+        self.0.set_settings(settings);
+    }
+}
+
+impl Launcher for ReadOnlyLauncher {
+    fn launch(&self, program: ServerProgram) -> BoxFuture<'_, Result<LaunchedProgram, String>> {
+        let mut settings = self.0.settings().read_only();
+        let sandbox = &mut settings.command.sandbox;
+        if !matches!(sandbox.tier, SandboxTier::Guarded | SandboxTier::Preview) {
+            let reason = format!("language servers run only in a sandbox, and there is none ({})", sandbox.status());
+            return std::future::ready(Err(reason)).boxed();
         }
-        .boxed()
+        sandbox.network = NetworkAccess::Proxied;
+        launch_with(Arc::new(settings), program, None).boxed()
     }
 }
 
@@ -95,7 +127,7 @@ fn spec(program: ServerProgram, hold: &CommandSandbox, settings: &Settings) -> R
         stdin: None,
         terminal: None,
         confinement,
-        proxy: Some(network::proxy(settings, &[])),
+        proxy: None,
         timeout: Duration::MAX,
         max_output_bytes: settings.max_output_bytes,
         helper: settings.command.helper.clone(),

@@ -14,7 +14,7 @@ use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::{MAX_TIMEOUT_SECONDS, with_input};
-use crate::tools::shell::git_notes::git_notes;
+use crate::tools::shell::git_notes::{check_read_only_git, git_notes};
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -142,6 +142,7 @@ impl Tool for RunCommand {
             return Err(invalid("a background command has no time limit; omit `timeout`, and stop the command with CliStop"));
         }
         let line = with_input(command, arguments.stdin.as_deref());
+        check_read_only_git(&line, settings)?;
         let pinned = PinnedFiles::for_line(&line, &cwd, settings);
         Ok(CallDraft {
             summary: format!("$ {}{}", first_line(command), if background { " (in the background)" } else { "" }),

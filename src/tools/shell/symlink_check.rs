@@ -168,7 +168,7 @@ impl LinkSearch<'_> {
         for entry in read_dir(directory).map_err(unread)? {
             let Some(left) = self.left.checked_sub(1) else {
                 return Err(Some(format!(
-                    "it reads more than {MAX_ENTRIES} entries, too many to check for symlinks that point outside the workspace"
+                    "the line reads more than {MAX_ENTRIES} entries, too many to check for symlinks that point outside the workspace"
                 )));
             };
             self.left = left;

@@ -3,7 +3,7 @@
 use crate::skills::SkillSet;
 use crate::tools::described_list::described_list;
 
-const INTRODUCTION: &str = "Loads the instructions of a skill. Load a skill before you do what it is about. Skills:";
+const INTRODUCTION: &str = "Loads the instructions of a skill. Load a skill before you start the work it covers. Skills:";
 
 /// Returns the description; `None` if the model may load no skill.
 pub(super) fn describe(set: &SkillSet) -> Option<String> {

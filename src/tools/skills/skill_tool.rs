@@ -156,18 +156,21 @@ impl AnyTool for SkillTool {
     }
 }
 
-/// Returns the skill with its current instructions. A skill of a project must be unchanged, because the user trusted exactly that
-/// content.
+/// Returns the skill with its current instructions. A skill of a project or a plugin must be unchanged, because the user reviewed
+/// exactly that content.
 fn current(skill: &Skill) -> Result<Skill, ToolError> {
     if let Some(change) = skill.change() {
-        let message = format!(
-            "the skill `{}` is not used: {change} since the user trusted the project. The user can restart aye to review the change",
-            skill.name()
-        );
+        let advice = match skill.origin {
+            Origin::Project | Origin::User => "since the user trusted the project. The user can restart aye to review the change",
+            Origin::Plugin => {
+                "since the user added the plugin. The user can run `aye plugin list` to see the plugins that changed"
+            }
+        };
+        let message = format!("the skill `{}` is not used: {change} {advice}", skill.name());
         return Err(ToolError::new(ErrorCode::Conflict, message));
     }
     match skill.origin {
-        Origin::Project => Ok(skill.clone()),
+        Origin::Project | Origin::Plugin => Ok(skill.clone()),
         Origin::User => skill.reread(SKILL_BYTES).map_err(|why| {
             ToolError::new(ErrorCode::ToolExecutionFailed, format!("cannot load the skill `{}`: {why}", skill.name()))
         }),

@@ -138,5 +138,8 @@ fn the_list_of_skills_stays_within_its_limit() {
         skill(&bench, &format!("a-very-long-name-of-a-skill-that-fills-the-list-{number:03}"), "", "x");
     }
     let description = describe(&set(&bench)).unwrap();
-    assert!(description.len() < 4300 && description.contains("more; pass a word as the name to find them"), "{description}");
+    assert!(
+        description.len() < 4300 && description.contains("more; to find them, pass a search word as the name"),
+        "{description}"
+    );
 }

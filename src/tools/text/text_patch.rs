@@ -6,7 +6,7 @@ use super::splice;
 use super::splice::{Kind, Span};
 use super::{redacted_lines, section};
 use crate::policy::redact::Restorer;
-use crate::ports::{BoxFuture, RunContext};
+use crate::ports::{BoxFuture, ProposedText, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError, format_count};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
@@ -46,7 +46,7 @@ pub(super) struct Operation {
     /// Last line; `startLine` by default.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// Whole lines. A replaced section keeps its heading unless they start with one.
+    /// Whole lines. A replaced section keeps its heading unless the content starts with one.
     content: Option<String>,
     /// Current content; the call fails if it differs.
     expected: Option<String>,
@@ -102,6 +102,13 @@ impl Tool for TextPatch {
     fn planned_changes(work: &Work) -> Vec<PlaceChange> {
         match work {
             Work::Apply(change) => change.planned_changes(),
+            Work::Explain(_) => Vec::new(),
+        }
+    }
+
+    fn proposed_texts(work: &Work) -> Vec<ProposedText> {
+        match work {
+            Work::Apply(change) => change.proposed_texts(),
             Work::Explain(_) => Vec::new(),
         }
     }

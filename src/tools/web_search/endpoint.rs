@@ -104,7 +104,7 @@ impl Endpoint {
         };
         let (name, host) = (self.name(), &self.host);
         let hint = match self.kind {
-            ServiceKind::Searxng => "; `json` must be in `search.formats` of the settings of SearXNG",
+            ServiceKind::Searxng => "; `json` must be in `search.formats` of the SearXNG settings",
             ServiceKind::Brave | ServiceKind::Tavily => "",
         };
         search_error(format!("{name} at {host} returned {found}; ask the user to check `search.base_url`{hint}"))

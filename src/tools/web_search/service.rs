@@ -48,7 +48,7 @@ impl ServiceKind {
     /// Returns the likely cause of a refusal, if the service defines one.
     pub(super) fn cause(self, status: u16) -> Option<&'static str> {
         match (self, status) {
-            (Self::Searxng, 403) => Some("add `json` to `search.formats` in the settings of SearXNG"),
+            (Self::Searxng, 403) => Some("add `json` to `search.formats` in the SearXNG settings"),
             _ => None,
         }
     }

@@ -46,7 +46,7 @@ impl Change {
         Some(EditableFile { target: &self.target, before: &made.before, after: &made.after, cuts: &made.cuts })
     }
 
-    /// Returns what the user may edit.
+    /// Returns the parts that the user may edit.
     pub(in crate::tools) fn amendable(&self, settings: &Settings) -> (Amendable, Vec<String>) {
         amendable_parts(&self.sides().into_iter().collect::<Vec<_>>(), settings)
     }
@@ -89,7 +89,7 @@ fn nothing_left_error() -> ToolError {
     invalid("no change is left; deny it instead")
 }
 
-/// Returns what the user may edit of these files, in the order of the diff, and their resulting texts.
+/// Returns the parts of these files that the user may edit, in the order of the diff, and their resulting texts.
 pub(in crate::tools) fn amendable_parts(files: &[EditableFile<'_>], settings: &Settings) -> (Amendable, Vec<String>) {
     let mut offer = Amendable::default();
     let mut texts = Vec::new();

@@ -115,7 +115,7 @@ impl CurrentContent {
     }
 }
 
-/// Returns the place of a file, which no symlink may redirect.
+/// Returns the target of a file; no symlink may redirect it.
 fn target(part: FilePart<'_>, paths: &Paths<'_>) -> Result<Target, ToolError> {
     let path = &part.entry.path;
     let target = paths.target("path", path, ExpectedKind::File)?;
@@ -165,14 +165,14 @@ fn draft(files: &[PlannedFile<'_>], settings: &Settings) -> Result<CallDraft<Wor
     Ok(CallDraft::changes(actions, proposal, Work { steps: Steps { steps, given }, done }))
 }
 
-/// Difference of one file, as the user sees it.
+/// Diff of one file, as the user sees it.
 struct ShownChange {
     diff: FileDiff,
     added: usize,
     removed: usize,
 }
 
-/// Returns the difference between what is on disk and what would be written, whatever the rows of the patch file look like.
+/// Returns the diff between the content on disk and the content to be written, regardless of the lines of the patch file.
 fn describe_change(file: &PlannedFile<'_>, content: &[u8], settings: &Settings) -> ShownChange {
     let name = display_path_one_line(&file.target.real, settings);
     let (base, result) = (&file.part.entry.base, &file.part.entry.result);

@@ -4,7 +4,7 @@ use super::file_change::{Change, CurrentFile, commit, draft_mismatch, noting_nul
 use super::large::{self, Large, Splice};
 use super::matching::{Match, MatchFailure, find};
 use super::{no_match, str_replace_editor};
-use crate::ports::{BoxFuture, RunContext};
+use crate::ports::{BoxFuture, ProposedText, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
@@ -94,6 +94,13 @@ impl Tool for EditFile {
             Work::Apply(change) => change.planned_changes(),
             Work::Splice(splice) => splice.planned_changes(),
             Work::Explain(_) => Vec::new(),
+        }
+    }
+
+    fn proposed_texts(work: &Work) -> Vec<ProposedText> {
+        match work {
+            Work::Apply(change) => change.proposed_texts(),
+            Work::Splice(_) | Work::Explain(_) => Vec::new(),
         }
     }
 

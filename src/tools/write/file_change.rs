@@ -1,6 +1,7 @@
 //! Common parts of file changes: reading the current file, the proposal, and the write.
 
 use super::git_guard::{guard, with_guard};
+use crate::ports::ProposedText;
 use crate::protocol::{DiffHunk, ErrorCode, FileDiff, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
 use crate::tools::call_result::ToolFailure;
@@ -37,6 +38,16 @@ impl Change {
     /// Returns the state of the path before and after.
     pub(in crate::tools) fn planned_changes(&self) -> Vec<PlaceChange> {
         vec![crash_outcome::planned_write(&self.target.real, &self.before, &PreImage::hash(&self.content))]
+    }
+
+    /// Returns the text of the file before and after, if it is known.
+    pub(in crate::tools) fn proposed_texts(&self) -> Vec<ProposedText> {
+        let text = |made: &ChangeParts| ProposedText {
+            path: self.target.real.clone(),
+            before: made.before.document().map(|document| document.text.clone()),
+            after: Some(made.after.text.clone()),
+        };
+        self.made.as_deref().map(text).into_iter().collect()
     }
 }
 

@@ -127,7 +127,7 @@ impl Tool for Move {
     }
 }
 
-/// Returns the actions: a write at both ends and a delete at the source, and also a read if an unreadable source would become
+/// Returns the actions: a write at both ends, a delete at the source, and a read if an unreadable source would become
 /// readable.
 pub(in crate::tools) fn actions(source: &Target, destination: &Target, may_read: &dyn Fn(&Path) -> bool) -> Vec<Action> {
     let mut actions = vec![

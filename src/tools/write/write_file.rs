@@ -4,7 +4,7 @@ use super::append_file;
 use super::file_change::{Change, CurrentFile, HAS_NUL, commit, noting_nul};
 use super::large::Large;
 use crate::policy::redact::Restorer;
-use crate::ports::{BoxFuture, RunContext};
+use crate::ports::{BoxFuture, ProposedText, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, FileDiff, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
@@ -111,6 +111,13 @@ impl Tool for WriteFile {
         match work {
             Work::Write(change) => change.planned_changes(),
             Work::Append(more) => append_file::AppendFile::planned_changes(more),
+        }
+    }
+
+    fn proposed_texts(work: &Work) -> Vec<ProposedText> {
+        match work {
+            Work::Write(change) => change.proposed_texts(),
+            Work::Append(_) => Vec::new(),
         }
     }
 

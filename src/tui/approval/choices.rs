@@ -216,8 +216,8 @@ pub(super) fn choices_for(approval: &Approval, verb: &Verb, confirm: Confirm) ->
 /// Returns the choices about a plan of the model.
 fn choices_for_plan(approval: &Approval, plan: &ProposedPlan, confirm: Confirm) -> Vec<Choice> {
     let yes = match plan.allows().len() {
-        0 => "carry it out; aye asks as usual".to_owned(),
-        _ => "carry it out; what is listed as allowed stays allowed until the task ends".to_owned(),
+        0 => "carry it out; actions need approval as usual".to_owned(),
+        _ => "carry it out; the listed actions stay allowed until the task ends".to_owned(),
     };
     let comment = "comment: say what to change; the model revises the plan".to_owned();
     let mut choices = vec![

@@ -174,7 +174,7 @@ impl DialogStack {
         self.list.get_mut(self.current).filter(|_| open).map(Dialog::visible_mut)
     }
 
-    /// Opens the rule dialog of the open prompt. Returns whether it has one.
+    /// Opens the rule dialog of the open prompt. Returns false if the prompt has none.
     pub(crate) fn open_always(&mut self, last_text: Option<u64>) -> bool {
         let opened = self.list.get_mut(self.current).is_some_and(Dialog::open_always);
         if opened {

@@ -66,7 +66,7 @@ impl ElicitationForm {
                     ));
                 }
                 choices.push(pick('t', Confirm::Letter, FormAction::Fill, "type another answer".to_owned(), "type"));
-                let words = "decline to answer; the model is told".to_owned();
+                let words = "decline to answer; aye tells the model".to_owned();
                 choices.push(pick('n', Confirm::Letter, FormAction::Decline, words, "decline"));
                 return choices;
             }

@@ -322,7 +322,7 @@ impl Hunks {
 }
 
 impl Dialog {
-    /// Applies a hunk key. Returns whether it was one, or why it had no effect.
+    /// Applies a hunk key. Returns whether the key was a hunk key, or why it had no effect.
     pub(crate) fn mark_hunk(&mut self, mark: HunkMark) -> Result<bool, String> {
         let Some(hunks) = &mut self.hunks else { return Ok(false) };
         let marked = hunks.mark(mark)?;

@@ -10,7 +10,7 @@ use crate::tui::metrics::GUTTER;
 
 /// Minimum number of cells of the name next to the hints.
 const NAME: usize = 12;
-/// Minimum number of cells of each of several items; items without room are only counted.
+/// Minimum width in cells of an item when several are pending; items that do not fit are only counted.
 const ITEM: usize = 16;
 /// Minimum number of cells of a useful name.
 const SHORT: usize = 6;

@@ -1,4 +1,4 @@
-//! Rewind dialog: what would be undone, what cannot be undone, and what was edited outside aye.
+//! Rewind dialog: the changes to undo, those that cannot be undone, and edits from outside aye.
 
 use super::note::{Note, Verb};
 use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
@@ -188,7 +188,7 @@ pub(crate) fn rewind_dialog(plan: RewindPlan) -> Dialog {
     Dialog { facts, ..panel }
 }
 
-/// Applies a key to the conflicting paths. Returns whether it was for them.
+/// Applies a key to the conflicting paths. Returns whether the key has an effect on them.
 pub(crate) fn mark_conflict(panel: &mut Dialog, mark: Mark) -> bool {
     let Question::Rewind(rewinding) = &mut panel.question else { return false };
     if !rewinding.mark(mark) {

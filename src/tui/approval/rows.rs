@@ -60,7 +60,7 @@ pub(crate) fn body_width(width: u16) -> u16 {
 }
 
 impl Rows {
-    /// Returns the best layout that fits into `limit` rows. Its own total as the limit gives the same layout.
+    /// Returns the best layout that fits into `limit` rows. If `limit` is the number of rows of a layout, returns that layout.
     pub(crate) fn fit(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> Self {
         panel.body.set_shape(panel.shape(width));
         let written = panel.writing.as_ref().map_or(0, |writing| writing.lines.rows() + 2);

@@ -45,7 +45,7 @@ fn await_new(panel: &mut Dialog) {
     panel.choices = choices::choices_if_awaited();
 }
 
-/// Updates the choices to the state on disk, but not while a field is open. Returns whether they changed.
+/// Updates the choices to the state on disk, but not while a field is open. Returns whether the choices changed.
 fn fit_disk(panel: &mut Dialog) -> bool {
     if panel.visible().has_field() {
         return false;

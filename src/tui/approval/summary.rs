@@ -10,7 +10,10 @@ use crate::tui::theme::Token;
 pub(crate) fn name(panel: &Dialog) -> String {
     match &panel.question {
         Question::Approval(approval) => match (&approval.command, panel.body.line_counts()) {
-            (Some(command), _) => format!("$ {}", text::reveal_name(&command.line)),
+            (Some(command), _) => match &approval.agent {
+                Some(agent) => format!("Agent {}: $ {}", text::reveal_line(&agent.name), text::reveal_name(&command.line)),
+                None => format!("$ {}", text::reveal_name(&command.line)),
+            },
             (None, Some(counts)) => format!("{} {counts}", panel.title),
             (None, None) => panel.title.clone(),
         },

@@ -47,6 +47,14 @@ pub(crate) fn is_unsandboxed(approval: &Approval) -> bool {
 
 /// Returns the title of an approval prompt, on one line without control characters.
 pub(crate) fn title(approval: &Approval) -> String {
+    let title = title_of_call(approval);
+    match &approval.agent {
+        Some(agent) => format!("Agent {}: {title}", text::reveal_line(&agent.name)),
+        None => title,
+    }
+}
+
+fn title_of_call(approval: &Approval) -> String {
     let tool = approval.tool_name.as_str();
     if let Some(effects) = approval.effects.as_ref() {
         if effects.conflict.is_some() {

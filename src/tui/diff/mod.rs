@@ -32,7 +32,7 @@ pub(crate) struct Diff {
 }
 
 impl Diff {
-    /// Prepares the differences of files; `path` names the file if they do not. Remarks are shown unchanged.
+    /// Prepares the diffs of files; `path` names the file if they do not. Remarks are shown unchanged.
     pub(crate) fn new(files: &[FileDiff], path: Option<&Path>) -> Self {
         let (mut entries, hunks) = entries::entries(files, path);
         words::pair(&mut entries);

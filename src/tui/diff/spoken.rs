@@ -11,7 +11,7 @@ impl Diff {
             Entry::File(name) => format!("file {name}"),
             Entry::Note(words) => words.clone(),
             Entry::Break(place) if place.is_empty() => "unchanged lines skipped".to_owned(),
-            Entry::Break(place) => format!("unchanged lines skipped; next, in {place}"),
+            Entry::Break(place) => format!("unchanged lines skipped; continues in {place}"),
             Entry::Line(line) => {
                 let what = match line.side {
                     DiffSide::Context => "line",

@@ -36,7 +36,7 @@ impl Chord {
     ///
     /// # Errors
     ///
-    /// Says what is wrong with the text.
+    /// Describes the error in the text.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let lower = text.trim().to_lowercase();
         if let Some((_, other)) = SAME.iter().find(|(name, _)| *name == lower) {

@@ -102,6 +102,7 @@ impl EventPrinter {
                 print_completed(&summary, (*status, *latency_ms), output_text, error.as_ref(), proposal.as_ref(), paper)?;
             }
             EventKind::PlannedStepsChanged { steps } => planned_steps(steps, paper)?,
+            EventKind::GoalChanged(goal) if goal.is_running() => paper.write_text(&text::reveal_line(&goal.progress(",")))?,
             EventKind::ContextShown(filled) => context(filled, paper)?,
             EventKind::RewindPointsListed { points, can_redo } => self.points(points, *can_redo, paper)?,
             EventKind::ModelsListed { models, notices } => self.models(models, notices, paper)?,

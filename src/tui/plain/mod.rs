@@ -196,6 +196,7 @@ impl Host {
                     drop(self.desk.paper.write_text(&handed.unwrap_or_else(|_| "could not copy to the clipboard".to_owned())));
                 }
                 Effect::Show(_) | Effect::EditFile(_) => drop(self.desk.paper.write_text("Line mode cannot open an editor.")),
+                Effect::RunTask(..) => drop(self.desk.paper.write_text("Line mode cannot open a task here.")),
                 Effect::Push(_) | Effect::Synchronise(_) | Effect::Write(_) | Effect::Mouse(_) | Effect::Suspend => {}
                 Effect::Exit(ended) => {
                     // Deliver pending commands before the session ends.

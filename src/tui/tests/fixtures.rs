@@ -286,6 +286,7 @@ pub(crate) fn edit_approval(id: &str) -> Approval {
         critical: false,
         rule: "built-in".to_owned(),
         reason: "writes a file".to_owned(),
+        agent: None,
         is_uncovered: true,
         proposal: Proposal {
             summary: "Edit src/main.rs +6 −5".to_owned(),
@@ -342,8 +343,15 @@ pub(crate) fn always(rules: Vec<GrantRule>) -> GrantOptions {
         place(GrantScope::Everywhere, "~/.config/aye/policy.toml", 31),
     ];
     let end = |seconds: i64| jiff::Timestamp::from_second(1_795_255_200 + seconds).unwrap();
-    let offer =
-        GrantOption { everywhere: rules.clone(), rules, written: false, memory_only: None, asks_still: Vec::new(), places };
+    let offer = GrantOption {
+        everywhere: rules.clone(),
+        rules,
+        written: false,
+        memory_only: None,
+        file_only: false,
+        asks_still: Vec::new(),
+        places,
+    };
     GrantOptions { offers: vec![offer], never: Vec::new(), ends: vec![(1, end(0)), (7, end(518_400)), (30, end(2_505_600))] }
 }
 
@@ -593,6 +601,36 @@ pub(crate) fn looked_at(id: &str) -> SessionPreview {
         ],
         facts: vec!["1 prompt · 14 steps · 76000 tokens".to_owned(), "anthropic/claude-sonnet-5".to_owned()],
     }
+}
+
+/// Returns tasks in several states.
+pub(crate) fn listed_tasks() -> Vec<ListedTask> {
+    let task = |id: &str, state, prompt: &str| ListedTask {
+        id: id.repeat(4),
+        state,
+        prompt: prompt.to_owned(),
+        age: "5 min".to_owned(),
+        cost_usd: Some(0.25),
+        estimated: false,
+        changed_files: Some(3),
+        conflicts: 0,
+        check: None,
+        waits_for: None,
+        branch: None,
+    };
+    vec![
+        task("11111111", ListedTaskState::Running, "fix the failing test"),
+        ListedTask {
+            waits_for: Some("$ make deploy".to_owned()),
+            ..task("22222222", ListedTaskState::NeedsYou, "deploy\u{1b}[2J it")
+        },
+        ListedTask {
+            conflicts: 1,
+            check: Some("passed: cargo test".to_owned()),
+            ..task("33333333", ListedTaskState::Done, "update the docs")
+        },
+        ListedTask { changed_files: Some(0), ..task("44444444", ListedTaskState::Interrupted, "rename it") },
+    ]
 }
 
 /// Returns MCP servers in every state.

@@ -135,7 +135,7 @@ impl Marks {
     }
 }
 
-/// Returns every match in these rows, including matches across broken lines.
+/// Returns every match in these rows, including matches across wrapped lines.
 fn find_matches(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -203,7 +203,7 @@ impl Transcript {
         gap + first..gap + next
     }
 
-    /// Returns the selected text without decoration; broken lines are joined.
+    /// Returns the selected text without decoration; wrapped lines are joined.
     pub(crate) fn selected_text(&mut self, look: RenderContext<'_>) -> Option<String> {
         let selection = self.marks.selection?;
         let gap = self.gap_rows(selection.entry);

@@ -1,4 +1,4 @@
-//! Entries as Markdown for copying: no symbols, numbers or broken lines.
+//! Entries as Markdown for copying: no symbols, numbers or line wrapping.
 
 use super::{Card, Kind};
 use crate::tui::markdown::BAR;

@@ -1,4 +1,4 @@
-//! The type-ahead guard: whether a key answers a prompt or belongs to what the user was typing.
+//! The type-ahead guard: decides whether a key answers a prompt or belongs to typed text.
 //!
 //! Pure: inputs with their times go in, results come out. Times are milliseconds since the start of the screen. It
 //! protects against text that the user was already typing, not against a hasty answer.

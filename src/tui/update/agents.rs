@@ -24,7 +24,7 @@ pub(crate) fn agents(model: &mut Model, words: &str, now: u64, effects: &mut Vec
         None => (words, false),
     };
     let Some(entry) = number.parse().ok().and_then(|number| model.agents.at(number)) else {
-        return model.show_toast("give the number of an agent; `/agents` lists them", now);
+        return model.show_toast("missing agent number; `/agents` lists the agents", now);
     };
     let (id, is_over) = (entry.id.clone(), entry.state.is_some());
     take_draft(model, now, effects);

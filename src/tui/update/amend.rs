@@ -46,7 +46,7 @@ pub(crate) fn take_back(model: &mut Model, now: u64) {
     }
 }
 
-/// Performs an amend choice. Returns whether it was one.
+/// Performs an amend choice. Returns false for other choices.
 pub(crate) fn on_choice(model: &mut Model, act: ChoiceAction, now: u64, effects: &mut Vec<Effect>) -> bool {
     let width = model.screen.size.width;
     match act {

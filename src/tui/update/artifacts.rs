@@ -16,7 +16,7 @@ pub(crate) fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut 
     let uri = match listed {
         Some(artifact) => artifact.uri.clone(),
         None if which.starts_with(ARTIFACT_SCHEME) => which.to_owned(),
-        None => return model.show_toast("missing artifact number; `/artifacts` lists them", now),
+        None => return model.show_toast("no such artifact; `/artifacts` lists the artifacts", now),
     };
     take_draft(model, now, effects);
     effects.push(Effect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));

@@ -113,7 +113,7 @@ fn warn(model: &mut Model, now: u64) {
     if let Some(name) = image_blind_model(model) {
         let dot = model.screen.glyphs.dot;
         model.show_toast(
-            format!("{name} does not accept images and would get only the size {dot} ctrl+l to change the model"),
+            format!("{name} does not accept images: it would get only their dimensions {dot} ctrl+l to change the model"),
             now,
         );
     }

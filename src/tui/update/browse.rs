@@ -192,7 +192,7 @@ fn diff(model: &mut Model, at: usize, now: u64) {
     choose(model, at, now);
 }
 
-/// Handles a key of the search input. Returns whether it was one.
+/// Handles a key of the search input. Returns false for other keys.
 fn on_search_key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     let Some(browse) = model.overlays.browse.as_mut() else { return false };
     let Some(words) = browse.typing.as_mut() else { return false };

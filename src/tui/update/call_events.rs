@@ -47,8 +47,8 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
             model.restart_activity_timer(now);
         }
         EventKind::ApprovalTimeout { approval_id, tool_call_id } => on_approval_timeout(model, &approval_id, &tool_call_id, now),
-        EventKind::OwnCommandStarted { tool_call_id, line, shared } => {
-            user_shell::on_started(model, tool_call_id, &line, shared, now);
+        EventKind::OwnCommandStarted { tool_call_id, line, shared, check } => {
+            user_shell::on_started(model, tool_call_id, &line, (shared, check), now);
         }
         EventKind::OwnCommandEnded { shared, .. } => {
             on_ended(model, now);

@@ -190,7 +190,7 @@ fn edit(field: &mut Field, entry: Option<&mut Entry>, key: KeyEvent) {
     }
 }
 
-/// Handles pasted text. Returns whether it was for a form.
+/// Handles pasted text. Returns whether the text went to a form.
 pub(crate) fn on_paste(model: &mut Model, words: &str) -> bool {
     if !open(model).is_some_and(|asking| asking.is_filling()) {
         return false;

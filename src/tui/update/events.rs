@@ -3,8 +3,8 @@
 use super::draft::on_draft_changed;
 use super::notes::{note, note_problem};
 use super::{
-    agents, amend, artifacts, call_events, changes, commands, compaction, models, overview, policy, response_events, rewind,
-    save_errors, servers, spending, task_events,
+    agents, amend, artifacts, call_events, changes, commands, compaction, goal, models, overview, policy, response_events,
+    rewind, save_errors, servers, spending, task_events,
 };
 use crate::protocol::{Artifact, Budget, COMPACTION_IS, Event, EventKind, RULE_SAVED, RULE_UNTIL_QUIT};
 use crate::text;
@@ -61,6 +61,7 @@ pub(crate) fn apply_shared(model: &mut Model, kind: EventKind, now: u64) {
         | EventKind::ToolOutputChunk { .. }
         | EventKind::ToolCompleted { .. } => call_events::apply(model, kind, now),
         EventKind::Agent(event) => agents::apply(model, event),
+        EventKind::GoalChanged(state) => goal::on_changed(model, state, now),
         EventKind::CompactionStarted { trigger, messages, tokens } => compaction::on_start(model, trigger, messages, tokens, now),
         EventKind::ContextCompacted(compaction) => compaction::on_done(model, &compaction, now),
         EventKind::CompactionUndone { tokens } => compaction::on_undone(model, tokens, now),

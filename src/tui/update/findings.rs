@@ -45,7 +45,7 @@ pub(crate) fn draft_fix(model: &mut Model, at: usize, now: u64) {
         if model.in_lines {
             "the task is in the draft: /send sends it, /drop discards it"
         } else {
-            "the task is in the draft: edit it, enter sends it"
+            "the task is in the draft: edit it, then press enter to send it"
         },
         now,
     );
@@ -68,7 +68,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
     findings.enumerate().map(row).collect()
 }
 
-/// Returns what was reviewed, the summary, and what is missing.
+/// Returns the reviewed changes, the summary, and what is missing.
 pub(crate) fn notices(model: &Model) -> Vec<String> {
     let Some(review) = &model.reviews.last else { return Vec::new() };
     let left_out = review.changes.left_out_names().map(|names| format!("not in the diff: {names}"));
@@ -77,7 +77,7 @@ pub(crate) fn notices(model: &Model) -> Vec<String> {
     all.map(|notice| text::clean_line(&notice)).collect()
 }
 
-/// Returns what was reviewed, for the title of the list.
+/// Returns the name of the reviewed changes, for the title of the list.
 pub(crate) fn subject_text(model: &Model) -> String {
     model.reviews.last.as_ref().map(|review| text::clean_line(&review.changes.title)).unwrap_or_default()
 }

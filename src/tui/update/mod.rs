@@ -20,6 +20,7 @@ mod events;
 mod failures;
 mod findings;
 pub(crate) mod focus;
+pub(crate) mod goal;
 mod greeting;
 pub(crate) mod help;
 mod history_page;
@@ -61,6 +62,7 @@ mod stats;
 mod status_command;
 mod streaming;
 mod task_events;
+mod tasks;
 mod terminal;
 mod theme_command;
 mod tree;
@@ -316,6 +318,7 @@ fn dispatch_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Ef
         && !palette::key(model, key, now, effects)
         && !tree::key(model, key, now, effects)
         && !servers::key(model, key, now, effects)
+        && !tasks::key(model, key, now, effects)
         && !overview_keys::key(model, key, now, effects)
         && !theme_command::key(model, key, now, effects)
         && !rewind::key(model, key, now, effects)

@@ -183,7 +183,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     true
 }
 
-/// Handles pasted text. Returns whether it was for the setup.
+/// Handles pasted text. Returns whether the text went to the setup.
 pub(crate) fn on_paste(model: &mut Model, words: &str, now: u64) -> bool {
     if !open_state(model).is_some_and(|setup| setup.accepts_paste(words)) {
         return false;

@@ -19,7 +19,7 @@ pub(crate) fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if open_work(model).is_empty() { quit(model, effects) } else { ask_to_quit(model, "ctrl+d", now, effects) }
 }
 
-/// Returns what is running or pending and would stop with aye.
+/// Returns the running and pending work that would stop with aye.
 fn open_work(model: &Model) -> Vec<String> {
     let counted = |count: usize, one: &str, more: &str| match count {
         0 => None,
@@ -38,7 +38,7 @@ fn open_work(model: &Model) -> Vec<String> {
     open.into_iter().flatten().collect()
 }
 
-/// Quits on a second press; the first one reports what it would stop.
+/// Quits on a second press; the first one reports the work that would stop.
 pub(crate) fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effects: &mut Vec<Effect>) {
     if model.keys.quit_pending.is_some_and(|(_, at, _)| now.saturating_sub(at) <= QUIT_MS) {
         return quit(model, effects);

@@ -183,7 +183,7 @@ pub(crate) fn show_findings(model: &mut Model, words: &str, now: u64, effects: &
     let Some(review) = &model.reviews.last else {
         take_draft(model, now, effects);
         let words =
-            if model.reviews.running.is_some() { "the review is still running" } else { "no findings; /review looks for them" };
+            if model.reviews.running.is_some() { "the review is still running" } else { "no review yet; /review starts one" };
         return model.show_toast(words, now);
     };
     let (fixes, number) = words.strip_prefix("fix ").map_or((false, words), |number| (true, number));

@@ -3,10 +3,10 @@
 use super::draft::take_draft;
 use super::quit::quit;
 use super::{
-    agents, artifacts, attachments, changes, commands, compaction, copy_export, editor, help, models, onboarding, overview,
-    policy, queue, review, rewind, servers, sessions, spending, status_command, theme_command, tree, user_commands,
+    agents, artifacts, attachments, changes, commands, compaction, copy_export, editor, goal, help, models, onboarding, overview,
+    policy, queue, review, rewind, servers, sessions, spending, status_command, tasks, theme_command, tree, user_commands,
 };
-use crate::protocol::{Command, RewindTarget, Usage};
+use crate::protocol::{Command, Query, RewindTarget, SessionQuery, Usage};
 use crate::tui::model::{Effect, Model};
 use crate::tui::overview::Topic;
 use crate::tui::slash::{resolve_alias, unknown_command};
@@ -21,6 +21,8 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("fork", "") => sessions::fork(model, now, effects),
         ("tree", "") => tree::open(model, now, effects),
         ("rename", title) => sessions::rename(model, title, now, effects),
+        ("task", prompt) => tasks::start(model, prompt, now, effects),
+        ("tasks", "") => tasks::open(model, now, effects),
         ("mcp", words) => servers::mcp(model, words, now, effects),
         ("status", "") => status_command::request_places(model, now, effects),
         ("plan", goal) => policy::plan(model, goal, now, effects),
@@ -40,6 +42,7 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("continue", "") => send(model, Command::Continue, now, effects),
         ("mode", name) => policy::mode(model, name, now, effects),
         ("approve", name) => policy::approve(model, name, now, effects),
+        ("lsp", "") => list_language_servers(model, now, effects),
         ("ran", "") => send(model, Command::ListUnasked, now, effects),
         ("policy", "grants") => send(model, Command::ListGrants, now, effects),
         ("policy", "undo") => send(model, Command::UndoGrant, now, effects),
@@ -53,6 +56,7 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("effort", name) => models::effort(model, name, now, effects),
         ("context", "") => compaction::request_context(model, now, effects),
         ("compact", words) => compaction::compact(model, words, now, effects),
+        ("goal", words) => goal::goal(model, words, now, effects),
         ("budget", words) => spending::budget(model, words, now, effects),
         ("cost", "") => show_overview(model, Topic::Cost, now, effects),
         ("review", words) => review::review(model, words, now, effects),
@@ -77,6 +81,11 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
             model.show_toast(words, now);
         }
     }
+}
+
+fn list_language_servers(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    take_draft(model, now, effects);
+    effects.push(Effect::Ask(Query::Session(SessionQuery::ListLanguageServers)));
 }
 
 fn open_editor(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {

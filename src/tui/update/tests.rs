@@ -31,6 +31,7 @@ mod scrolling;
 mod servers;
 mod sessions;
 mod spending;
+mod tasks;
 mod terminal;
 mod terminal_capabilities;
 mod typeahead;
@@ -138,6 +139,7 @@ fn words(effect: &Effect) -> Option<String> {
         Effect::Push(what) => Some(format!("{what:?}").to_lowercase()),
         Effect::Synchronise(_) | Effect::Write(_) => None,
         Effect::Suspend => Some("suspend".to_owned()),
+        Effect::RunTask(id, program) => Some(format!("task {id} {program:?}").to_lowercase()),
         Effect::EditFile(edit) => Some(format!("edit {} {:?}", edit.name, edit.text)),
         Effect::Exit(ended) => Some(format!("exit {ended:?}")),
     }

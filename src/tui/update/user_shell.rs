@@ -10,6 +10,7 @@ use crate::tui::transcript::{Kind, Tone};
 
 const SHARED_LABEL: &str = "you";
 const HIDDEN_LABEL: &str = "you, hidden from the model";
+const CHECK_LABEL: &str = "check of the goal";
 
 /// Returns the command in a draft, and whether the model sees it.
 pub(crate) fn parse_command(draft: &str) -> Option<(&str, bool)> {
@@ -39,8 +40,13 @@ pub(crate) fn run(model: &mut Model, command: String, shared: bool, now: u64, ef
     effects.push(Effect::Send(Command::Shell { line: command, shared }));
 }
 
-pub(crate) fn on_started(model: &mut Model, id: CallId, command: &str, shared: bool, now: u64) {
-    let whose = if shared { SHARED_LABEL } else { HIDDEN_LABEL };
+/// Handles the start of a command: whether it is shared with the model, and whether it is the check of the goal.
+pub(crate) fn on_started(model: &mut Model, id: CallId, command: &str, (shared, check): (bool, bool), now: u64) {
+    let whose = match (check, shared) {
+        (true, _) => CHECK_LABEL,
+        (false, true) => SHARED_LABEL,
+        (false, false) => HIDDEN_LABEL,
+    };
     model.info.user_command = Some(UserCommand { id: id.clone(), whose, paused: model.task.paused.take() });
     model.task.goes_on = true;
     model.set_activity(Activity::Running { calls: vec![(id, format!("$ {}", text::clean_line(command)))] }, now);

@@ -9,7 +9,7 @@ use crate::tui::pointer::Click;
 use crate::tui::status;
 use crate::tui::task::PauseNotice;
 use crate::tui::theme::Token;
-use crate::tui::update::{commands, planned_steps, retry, review, save_errors};
+use crate::tui::update::{commands, goal, planned_steps, retry, review, save_errors};
 use crate::tui::{approval, format};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -72,6 +72,9 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
         rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
     }
     rows.extend(steps_row(model));
+    if let Some(words) = goal::status_row(model, now) {
+        rows.push(Row { gives: true, ..Row::new(glyphs.note, words, Token::Muted) });
+    }
     if let Some(words) = commands::status_row(model) {
         rows.push(Row { right: &["/ps to list"], ..Row::new(glyphs.running, words, Token::Muted) });
     }

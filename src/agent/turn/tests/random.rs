@@ -318,6 +318,8 @@ impl World {
                     self.planned_mentions = Some((ticket, runs.len()));
                 }
                 Effect::TellRewindPoints { .. } | Effect::PlanRewind { .. } => {}
+                // These sessions have no goals.
+                Effect::ListChanges { .. } => unreachable!(),
                 Effect::Rewind(rewind) => {
                     let id = FileRewind::task_id(rewind.number).to_string();
                     let begun = |record: &Record| matches!(record, Record::RewindStarted { rewind_id, .. } if *rewind_id == id);

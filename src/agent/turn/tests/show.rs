@@ -88,9 +88,15 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::ElicitationEnded { outcome, .. } => format!("{outcome:?}"),
         EventKind::StepStarted { step_count } | EventKind::StepCompleted { step_count } => step_count.to_string(),
         EventKind::StepLimitApproaching { step_count, max_steps } => format!("{step_count} of {max_steps}"),
+        EventKind::GoalChanged(goal) => {
+            let message = goal.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+            let files = goal.changed_check_files.join(" ");
+            format!("{:?} {} {files}{message}", goal.status, goal.progress("·"))
+        }
         EventKind::PlannedStepsChanged { steps } => PlannedStep::progress(steps),
         EventKind::TaskStarted { prompt, .. } => prompt.replace('\n', "␤"),
         EventKind::QueueChanged { waiting } => waiting.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(" │ "),
+        EventKind::OwnCommandStarted { line, check: true, .. } => format!("{line}, the check"),
         EventKind::OwnCommandStarted { line, shared, .. } => format!("{line}{}", if *shared { "" } else { ", not shared" }),
         EventKind::OwnCommandEnded { shared, .. } => if *shared { "shared" } else { "not shared" }.to_owned(),
         EventKind::Steered { text } => text.replace('\n', "␤"),

@@ -18,7 +18,7 @@ const PID_MAX_PER_NAMESPACE: (u32, u32) = (6, 14);
 /// First kernel that counts a user's processes per user namespace.
 const PROCESSES_PER_NAMESPACE: (u32, u32) = (5, 14);
 
-/// Limits the number of processes in this PID namespace, also for root. Must be called by its first process, while its `/proc`
+/// Limits the number of processes in this PID namespace, including for root. Must be called by its first process, while its `/proc`
 /// is writable and before it loses its capabilities.
 pub(crate) fn limit_process_ids(limits: &ResourceLimits) -> io::Result<()> {
     let Some(processes) = limits.processes else { return Ok(()) };

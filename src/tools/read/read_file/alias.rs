@@ -21,7 +21,7 @@ pub(super) struct ReadLines {
     /// Number of lines, instead of `end_line`.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// First column to return of a very long line; columns are counted from 1.
+    /// First column to return from a very long line, counted from 1.
     #[schemars(range(min = 1))]
     column: Option<u64>,
     /// For example `latin1`; UTF-8 by default.
@@ -53,7 +53,7 @@ pub(super) struct TextRead {
     /// Number of lines, instead of `endLine`.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// First column to return of a very long line; columns are counted from 1.
+    /// First column to return from a very long line, counted from 1.
     #[schemars(range(min = 1))]
     column: Option<u64>,
     /// For example `latin1`; detected by default.

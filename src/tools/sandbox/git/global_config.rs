@@ -41,7 +41,7 @@ pub(crate) struct Sources {
     pub named: Option<PathBuf>,
     pub xdg: Option<PathBuf>,
     pub workspace: PathBuf,
-    /// Private directory of aye.
+    /// aye's private directory.
     pub directory: PathBuf,
 }
 

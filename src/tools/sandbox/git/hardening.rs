@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 128 << 10;
 
 /// Characters with which a shell computes words from others.
 const COMPUTES: [char; 3] = ['$', '`', '{'];
-/// Characters of patterns, which stand for the names of files.
+/// Wildcard characters, which match file names.
 const MATCHES: [char; 3] = ['*', '?', '['];
 /// Beginnings of the options with which git enters submodules, and the command for them.
 const ENTERING: [&str; 3] = ["--sub", "--rec", "submodule"];

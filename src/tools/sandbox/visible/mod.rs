@@ -33,7 +33,7 @@ pub(crate) struct Visible {
     pub(in crate::tools) links: BTreeSet<(PathBuf, PathBuf)>,
     /// Repositories around the workspace, visible except to lines that only read.
     pub(in crate::tools) around: Vec<PathBuf>,
-    /// Home directories and those of aye, which are never shown just because of something inside.
+    /// Home directories and aye's own directories, which are never shown just because of something inside.
     never: Vec<PathBuf>,
     /// Directories that contain the workspace, which are treated like `never`.
     roots: Vec<PathBuf>,
@@ -45,7 +45,7 @@ pub(crate) struct Machine<'a> {
     /// Home directories of other users.
     pub homes: &'a [PathBuf],
     pub roots: &'a [PathBuf],
-    /// Directories of aye.
+    /// aye's own directories.
     pub own: &'a [&'a Path],
     /// Lookup of environment variables.
     pub variable: &'a dyn Fn(&str) -> Option<String>,

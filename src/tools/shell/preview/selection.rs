@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// Maximum number of paths named to the model, of those that are applied and of the others.
 const MAX_NAMED: usize = 100;
 
-/// Removes from the changes what was left out, and returns a note for the model. For a text file without some of its hunks, the
+/// Removes the left-out parts from the changes, and returns a note for the model. For a text file without some of its hunks, the
 /// new content is written to the layer.
 pub(super) fn select(
     changes: &mut [Changes],

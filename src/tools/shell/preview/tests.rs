@@ -189,7 +189,7 @@ fn previews_need_a_matching_permit_and_a_plan_that_supports_previews() {
     assert_eq!(error.code, ErrorCode::PolicyDenied);
     let plan = previewed(&bench, "touch x").unwrap();
     let permit = PreviewPermit::for_test(plan.actions.clone());
-    assert!(block_on(router.preview(plan, permit, context())).unwrap_err().message.contains("it has already run"));
+    assert!(block_on(router.preview(plan, permit, context())).unwrap_err().message.contains("the command has already run"));
     let plan = bench.plan("WriteFile", json!({"path": "x", "content": "x"})).unwrap();
     let permit = PreviewPermit::for_test(plan.actions.clone());
     assert_eq!(block_on(router.preview(plan, permit, context())).unwrap_err().code, ErrorCode::InvalidRequest);

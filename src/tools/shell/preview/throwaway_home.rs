@@ -1,5 +1,5 @@
-//! Home directory of a command in a layer: private, empty except for what is visible there, and discarded with the layer. What is in
-//! it at the end is what the command wanted to write outside the workspace.
+//! Home directory of a command in a layer: private, empty except for what is visible there, and discarded with the layer. At
+//! the end, it contains everything that the command tried to write outside the workspace.
 
 use crate::sys::overlay::LayeredDirectory;
 use crate::sys::sandbox::{Confinement, Substitute};
@@ -102,7 +102,7 @@ impl ThrowawayHome {
         }
     }
 
-    /// Returns what the command wrote, as real paths: each the topmost one that is new, with a slash after a directory.
+    /// Returns the real paths that the command wrote: each the topmost one that is new, with a slash after a directory.
     pub(super) fn written_paths(&self) -> Vec<PathBuf> {
         let (mut found, mut left, mut open) = (Vec::new(), MAX_ENTRIES, vec![PathBuf::new()]);
         while let Some(directory) = open.pop() {

@@ -19,7 +19,7 @@ use super::file_change::draft_mismatch;
 use super::git_guard::guard_all;
 use super::move_path;
 use crate::policy::redact::has_marker;
-use crate::ports::{BoxFuture, RunContext};
+use crate::ports::{BoxFuture, ProposedText, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, ToolError};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
@@ -100,6 +100,13 @@ impl Tool for ApplyPatch {
     fn planned_changes(work: &Work) -> Vec<PlaceChange> {
         match work {
             Work::Apply(changes) => changes.steps.planned_changes(),
+            Work::Explain(_) => Vec::new(),
+        }
+    }
+
+    fn proposed_texts(work: &Work) -> Vec<ProposedText> {
+        match work {
+            Work::Apply(changes) => changes.files.iter().filter_map(File::proposed_text).collect(),
             Work::Explain(_) => Vec::new(),
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct PatchProposal {
     pub cuts: Vec<(usize, Vec<HunkLines>)>,
 }
 
-/// The change of one file as a summary line and its difference.
+/// The change of one file as a summary line and its diff.
 struct Part {
     verb: &'static str,
     past: &'static str,

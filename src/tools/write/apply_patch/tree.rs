@@ -6,6 +6,7 @@ use super::find::Level;
 use super::parse::{FileOperation, Hunk, Line, Section};
 use super::steps::Steps;
 use crate::policy::redact::{Restorer, has_marker};
+use crate::ports::ProposedText;
 use crate::protocol::{Place, Target, ToolError};
 use crate::sys::file::PreImage;
 use crate::sys::file::transaction::{self, ExpectedEntry, Step};
@@ -35,6 +36,20 @@ pub(super) struct File {
     pub moved_from: Option<PathBuf>,
     /// Notes on how hunks were found.
     pub notes: Vec<String>,
+}
+
+impl File {
+    /// Returns the text before and after, if both are known.
+    pub(super) fn proposed_text(&self) -> Option<ProposedText> {
+        let PathBefore::File(before) = &self.was else { return None };
+        let after = match &self.now {
+            PathAfter::Absent => None,
+            PathAfter::Text(document) => Some(document.text.clone()),
+            PathAfter::Bytes(_) => return None,
+        };
+        let before = before.document().map(|document| document.text.clone());
+        Some(ProposedText { path: self.target.real.clone(), before, after })
+    }
 }
 
 /// State of the path before the patch.
@@ -248,7 +263,9 @@ impl<'a> Tree<'a> {
                 ));
             }
             if places.not_at_end {
-                file.notes.push(format!("the hunk at line {line} of the patch is not at the end of the file as it says"));
+                file.notes.push(format!(
+                    "the hunk at line {line} of the patch is not at the end of the file, although it is marked so"
+                ));
             }
         }
         file.now = PathAfter::Text(Document { text: applied.text, form: document.form });

@@ -58,7 +58,7 @@ fn pieces(text: &str) -> (Vec<String>, Vec<&str>) {
     (pieces, dots)
 }
 
-/// Returns whether a line is `...`, alone or in a comment, also with words: `// ... existing code ...`.
+/// Returns whether a line is `...`, alone or in a comment, optionally with text: `// ... existing code ...`.
 fn is_dots(line: &str) -> bool {
     let bare = line.trim_start_matches(['#', '/', '-', '*', ';', '%', '<', '!', '(', '{']).trim();
     let bare = bare.trim_end_matches(['*', '/', '-', '>', ')', '}']).trim();

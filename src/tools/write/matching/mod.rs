@@ -282,7 +282,8 @@ impl FuzzySearch<'_> {
         places.into_iter().map(one).collect()
     }
 
-    /// Extends a range that removes the last lines over the line ending before them, so that the file still ends without one.
+    /// If a range removes the last lines of a file without a final newline, extends it to the line break before them, so that
+    /// the file still has no final newline.
     fn to_end(&self, range: Range<usize>, reading: &Variant) -> Range<usize> {
         let goes = reading.at_eof && reading.new.is_empty() && self.wanted.text[..range.start].ends_with('\n');
         if goes { range.start - 1..range.end } else { range }

@@ -245,6 +245,13 @@ fn scenes() -> Vec<Scene> {
             play(&mut model, 2000, "/mcp<enter>");
             model
         }),
+        scene("tasks", Focus::List, || {
+            let mut model = idle();
+            let told = HostResponse::Tasks { tasks: crate::tui::tests::fixtures::listed_tasks() };
+            let _ = update(&mut model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), 1000);
+            play(&mut model, 2000, "/tasks<enter>");
+            model
+        }),
         scene("overview", Focus::List, || {
             let mut model = idle();
             play(&mut model, 2000, "/policy<enter>");

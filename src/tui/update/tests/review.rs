@@ -123,7 +123,7 @@ fn a_review_without_findings_or_changes_is_one_sentence() {
     told(&mut model, ended(0), 2000);
     assert!(draw(&mut model, 2100).contains("review of uncommitted changes: no findings"));
     play(&mut model, 3000, "/findings<enter>");
-    assert!(draw(&mut model, 3500).contains("no findings; /review looks for them"));
+    assert!(draw(&mut model, 3500).contains("no review yet; /review starts one"));
     play(&mut model, 9000, "/review<enter>");
     let changes = ReviewedChanges { title: "staged changes".to_owned(), ..ReviewedChanges::default() };
     told(&mut model, ReviewUpdate::Ended(Box::new(Review { changes, ..Review::default() })), 9500);

@@ -180,7 +180,7 @@ fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Sh
             (kind, _) => kind,
         };
         if change.is_only_touched() {
-            notes.push("only its modification time".to_owned());
+            notes.push("only the modification time changes".to_owned());
         }
         if let Some(reader) = reader {
             shown.runs_code.push(code_mark(name(&change.path), reader));

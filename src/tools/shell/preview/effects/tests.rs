@@ -92,7 +92,7 @@ fn effects_are_listed_and_shown_as_a_git_diff() {
          diff --git a/deep/n b/deep/n\nnew file mode 100644\n--- /dev/null\n+++ b/deep/n\n@@ -0,0 +1 @@\n+n\n\
          diff --git a/new.bin b/new.bin\nnew file mode 100644\nBinary files a/new.bin and b/new.bin differ\n"
     );
-    assert_eq!(shown.files[0].notes, ["only its modification time"]);
+    assert_eq!(shown.files[0].notes, ["only the modification time changes"]);
     assert_eq!(shown.bytes, 19 + 2 + 2);
     let ws = &tried.settings.workspace;
     for path in ["src/c.rs", "src/d.rs", "bin", "deep", "deep/er", "l"] {

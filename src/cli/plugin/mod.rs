@@ -1,0 +1,247 @@
+//! `aye plugin`: adds, lists, checks and removes plugins.
+
+pub(crate) mod args;
+mod plan;
+
+use super::definition_files::nearest_name;
+use crate::host::console::{print_json, print_text, warn_all};
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::exit::Exit;
+use crate::host::plugins::{Contents, Plugin, PluginStore, StagedPlugin, StoreLock, copy_for_check, is_remote};
+use crate::protocol::Problem;
+use crate::text::{abbreviate_home, clean_line, reveal_line, truncate, width};
+use args::PluginAction;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::io::{BufRead, IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Maximum columns of a description in the list.
+const DESCRIPTION_CELLS: usize = 100;
+
+pub(crate) fn run(place: &AppContext, action: PluginAction) -> Result<Exit, CliError> {
+    let store = place.plugins();
+    match action {
+        PluginAction::Add { source, yes } => add(place, &store, &source, None, yes),
+        PluginAction::List { json } => Ok(list(&store, json)),
+        PluginAction::Show { name, json } => show(&store, &name, json),
+        PluginAction::Check { path, json } => check(place, &path, json),
+        PluginAction::Update { name, yes } => {
+            let source = installed(&store, &name)?.pin.source;
+            add(place, &store, &source, Some(&name), yes)
+        }
+        PluginAction::Remove { name } => remove(&store, &name),
+        PluginAction::SetEnabled { name, enabled } => set_enabled(&store, &name, enabled),
+    }
+}
+
+/// Adds the plugin of a folder. `expected`: the name that it must have.
+fn add(place: &AppContext, store: &PluginStore, source: &str, expected: Option<&str>, yes: bool) -> Result<Exit, CliError> {
+    let real = folder(place, source)?;
+    let lock = store.lock().map_err(CliError::failed)?;
+    let outcome = add_locked(store, &lock, &real, expected, yes);
+    store.finish(&lock);
+    outcome
+}
+
+fn add_locked(store: &PluginStore, lock: &StoreLock, real: &Path, expected: Option<&str>, yes: bool) -> Result<Exit, CliError> {
+    let shown = real.display().to_string();
+    let staged = store.stage(lock, real, &shown).map_err(|problem| refused(&shown, problem))?;
+    let name = staged.plugin.name().to_owned();
+    if let Some(expected) = expected.filter(|expected| *expected != name) {
+        let problem = Problem::new(format!("`{shown}` is now the plugin `{name}`, and not `{expected}`"));
+        return Err(CliError::failed(problem.hint(format!("run `aye plugin add {shown}` to add it under this name"))));
+    }
+    let contents = Contents::read(&staged.plugin);
+    if contents.is_empty() {
+        let problem = Problem::new(format!("the plugin `{name}` has no skill, agent, slash command or tool that aye can use"));
+        return Err(CliError::failed(problem.hint(format!("run `aye plugin check {shown}` to see why"))));
+    }
+    // An installed plugin whose pins cannot be read is replaced.
+    let old = store.find(&name).unwrap_or_default();
+    if let Some(old) = old.as_ref().filter(|old| old.pin.files == staged.plugin.pin.files && old.change().is_none()) {
+        print_text(&format!("the plugin {} is already installed with the same files\n", old.name()));
+        return Ok(Exit::Completed);
+    }
+    let text = plan_text(old.as_ref(), &staged, &contents);
+    confirm(&text, if old.is_some() { "Update" } else { "Add" }, yes)?;
+    let receipt = match &old {
+        Some(_) => format!("updated the plugin {name}\n"),
+        None => format!("added the plugin {name}; undo: aye plugin remove {name}\n"),
+    };
+    store.install(lock, staged, old.is_none_or(|old| old.pin.enabled)).map_err(CliError::failed)?;
+    print_text(&receipt);
+    Ok(Exit::Completed)
+}
+
+/// Returns the real path of the folder of a plugin.
+fn folder(place: &AppContext, source: &str) -> Result<PathBuf, CliError> {
+    let given = reveal_line(source);
+    let full = place.workspace.join(source);
+    let problem = Problem::new(format!("cannot add a plugin from `{given}`"));
+    match full.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(real),
+        Ok(_) => Err(CliError::usage(problem.because("it is not a folder").hint("unpack an archive first, then add its folder"))),
+        Err(_) if is_remote(source) => {
+            let problem = problem.because("aye adds plugins only from folders");
+            Err(CliError::usage(problem.hint("clone or download it, then run `aye plugin add DIR`")))
+        }
+        Err(error) => Err(CliError::usage(problem.because(error))),
+    }
+}
+
+/// Returns the error for a folder that cannot be added.
+fn refused(source: &str, problem: Problem) -> CliError {
+    CliError::failed(problem.with_location(format!("cannot add a plugin from `{}`", reveal_line(source))))
+}
+
+fn plan_text(old: Option<&Plugin>, staged: &StagedPlugin, contents: &Contents) -> String {
+    let mut text = plan::describe(&staged.plugin, Some(&staged.manifest), contents);
+    if let Some(old) = old {
+        let version = old.pin.version.as_deref().map(|version| format!(" {}", reveal_line(version))).unwrap_or_default();
+        let _ = write!(text, "\nDifferences from the installed version{version}:\n");
+        text.push_str(&plan::differences(old, &staged.plugin));
+        if let Some(change) = old.change() {
+            let _ = writeln!(text, "\nThe installed files changed since you added them: {}", reveal_line(&change));
+        }
+    }
+    text.push_str("\nA plugin gives no permission: the policy, approvals and the sandbox apply as usual.\n");
+    text
+}
+
+/// Shows a plan, and asks the user to approve it.
+fn confirm(text: &str, verb: &str, yes: bool) -> Result<(), CliError> {
+    if yes {
+        print_text(text);
+        return Ok(());
+    }
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        print_text(text);
+        return Err(
+            CliError::usage("nothing was added: cannot prompt without a terminal").hint("pass `--yes` to approve the plan")
+        );
+    }
+    let mut err = std::io::stderr();
+    let _ = write!(err, "{text}\n{verb} this plugin? [y/N] ");
+    let _ = err.flush();
+    let mut line = String::new();
+    let is_approved = std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes");
+    if is_approved { Ok(()) } else { Err(CliError::usage("nothing was added")) }
+}
+
+fn list(store: &PluginStore, json: bool) -> Exit {
+    let all = store.all();
+    if json {
+        let plugins: Vec<_> = all.plugins.iter().map(to_json).collect();
+        print_json(&json!({ "plugins": plugins, "problems": all.problems }));
+        return Exit::Completed;
+    }
+    if all.plugins.is_empty() {
+        print_text("No plugins. `aye plugin add DIR` adds one.\n");
+    }
+    let longest = all.plugins.iter().map(|plugin| width(plugin.name())).max().unwrap_or_default();
+    let mut text = String::new();
+    for plugin in &all.plugins {
+        let description = clean_line(&plugin.pin.description);
+        let version = plugin.pin.version.as_deref().map(|version| format!("{} ", clean_line(version))).unwrap_or_default();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{:longest$}  {version}{}", plugin.name(), truncate(&description, DESCRIPTION_CELLS));
+        let state = if plugin.pin.enabled { "" } else { " (disabled)" };
+        let _ = writeln!(text, "{:longest$}  {}{state}", "", reveal_line(&plugin.pin.source));
+        if let Some(change) = plugin.change() {
+            let _ = writeln!(text, "{:longest$}  changed since it was added: {}", "", reveal_line(&change));
+        }
+    }
+    print_text(&text);
+    warn_all(&all.problems);
+    Exit::Completed
+}
+
+fn to_json(plugin: &Plugin) -> serde_json::Value {
+    let pin = &plugin.pin;
+    json!({
+        "name": pin.name,
+        "version": pin.version,
+        "description": pin.description,
+        "source": pin.source,
+        "enabled": pin.enabled,
+        "files": pin.files.len(),
+        "hash": pin.digest(),
+        "change": plugin.change(),
+    })
+}
+
+fn show(store: &PluginStore, name: &str, json: bool) -> Result<Exit, CliError> {
+    let plugin = installed(store, name)?;
+    let contents = Contents::read(&plugin);
+    if json {
+        let mut whole = to_json(&plugin);
+        if let Some(fields) = whole.as_object_mut() {
+            fields.insert("contents".to_owned(), json!(contents));
+        }
+        print_json(&whole);
+        return Ok(Exit::Completed);
+    }
+    let mut text = plan::describe(&plugin, None, &contents);
+    if let Some(change) = plugin.change() {
+        let _ = writeln!(text, "\nchanged since it was added: {}", reveal_line(&change));
+    }
+    print_text(&text);
+    Ok(Exit::Completed)
+}
+
+/// Checks a folder. A check uses nothing that it reads, so it needs no approval.
+fn check(place: &AppContext, path: &Path, json: bool) -> Result<Exit, CliError> {
+    let given = path.display().to_string();
+    let failed = |problem: Problem| CliError::failed(problem.with_location(format!("`{}`", reveal_line(&given))));
+    let real = place.workspace.join(path).canonicalize();
+    let real =
+        real.map_err(|error| CliError::usage(Problem::new(format!("cannot check `{}`", reveal_line(&given))).because(error)))?;
+    let staged = copy_for_check(&real, &abbreviate_home(&real, &place.home)).map_err(failed)?;
+    let contents = Contents::read(&staged.plugin);
+    if json {
+        print_json(&contents);
+    } else {
+        let mut text = plan::describe(&staged.plugin, Some(&staged.manifest), &contents);
+        for warning in &contents.warnings {
+            let _ = writeln!(text, "warning: {}", reveal_line(warning));
+        }
+        print_text(&text);
+    }
+    Ok(if contents.errors.is_empty() { Exit::Completed } else { Exit::Failed })
+}
+
+fn remove(store: &PluginStore, name: &str) -> Result<Exit, CliError> {
+    let lock = store.lock().map_err(CliError::failed)?;
+    // Pins that cannot be read are removed too.
+    if store.find(name).is_ok_and(|plugin| plugin.is_none()) {
+        return Err(unknown(store, name));
+    }
+    store.remove(&lock, name).map_err(CliError::failed)?;
+    print_text(&format!("removed the plugin {}\n", reveal_line(name)));
+    Ok(Exit::Completed)
+}
+
+fn set_enabled(store: &PluginStore, name: &str, enabled: bool) -> Result<Exit, CliError> {
+    let lock = store.lock().map_err(CliError::failed)?;
+    let plugin = installed(store, name)?;
+    store.set_enabled(&lock, &plugin, enabled).map_err(CliError::failed)?;
+    let verb = if enabled { "enabled" } else { "disabled" };
+    print_text(&format!("{verb} the plugin {}\n", plugin.name()));
+    Ok(Exit::Completed)
+}
+
+/// Returns the installed plugin of this name.
+fn installed(store: &PluginStore, name: &str) -> Result<Plugin, CliError> {
+    store.find(name).map_err(CliError::failed)?.ok_or_else(|| unknown(store, name))
+}
+
+fn unknown(store: &PluginStore, name: &str) -> CliError {
+    let mut problem = Problem::new(format!("unknown plugin `{}`", name.escape_debug()));
+    let all = store.all();
+    if let Some(near) = nearest_name(all.plugins.iter().map(Plugin::name), name) {
+        problem = problem.hint(format!("did you mean `{near}`?"));
+    }
+    CliError::usage(problem.hint("run `aye plugin list` to list the plugins"))
+}

@@ -1,0 +1,114 @@
+//! The plan of an addition or an update of a plugin, as text.
+
+use crate::host::plugins::{Contents, Manifest, Part, Plugin};
+use crate::protocol::{FileDiff, format_count, size};
+use crate::text::{clean, clean_line, reveal_line, truncate};
+use crate::tools::line_hunks;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Maximum columns of a description.
+const DESCRIPTION_CELLS: usize = 120;
+/// Maximum bytes of a file whose changes are shown line by line.
+const DIFF_BYTES: u64 = 128 << 10;
+/// Maximum number of lines of all changes.
+const DIFF_LINES: usize = 400;
+/// Digits of the hash of the plugin.
+const DIGITS: usize = 16;
+
+/// Returns the name, the origin, the size and the parts of a plugin.
+pub(super) fn describe(plugin: &Plugin, manifest: Option<&Manifest>, contents: &Contents) -> String {
+    let pin = &plugin.pin;
+    let mut text = String::new();
+    let mut line = |key: &str, value: &str| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{key:12} {}", reveal_line(value));
+    };
+    line("name", &pin.name);
+    if let Some(version) = &pin.version {
+        line("version", version);
+    }
+    if !pin.description.is_empty() {
+        line("description", &pin.description);
+    }
+    if let Some(author) = manifest.and_then(|manifest| manifest.author.as_ref()) {
+        line("author", author);
+    }
+    line("source", &pin.source);
+    line("files", &files(plugin));
+    line("hash", pin.digest().get(..DIGITS).unwrap_or_default());
+    for (title, parts) in [
+        ("Skills", &contents.skills),
+        ("Agents", &contents.agents),
+        ("Slash commands", &contents.commands),
+        ("Tools", &contents.tools),
+    ] {
+        text.push_str(&section(title, &parts.iter().map(part).collect::<Vec<_>>()));
+    }
+    let notes = manifest.map(|manifest| manifest.notes.as_slice()).unwrap_or_default();
+    let unused: Vec<String> = contents.unused.iter().chain(notes).cloned().collect();
+    text.push_str(&section("Not used", &unused));
+    text.push_str(&section("Mistakes; these files are not used", &contents.errors));
+    text
+}
+
+/// Returns the number and the size of the files.
+pub(super) fn files(plugin: &Plugin) -> String {
+    let files = &plugin.pin.files;
+    let bytes = files.values().map(|file| file.bytes).sum();
+    format!("{}, {}", format_count(files.len() as u64, "file", "files"), size(bytes))
+}
+
+fn part(part: &Part) -> String {
+    format!("{}: {}", part.name, truncate(&clean_line(&part.description), DESCRIPTION_CELLS))
+}
+
+/// Returns a title with indented lines below it; nothing without lines.
+fn section(title: &str, lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{title}:\n");
+    for line in lines {
+        let _ = writeln!(text, "  {}", reveal_line(line));
+    }
+    text
+}
+
+/// Returns the differences between an installed plugin and a new version of it, file by file.
+pub(super) fn differences(old: &Plugin, new: &Plugin) -> String {
+    let paths: BTreeSet<&String> = old.pin.files.keys().chain(new.pin.files.keys()).collect();
+    let (mut text, mut lines) = (String::new(), 0);
+    for path in paths {
+        let verb = match (old.pin.files.get(path), new.pin.files.get(path)) {
+            (Some(before), Some(now)) if before == now => continue,
+            (Some(_), Some(_)) => "change",
+            (None, _) => "add",
+            (Some(_), None) => "remove",
+        };
+        let _ = writeln!(text, "\n{verb} {}", reveal_line(path));
+        let diff = diff(old, new, path);
+        lines += diff.lines().count();
+        if lines > DIFF_LINES {
+            text.push_str("  (not shown: the differences are too long)\n");
+        } else {
+            text.push_str(&diff);
+        }
+    }
+    clean(&text).into_owned()
+}
+
+fn diff(old: &Plugin, new: &Plugin, path: &str) -> String {
+    let content = |plugin: &Plugin| match plugin.pin.files.get(path) {
+        None => Some(String::new()),
+        Some(file) if file.bytes > DIFF_BYTES => None,
+        Some(_) => String::from_utf8(plugin.read(path, DIFF_BYTES).ok()?).ok(),
+    };
+    match (content(old), content(new)) {
+        (Some(before), Some(now)) => {
+            let shown = reveal_line(path);
+            FileDiff::new(&format!("a/{shown}"), &format!("b/{shown}"), line_hunks(&before, &now)).to_string()
+        }
+        (None, _) | (_, None) => "  (not shown: not text, too large, or changed since the plugin was added)\n".to_owned(),
+    }
+}

@@ -1,0 +1,115 @@
+//! `aye task diff`: the changes of a task, its conflicts, and the result of its check.
+
+use crate::host::console::{print_json, print_text};
+use crate::host::error::CliError;
+use crate::host::exit::Exit;
+use crate::host::tasks::{TaskChanges, TaskDirectory, TaskSummary};
+use crate::protocol::Problem;
+use crate::text::clean;
+use crate::tools::PolicyStamp;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// Maximum number of listed paths that are not part of the changes.
+const MAX_LEFT_OUT: usize = 20;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DiffRequest {
+    pub id: String,
+    /// The only files to show; empty: all.
+    pub paths: Vec<String>,
+    pub json: bool,
+}
+
+/// The changes of a task in `--json`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DiffOutput {
+    #[serde(flatten)]
+    task: TaskSummary,
+    diff: String,
+    /// Files that were also changed in the workspace, with the path of the task's version.
+    conflicts: Vec<ConflictRow>,
+    /// Changes that cannot be applied.
+    left_out: Vec<LeftOutRow>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ConflictRow {
+    path: String,
+    version: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LeftOutRow {
+    path: String,
+    why: String,
+}
+
+pub(super) fn run(task: &TaskDirectory, request: &DiffRequest) -> Result<Exit, CliError> {
+    let description = task.description()?;
+    let mut changes = TaskChanges::read(task, &description)?;
+    select(&mut changes, &request.paths)?;
+    let stamp = PolicyStamp { hash: String::new(), name: String::new(), mode: String::new() };
+    let patch = changes.patch(stamp).map_err(|why| CliError::failed(Problem::new("cannot show the changes").because(why)))?;
+    let diff = patch.map(|patch| patch.diffs().to_string()).unwrap_or_default();
+    let version = |path: &str| changes.version(path).display().to_string();
+    let collected = &changes.collected;
+    if request.json {
+        let conflict = |path: &String| ConflictRow { path: path.clone(), version: version(path) };
+        let conflicts = collected.conflicts.iter().map(conflict).collect();
+        let row = |path: &String, why: &String| LeftOutRow { path: path.clone(), why: why.clone() };
+        let left_out = collected.left_out.iter().map(|left| row(&left.path, &left.why)).collect();
+        print_json(&DiffOutput { task: TaskSummary::read(task, &description)?, diff, conflicts, left_out });
+        return Ok(Exit::Completed);
+    }
+    let mut text = diff;
+    for path in &collected.conflicts {
+        let _ = writeln!(text, "conflict: {path} was also changed in the workspace");
+        let _ = writeln!(text, "  version of the task: {}", version(path));
+    }
+    for left in collected.left_out.iter().take(MAX_LEFT_OUT) {
+        let _ = writeln!(text, "not included: {} ({})", left.path, left.why);
+    }
+    if let Some(more) = collected.left_out.len().checked_sub(MAX_LEFT_OUT).filter(|more| *more > 0) {
+        let _ = writeln!(text, "not included: {more} more");
+    }
+    if let Some(check) = task.notes().check {
+        let _ = writeln!(text, "check {}: {}", check.describe(), check.command);
+    }
+    if text.is_empty() {
+        text.push_str("no changes\n");
+    }
+    print_text(&clean(&text));
+    Ok(Exit::Completed)
+}
+
+/// Reduces the changes to some files.
+///
+/// # Errors
+/// A path is not among the changes.
+pub(super) fn select(changes: &mut TaskChanges, paths: &[String]) -> Result<(), CliError> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let paths: Vec<&str> = paths.iter().map(|path| path.trim_start_matches("./").trim_end_matches('/')).collect();
+    let is_chosen = |known: &str| {
+        paths.iter().any(|path| known == *path || known.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')))
+    };
+    let collected = &mut changes.collected;
+    for path in &paths {
+        let mut all = collected.files.iter().map(|entry| &entry.path).chain(&collected.conflicts);
+        let is_known = all.any(|known| known == path || known.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')));
+        if !is_known {
+            let left_out = collected.left_out.iter().find(|left| left.path == *path);
+            let why = left_out.map_or("the task did not change it", |left| left.why.as_str());
+            return Err(CliError::usage(Problem::new(format!("`{path}` is not among the changes of the task")).because(why)));
+        }
+    }
+    collected.retain(is_chosen);
+    collected.conflicts.retain(|path| is_chosen(path));
+    collected.left_out.clear();
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Process of a task: enters the copy, and runs the session without a screen.
+
+use super::drive::{DriveRequest, OutputTarget, TaskEnding, drive};
+use crate::agent::ResumePolicy;
+use crate::host::console::{print_text, warn};
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::exit::Exit;
+use crate::host::options::{Common, SessionChoice};
+use crate::host::session_builder::front_end::FrontEnd;
+use crate::host::session_builder::{PreparedSession, SessionBuilder};
+use crate::host::startup::{self, start_log};
+use crate::host::tasks::changes::sessions;
+use crate::host::tasks::copy::{self, EnteredCopy};
+use crate::host::tasks::status::JournalFacts;
+use crate::host::tasks::{TaskDirectory, TaskUse, worktree};
+use crate::protocol::{Command, Problem, SessionCommand};
+use crate::store::Store;
+use crate::sys::signals::leave_terminal;
+use tokio::runtime::Runtime;
+
+/// Line with which the background process reports that its session has started.
+pub(super) const READY: &str = "ready";
+
+/// A run of a task.
+pub(super) struct RunRequest {
+    /// Message for the model in addition to the prompt of the task.
+    pub prompt: Option<String>,
+    pub target: OutputTarget,
+    /// Whether the task stops when standard input closes.
+    pub is_attached: bool,
+}
+
+/// Runs a task until it has ended, needs the user, or is stopped.
+pub(super) fn run(common: &Common, task: &TaskDirectory, request: RunRequest) -> Result<Exit, CliError> {
+    if request.target == OutputTarget::Log || request.is_attached {
+        // Signals of the terminal are for the process that started this one.
+        leave_terminal();
+    }
+    // The store starts a thread, so it is opened later.
+    let has_store = task.data().join("aye.db").exists();
+    let entered = match copy::enter(task, common, TaskUse::Run) {
+        Ok(entered) => entered,
+        Err(error) => return Err(discard_if_new(task, !has_store, error)),
+    };
+    let is_new = sessions(task)?.is_empty();
+    let place = AppContext::find(&entered.common)?;
+    let _log = start_log(&place, common.verbosity);
+    let runtime = startup::runtime()?;
+    let started = prepare(&runtime, place, &entered, request.prompt.is_some(), is_new);
+    let (prepared, is_over) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            drop((runtime, entered.lock));
+            return Err(discard_if_new(task, is_new, error));
+        }
+    };
+    if request.target == OutputTarget::Log {
+        print_text(&format!("{READY}\n"));
+    }
+    let first: Option<SessionCommand> = match (request.prompt, is_new, is_over) {
+        (Some(text), false, _) => Some(Command::Prompt { text }.into()),
+        (_, true, _) => Some(Command::Prompt { text: entered.description.prompt.clone() }.into()),
+        (None, false, true) => Some(Command::Continue.into()),
+        (None, false, false) => None,
+    };
+    let drive_request = DriveRequest {
+        first,
+        check: entered.description.check.clone(),
+        target: request.target,
+        is_attached: request.is_attached,
+    };
+    let ending = runtime.block_on(drive(prepared, drive_request));
+    finish(task, &entered, ending)
+}
+
+/// Opens the session of the task. Returns it, and whether its last prompt has ended.
+fn prepare(
+    runtime: &Runtime,
+    place: AppContext,
+    entered: &EnteredCopy,
+    has_prompt: bool,
+    is_new: bool,
+) -> Result<(PreparedSession, bool), CliError> {
+    let store = Store::open(&place.directories.data)?;
+    let choice = if is_new { SessionChoice::New } else { SessionChoice::Latest };
+    let unfinished = if has_prompt { ResumePolicy::Discard } else { ResumePolicy::Continue };
+    let builder = SessionBuilder::find(FrontEnd::task(), entered.common.clone(), place, store, &choice)?;
+    let builder = runtime.block_on(builder.with_model())?.with_unfinished(unfinished);
+    let claimed = builder.claim()?;
+    let is_over = claimed.session().state.task().is_some_and(|task| task.stage.is_over());
+    if is_over && !has_prompt && claimed.session().state.is_done() {
+        let problem = Problem::new("the task has already ended");
+        return Err(CliError::usage(problem.hint("pass a message to continue with: `aye task resume ID PROMPT`")));
+    }
+    Ok((runtime.block_on(claimed.prepare())?, is_over))
+}
+
+/// Removes a task that never started, because nothing happened in it.
+fn discard_if_new(task: &TaskDirectory, is_new: bool, error: CliError) -> CliError {
+    if !is_new || task.holder().is_some_and(|holder| holder.instance.pid != std::process::id()) {
+        return error;
+    }
+    let removed = task.description().and_then(|description| worktree::remove_of(&description)).and_then(|_| task.remove());
+    if let Err(problem) = removed {
+        warn(problem.into_problem());
+    }
+    error
+}
+
+/// Records how the run ended, and tells the user what to do next.
+fn finish(task: &TaskDirectory, entered: &EnteredCopy, ending: TaskEnding) -> Result<Exit, CliError> {
+    if let Some(check) = ending.check {
+        task.update_notes(|notes| notes.check = Some(check))?;
+    }
+    let id = task.short_id();
+    if ending.needs_user {
+        task.update_notes(|notes| notes.needs_user = true)?;
+        let what = JournalFacts::read(task)?.waits_for;
+        let what = what.map_or_else(|| "a decision".to_owned(), |summary| format!("your approval: {summary}"));
+        warn(Problem::new(format!("task {id} waits for {what}")).hint(format!("run `aye task open {id}` to decide")));
+        return Ok(Exit::Denied);
+    }
+    match ending.exit {
+        Exit::Completed | Exit::Denied => {
+            let check = task.notes().check.filter(|_| entered.description.check.is_some());
+            if let Some(check) = check {
+                warn(format!("check {}: {}", check.describe(), check.command));
+            }
+            let problem = Problem::new(format!("task {id} is done"));
+            warn(problem.hint(format!("run `aye task diff {id}` to see its changes")));
+        }
+        Exit::Interrupted | Exit::Terminated => {
+            if ending.exit == Exit::Interrupted {
+                task.update_notes(|notes| notes.is_stopped = true)?;
+            }
+            warn(Problem::new(format!("task {id} was stopped")).hint(format!("run `aye task resume {id}` to continue it")));
+        }
+        _ => {}
+    }
+    Ok(ending.exit)
+}

@@ -1,0 +1,112 @@
+//! `aye task start`: creates a task, and runs it here or in the background.
+
+use super::drive::OutputTarget;
+use super::run::{self, READY, RunRequest};
+use crate::host::console::{print_text, warn};
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::host::project::ProjectConfig;
+use crate::host::tasks::description::VERSION;
+use crate::host::tasks::directory::SHORT_DIGITS;
+use crate::host::tasks::{CopyKind, TaskDescription, TaskDirectory, TaskOptions, worktree};
+use crate::protocol::Problem;
+use crate::tools::RepositoryTrust;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::{Command, Stdio};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StartRequest {
+    pub prompt: String,
+    pub detach: bool,
+    /// Whether the task stops when standard input closes.
+    pub is_attached: bool,
+    pub has_worktree: bool,
+    /// Branch of the worktree; by default, a new one.
+    pub branch: Option<String>,
+    pub check: Option<String>,
+}
+
+/// Maximum lines of the log in an error.
+const LOG_LINES: usize = 20;
+
+pub(super) fn run(common: &Common, place: &AppContext, request: StartRequest) -> Result<Exit, CliError> {
+    if !common.add_dirs.is_empty() {
+        let problem = Problem::new("a task cannot be combined with `--add-dir`");
+        return Err(CliError::usage(problem.because("its copy contains one directory")));
+    }
+    // Errors in the user's own files are reported before anything is created.
+    place.policy(common.policy.as_deref(), None)?;
+    let task = create(common, place, &request)?;
+    if request.detach {
+        return detach(&task, None);
+    }
+    warn(Problem::new(format!("task {} runs in its own copy of the workspace", task.short_id())));
+    let prompt = None;
+    run::run(common, &task, RunRequest { prompt, target: OutputTarget::Terminal, is_attached: request.is_attached })
+}
+
+/// Creates the directory of the task, and its worktree.
+fn create(common: &Common, place: &AppContext, request: &StartRequest) -> Result<TaskDirectory, CliError> {
+    let id = TaskDirectory::new_id();
+    let mut description = TaskDescription {
+        version: VERSION,
+        prompt: request.prompt.clone(),
+        workspace: place.workspace.clone(),
+        created: jiff::Timestamp::now(),
+        copy: CopyKind::Layer,
+        options: TaskOptions::new(common),
+        check: request.check.clone(),
+    };
+    if request.has_worktree {
+        let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+        if project.trust() == RepositoryTrust::Untrusted {
+            let problem = Problem::new("cannot create a git worktree: you have not trusted this project");
+            let problem = problem.because("git could run programs of the repository");
+            return Err(CliError::usage(problem.hint("run `aye` to review and trust the project, or pass `--trust`")));
+        }
+        let short = id.get(..SHORT_DIGITS).unwrap_or(&id);
+        description.copy = worktree::create(&place.workspace, short, request.branch.as_deref())?;
+    }
+    let created = TaskDirectory::create(&place.directories.shared, id, &description);
+    if created.is_err() {
+        let _ = worktree::remove_of(&description);
+    }
+    created
+}
+
+/// Starts the background process of a task, and waits until its session has started.
+///
+/// # Errors
+/// The process ended before that; its output is part of the error.
+pub(super) fn detach(task: &TaskDirectory, prompt: Option<&str>) -> Result<Exit, CliError> {
+    let failed =
+        |error: std::io::Error| CliError::failed(Problem::new(format!("cannot start task `{}`", task.short_id())).because(error));
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(task.output()).map_err(failed)?;
+    let before = log.metadata().map_err(failed)?.len();
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut process = Command::new(program);
+    process.args(["task", "run", task.id()]).args(prompt.map(|prompt| ["--", prompt]).into_iter().flatten());
+    process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+    let mut child = process.spawn().map_err(failed)?;
+    let mut line = String::new();
+    if let Some(output) = child.stdout.take() {
+        BufReader::new(output).read_line(&mut line).map_err(failed)?;
+    }
+    let id = task.short_id();
+    if line.trim() != READY {
+        let status = child.wait().map_err(failed)?;
+        let text = std::fs::read(task.output()).unwrap_or_default();
+        let new = text.get(usize::try_from(before).unwrap_or(usize::MAX)..).unwrap_or_default();
+        let new = String::from_utf8_lossy(new).into_owned();
+        let mut problem = Problem::new(format!("task `{id}` did not start ({status})"));
+        problem.excerpt = new.lines().take(LOG_LINES).map(str::to_owned).collect();
+        return Err(CliError::failed(problem));
+    }
+    print_text(&format!("{id}\n"));
+    warn(Problem::new(format!("task {id} runs in the background")).hint("run `aye tasks` to see its state"));
+    Ok(Exit::Completed)
+}

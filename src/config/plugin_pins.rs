@@ -1,0 +1,141 @@
+//! Pins of plugins: the content that the user added, by hash.
+
+use super::trust::write_private;
+use crate::skills::wrong_name;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+/// Folder of the pins, in the config directory.
+const FOLDER: &str = "plugins";
+const EXTENSION: &str = "toml";
+/// Maximum bytes of the pins of a plugin.
+const FILE_BYTES: u64 = 4 << 20;
+
+/// A file of a plugin, as it was added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FilePin {
+    pub bytes: u64,
+    pub hash: String,
+}
+
+/// A plugin that the user added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PluginPin {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    #[serde(default)]
+    pub description: String,
+    /// Directory that it was added from.
+    pub source: String,
+    pub enabled: bool,
+    /// Name of its folder in the data directory.
+    pub folder: String,
+    /// Files by their path below the folder, with `/`.
+    pub files: BTreeMap<String, FilePin>,
+}
+
+impl PluginPin {
+    /// Returns a hash of all files and their paths.
+    pub(crate) fn digest(&self) -> String {
+        digest(&self.files)
+    }
+
+    /// Reads the pins of one plugin; `None` if there are none.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is invalid.
+    pub(crate) fn read(config: &Path, name: &str) -> Result<Option<Self>, String> {
+        // Another name could be a path.
+        if wrong_name(name).is_some() {
+            return Ok(None);
+        }
+        let path = path(config, name);
+        let unreadable = |why: String| format!("cannot read `{}`: {why}", path.display());
+        // A symlink in the way of the config directory is the user's.
+        let real = match path.canonicalize() {
+            Ok(real) => real,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unreadable(error.to_string())),
+        };
+        let bytes = crate::sys::file::read(&real, FILE_BYTES).map_err(|error| unreadable(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not valid UTF-8".to_owned()))?;
+        let pin: Self = toml::from_str(&text).map_err(|error: toml::de::Error| unreadable(error.message().to_owned()))?;
+        let is_plain = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        let folder = Path::new(&pin.folder);
+        if pin.name != name
+            || !is_plain(&pin.folder)
+            || folder.components().count() != 1
+            || !pin.files.keys().all(|path| is_plain(path))
+        {
+            return Err(unreadable("it does not describe this plugin".to_owned()));
+        }
+        Ok(Some(pin))
+    }
+
+    /// Reads the pins of all plugins, in the order of their names. The second value describes those that cannot be read.
+    pub(crate) fn read_all(config: &Path) -> (Vec<Self>, Vec<String>) {
+        let (mut pins, mut problems) = (Vec::new(), Vec::new());
+        for name in names(config) {
+            match Self::read(config, &name) {
+                Ok(pin) => pins.extend(pin),
+                Err(why) => problems.push(format!("ignored the plugin `{name}`: {why}; run `aye plugin remove {name}`")),
+            }
+        }
+        (pins, problems)
+    }
+
+    /// Saves the pins, in place of earlier ones of the same plugin.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn save(&self, config: &Path) -> Result<(), String> {
+        let path = path(config, &self.name);
+        let text = toml::to_string(self).map_err(|error| error.to_string())?;
+        write_private(&path, &text).map_err(|error| format!("cannot write `{}`: {error}", path.display()))
+    }
+
+    /// Removes the pins of a plugin, and the folder of pins if it is empty.
+    ///
+    /// # Errors
+    /// The file cannot be removed.
+    pub(crate) fn remove(config: &Path, name: &str) -> Result<(), String> {
+        if let Some(why) = wrong_name(name) {
+            return Err(why);
+        }
+        let path = path(config, name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(format!("cannot remove `{}`: {error}", path.display())),
+            Ok(()) | Err(_) => {
+                // Other plugins may have their pins there.
+                let _ = std::fs::remove_dir(config.join(FOLDER));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Returns the names of the plugins with pins, sorted.
+fn names(config: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(config.join(FOLDER)) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_pin = |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION);
+    let mut names: Vec<String> = paths.filter(is_pin).filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+    names.sort();
+    names
+}
+
+fn path(config: &Path, name: &str) -> PathBuf {
+    config.join(FOLDER).join(format!("{name}.{EXTENSION}"))
+}
+
+/// Returns a hash of files and their paths.
+pub(crate) fn digest(files: &BTreeMap<String, FilePin>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for (path, file) in files {
+        hasher.update(path.as_bytes()).update(b"\0").update(file.hash.as_bytes()).update(b"\0");
+    }
+    hasher.finalize().to_hex().to_string()
+}

@@ -1,0 +1,22 @@
+//! Files of custom slash commands: their names and their content.
+
+use crate::protocol::CustomCommand;
+use std::path::Path;
+
+/// Reads a command. The second value contains notices about its content.
+pub(crate) fn parse_command(name: &str, source: String, bytes: &[u8]) -> (CustomCommand, Vec<String>) {
+    let content = String::from_utf8_lossy(bytes);
+    let (command, mut notices) = CustomCommand::parse(name.to_owned(), source, &content);
+    if matches!(content, std::borrow::Cow::Owned(_)) {
+        notices.push(format!("`{}` is not valid UTF-8; invalid bytes are shown as �", command.source));
+    }
+    (command, notices)
+}
+
+/// Returns `fix` for `fix.md` and `git:commit` for `git/commit.md`. A name with spaces cannot be typed.
+pub(crate) fn command_name(path: &Path) -> Option<String> {
+    let path = path.with_extension("");
+    let parts: Option<Vec<&str>> = path.components().map(|part| part.as_os_str().to_str()).collect();
+    let name = parts?.join(":");
+    (!name.is_empty() && !name.contains(|letter: char| letter.is_whitespace() || letter.is_control())).then_some(name)
+}

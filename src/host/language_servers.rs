@@ -1,0 +1,201 @@
+//! The language servers of a session: which programs they are, and the sandbox in which they run.
+
+use super::context::AppContext;
+use crate::lsp::{self, FindCommand, LANGUAGES, Language, ServerCommand};
+use crate::ports::Diagnostics;
+use crate::tools::{self, ReadOnlyLauncher};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Cache directory of the servers, in the private `/tmp` of their sandbox.
+const CACHE: &str = "/tmp/cache";
+/// Program that starts a program of the chosen toolchain under any other name.
+const RUSTUP: &str = "rustup";
+
+/// A handle. Cheap to clone; all clones share the same servers.
+#[derive(Clone)]
+pub(super) struct LanguageServers {
+    servers: Arc<lsp::LanguageServers>,
+    launcher: Arc<Launcher>,
+}
+
+/// The launcher, once the settings of the tools are known.
+#[derive(Default)]
+struct Launcher(OnceLock<ReadOnlyLauncher>);
+
+impl crate::ports::Launcher for Launcher {
+    fn launch(
+        &self,
+        program: crate::ports::ServerProgram,
+    ) -> crate::ports::BoxFuture<'_, Result<crate::ports::LaunchedProgram, String>> {
+        match self.0.get() {
+            Some(launcher) => launcher.launch(program),
+            None => Box::pin(std::future::ready(Err("the session has not started".to_owned()))),
+        }
+    }
+}
+
+impl LanguageServers {
+    /// Returns the servers of the enabled languages; `None` if there are none. Nothing is searched for or started yet.
+    pub(super) fn new(place: &AppContext) -> Option<Self> {
+        let uses = |language: &Language| place.settings.uses_language_server(language.name);
+        if !LANGUAGES.iter().any(uses) {
+            return None;
+        }
+        let launcher = Arc::<Launcher>::default();
+        let port = Arc::clone(&launcher) as Arc<dyn crate::ports::Launcher>;
+        let servers = lsp::LanguageServers::new((&place.workspace, &place.roots), uses, port, command_finder(place));
+        Some(Self { servers: Arc::new(servers), launcher })
+    }
+
+    /// Returns the port for the tools.
+    pub(super) fn port(&self) -> Arc<dyn Diagnostics> {
+        Arc::clone(&self.servers) as Arc<dyn Diagnostics>
+    }
+
+    /// Starts servers with these settings from now on.
+    pub(super) fn set_settings(&self, settings: &tools::Settings) {
+        // The settings must not contain the servers that contain them.
+        let settings = tools::Settings { diagnostics: None, ..settings.clone() };
+        let launcher = self.launcher.0.get_or_init(|| ReadOnlyLauncher::new(settings.clone()));
+        launcher.set_settings(settings);
+    }
+
+    pub(super) async fn end(&self) {
+        self.servers.end().await;
+    }
+}
+
+/// Returns the function that finds the command of a language: the one in the settings of the user, or the usual program in PATH.
+fn command_finder(place: &AppContext) -> FindCommand {
+    let path = place.environment.get("PATH").map(str::to_owned).unwrap_or_default();
+    let rustup_home = place.environment.get("RUSTUP_HOME").map_or_else(|| place.home.join(".rustup"), PathBuf::from);
+    let has_toolchain = place.environment.get("RUSTUP_TOOLCHAIN").is_some();
+    let (settings, roots, home) = (place.settings.clone(), place.roots.clone(), place.home.clone());
+    Arc::new(move |language: &Language| {
+        let own = settings.language_server(language.name);
+        let usual = || language.command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let mut argv = own.map_or_else(usual, <[String]>::to_vec);
+        let Some(name) = argv.first().cloned().filter(|name| !name.is_empty()) else {
+            return Err(format!("`lsp.{}.command` is empty", language.name));
+        };
+        let search = ProgramSearch { path: &path, roots: &roots, home: &home };
+        let program = search.find(&name)?;
+        let mut environment = vec![("PATH".to_owned(), search.path_outside()), ("XDG_CACHE_HOME".to_owned(), CACHE.to_owned())];
+        environment.extend(language.environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        // Otherwise a file of the project would choose the toolchain, and so the program.
+        let is_rustup = program.canonicalize().is_ok_and(|real| real.file_name().is_some_and(|name| name == RUSTUP));
+        if is_rustup && !has_toolchain {
+            environment.push(("RUSTUP_TOOLCHAIN".to_owned(), default_toolchain(&rustup_home)?));
+        }
+        argv[0] = program.to_string_lossy().into_owned();
+        Ok(ServerCommand { argv, environment })
+    })
+}
+
+/// Search for a program outside the project.
+struct ProgramSearch<'a> {
+    path: &'a str,
+    roots: &'a [PathBuf],
+    home: &'a Path,
+}
+
+impl ProgramSearch<'_> {
+    fn find(&self, name: &str) -> Result<PathBuf, String> {
+        let below_home = name.strip_prefix("~/").map(|rest| self.home.join(rest));
+        let path = below_home.unwrap_or_else(|| PathBuf::from(name));
+        if path.is_absolute() {
+            return if self.is_inside(&path) {
+                Err(format!("`{name}` is inside the workspace, so the project could replace it"))
+            } else if is_program(&path) {
+                Ok(path)
+            } else {
+                Err(format!("`{name}` is not a program"))
+            };
+        }
+        if name.contains('/') {
+            return Err(format!("`{name}` must be a name, or an absolute path"));
+        }
+        let found = self.entries().map(|entry| entry.join(name)).find(|path| is_program(path) && !self.is_inside(path));
+        found.ok_or_else(|| format!("`{name}` was not found in PATH"))
+    }
+
+    /// Returns the entries of PATH outside the project.
+    fn entries(&self) -> impl Iterator<Item = PathBuf> {
+        self.path.split(':').map(PathBuf::from).filter(|entry| entry.is_absolute() && !self.is_inside(entry))
+    }
+
+    fn path_outside(&self) -> String {
+        self.entries().map(|entry| entry.to_string_lossy().into_owned()).collect::<Vec<_>>().join(":")
+    }
+
+    fn is_inside(&self, path: &Path) -> bool {
+        let within = |path: &Path| self.roots.iter().any(|root| path.starts_with(root));
+        within(path) || path.canonicalize().is_ok_and(|real| within(&real))
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// Returns the default toolchain of the user.
+fn default_toolchain(rustup_home: &Path) -> Result<String, String> {
+    let file = rustup_home.join("settings.toml");
+    let table = std::fs::read_to_string(&file).ok().and_then(|text| toml::from_str::<toml::Table>(&text).ok());
+    let toolchain = table.as_ref().and_then(|table| table.get("default_toolchain")?.as_str());
+    toolchain.map(str::to_owned).ok_or_else(|| {
+        "rustup has no default toolchain, and the project must not choose it; run `rustup default stable`".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn program(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn the_project_cannot_choose_which_program_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().canonicalize().unwrap();
+        let (workspace, outside) = (base.join("workspace"), base.join("bin"));
+        program(&workspace.join("bin/gopls"));
+        program(&workspace.join("bin/clangd"));
+        program(&outside.join("gopls"));
+        symlink(workspace.join("bin/clangd"), outside.join("clangd")).unwrap();
+        symlink(workspace.join("bin"), base.join("linked")).unwrap();
+        fs::write(outside.join("notes"), "text").unwrap();
+        let path = format!("bin:.:{}:{}:{}", workspace.join("bin").display(), base.join("linked").display(), outside.display());
+        let roots = [workspace.clone()];
+        let search = ProgramSearch { path: &path, roots: &roots, home: &base };
+        assert_eq!(search.find("gopls"), Ok(outside.join("gopls")));
+        assert_eq!(search.path_outside(), outside.to_string_lossy());
+        assert_eq!(search.find("~/bin/gopls"), Ok(outside.join("gopls")));
+        for (name, said) in [
+            ("clangd".to_owned(), "not found in PATH"),
+            ("rust-analyzer".to_owned(), "not found in PATH"),
+            ("bin/gopls".to_owned(), "absolute path"),
+            (workspace.join("bin/gopls").to_string_lossy().into_owned(), "inside the workspace"),
+            (outside.join("clangd").to_string_lossy().into_owned(), "inside the workspace"),
+            (outside.join("notes").to_string_lossy().into_owned(), "not a program"),
+        ] {
+            assert!(search.find(&name).is_err_and(|error| error.contains(said)), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_toolchain_of_rustup_is_the_default_of_the_user() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(default_toolchain(directory.path()).is_err_and(|error| error.contains("rustup default")));
+        fs::write(directory.path().join("settings.toml"), "default_toolchain = \"stable-x\"\nversion = \"12\"\n").unwrap();
+        assert_eq!(default_toolchain(directory.path()).as_deref(), Ok("stable-x"));
+    }
+}

@@ -1,0 +1,138 @@
+//! The manifest of a plugin, in the formats of aye and of Claude Code.
+
+use crate::protocol::Problem;
+use crate::skills::wrong_name;
+use crate::text::clean_line;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Files that can be the manifest; the first that exists is used.
+const FILES: [&str; 3] = [".claude-plugin/plugin.json", "plugin.json", "plugin.toml"];
+/// Maximum bytes of a manifest.
+const FILE_BYTES: u64 = 64 << 10;
+/// Maximum characters of a description.
+const DESCRIPTION_CHARS: usize = 1024;
+/// Maximum characters of a version or an author.
+const FIELD_CHARS: usize = 100;
+/// Keys of Claude Code that name other folders than the usual ones.
+const FOLDER_KEYS: [&str; 7] = ["commands", "agents", "skills", "hooks", "mcpServers", "lspServers", "outputStyles"];
+
+/// The manifest of a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    pub name: String,
+    pub version: Option<String>,
+    pub description: String,
+    pub author: Option<String>,
+    /// Sentences about parts of the manifest that have no effect.
+    pub notes: Vec<String>,
+}
+
+/// Reads the manifest of a folder.
+///
+/// # Errors
+/// The folder has no manifest, or it is invalid.
+pub(crate) fn find_manifest(root: &Path) -> Result<Manifest, Problem> {
+    let Some(file) = FILES.into_iter().find(|file| root.join(file).symlink_metadata().is_ok()) else {
+        let names = FILES.map(|file| format!("`{file}`")).join(", ");
+        let problem = Problem::new("the folder has no manifest of a plugin");
+        return Err(problem.hint(format!("add one of {names} with a `name`")));
+    };
+    let invalid = |why: String| Problem::new(format!("`{file}` is not a valid manifest")).because(why);
+    let bytes = crate::sys::file::read(&root.join(file), FILE_BYTES).map_err(|error| invalid(error.to_string()))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| invalid("the file is not valid UTF-8".to_owned()))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let value: Value = if Path::new(file).extension().is_some_and(|extension| extension == "toml") {
+        toml::from_str(text).map_err(|error: toml::de::Error| invalid(clean_line(error.message())))?
+    } else {
+        serde_json::from_str(text).map_err(|error| invalid(error.to_string()))?
+    };
+    let Value::Object(fields) = value else { return Err(invalid("it is not an object".to_owned())) };
+    parse(&fields, file).map_err(invalid)
+}
+
+fn parse(fields: &Map<String, Value>, file: &str) -> Result<Manifest, String> {
+    let name = line(fields, "name", FIELD_CHARS)?.ok_or("`name` is missing; add `name`")?;
+    if let Some(why) = wrong_name(&name) {
+        return Err(why);
+    }
+    let author = match fields.get("author") {
+        Some(Value::Object(author)) => line(author, "name", FIELD_CHARS)?,
+        Some(_) | None => line(fields, "author", FIELD_CHARS)?,
+    };
+    let is_set = |key: &&str| fields.get(*key).is_some_and(|value| !value.is_null());
+    let note = |key: &str| format!("`{key}` in `{file}` has no effect: aye reads only the usual folders of a plugin");
+    Ok(Manifest {
+        name,
+        version: line(fields, "version", FIELD_CHARS)?,
+        description: line(fields, "description", DESCRIPTION_CHARS)?.unwrap_or_default(),
+        author,
+        notes: FOLDER_KEYS.iter().filter(|key| is_set(key)).map(|key| note(key)).collect(),
+    })
+}
+
+/// Returns a text in one line, without control characters.
+fn line(fields: &Map<String, Value>, key: &str, max_chars: usize) -> Result<Option<String>, String> {
+    let text = match fields.get(key) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) => text,
+        Some(_) => return Err(format!("`{key}` must be text")),
+    };
+    // A name is checked as it is written.
+    let text = if key == "name" { text.clone() } else { clean_line(text.trim()) };
+    let length = text.chars().count();
+    if length > max_chars {
+        return Err(format!("`{key}` has {length} characters; the limit is {max_chars}"));
+    }
+    Ok(Some(text).filter(|text| !text.is_empty() || key == "name"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(file: &str, text: &str) -> Result<Manifest, String> {
+        let root = tempfile::TempDir::new().unwrap();
+        std::fs::create_dir(root.path().join(".claude-plugin")).unwrap();
+        std::fs::write(root.path().join(file), text).unwrap();
+        find_manifest(&root.path().canonicalize().unwrap()).map_err(|problem| problem.text())
+    }
+
+    #[test]
+    fn a_manifest_is_read_in_each_format() {
+        let json = r#"{"name": "demo", "version": "1.2", "description": "Does\n\u001b[31mthings", "author": {"name": "Ada"}}"#;
+        let toml = "name = \"demo\"\nversion = \"1.2\"\ndescription = \"Does\\n\\u001b[31mthings\"\nauthor = \"Ada\"\n";
+        for (file, text) in [(".claude-plugin/plugin.json", json), ("plugin.json", json), ("plugin.toml", toml)] {
+            let manifest = read(file, text).unwrap();
+            assert_eq!((manifest.name.as_str(), manifest.version.as_deref()), ("demo", Some("1.2")), "{file}");
+            assert_eq!(manifest.author.as_deref(), Some("Ada"), "{file}");
+            assert!(!manifest.description.contains(['\n', '\u{1b}']), "{file}: {:?}", manifest.description);
+        }
+        let other = read("plugin.json", r#"{"name": "demo", "commands": "./more"}"#).unwrap();
+        assert!(other.notes[0].contains("`commands` in `plugin.json` has no effect"), "{:?}", other.notes);
+    }
+
+    #[test]
+    fn an_invalid_manifest_says_why() {
+        let huge = format!(r#"{{"name": "demo", "description": "{}"}}"#, "x".repeat(70 << 10));
+        let long = format!(r#"{{"name": "demo", "description": "{}"}}"#, "x".repeat(2000));
+        for (text, why) in [
+            ("", "not a valid manifest"),
+            ("[]", "not an object"),
+            ("{}", "`name` is missing"),
+            (r#"{"name": 1}"#, "`name` must be text"),
+            (r#"{"name": ""}"#, "the name is empty"),
+            (r#"{"name": "../x"}"#, "may contain only lower-case letters"),
+            (r#"{"name": "a\u001b[31m"}"#, "may contain only lower-case letters"),
+            (r#"{"name": "Demo"}"#, "may contain only lower-case letters"),
+            (r#"{"name": "demo", "version": 1}"#, "`version` must be text"),
+            (long.as_str(), "the limit is 1024"),
+            (huge.as_str(), "more than the 65536 allowed"),
+        ] {
+            let told = read("plugin.json", text).unwrap_err();
+            assert!(told.contains(why), "{why}: {told}");
+            assert!(!told.contains('\u{1b}'), "{told:?}");
+        }
+        assert!(read("other.json", "{}").unwrap_err().contains("the folder has no manifest"));
+    }
+}

@@ -1,0 +1,345 @@
+//! Installed plugins on the disk. The file of pins decides which folder belongs to a plugin: it is replaced atomically after the
+//! folder is complete, so a process that is killed leaves the old plugin or the new one. Folders without pins are removed by the
+//! next command that changes plugins.
+
+use super::copy::copy_files;
+use super::installed::{Plugin, Plugins};
+use super::manifest::{Manifest, find_manifest};
+use crate::config::{Directories, PluginPin, plugin_digest};
+use crate::protocol::Problem;
+use std::fs::{DirBuilder, File, TryLockError};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Folder of the plugins, in the data directory.
+const FOLDER: &str = "plugins";
+/// Beginning of the names of folders that are not complete.
+const STAGING: &str = ".staging-";
+/// Mode of the folder of plugins.
+const FOLDER_MODE: u32 = 0o700;
+/// End of the name of a second folder with the same files.
+const SECOND: &str = "-2";
+/// Number of digits of a digest in the name of a folder.
+const DIGITS: usize = 16;
+
+/// The plugins of a user. Cheap to clone; reads nothing until a method is called.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PluginStore {
+    config: PathBuf,
+    /// Folder of the plugins; `None` for a user without plugins.
+    folder: Option<PathBuf>,
+}
+
+/// The exclusive right to change plugins.
+pub(crate) struct StoreLock {
+    _directory: File,
+}
+
+/// A copy of a plugin that is not installed yet. It is removed when it is dropped.
+pub(crate) struct StagedPlugin {
+    pub manifest: Manifest,
+    /// The plugin in its temporary folder.
+    pub plugin: Plugin,
+    directory: TempDir,
+}
+
+impl PluginStore {
+    pub(crate) fn for_user(directories: &Directories) -> Self {
+        // A run whose session is not saved has the same plugins.
+        Self { config: directories.config.clone(), folder: Some(directories.shared.join(FOLDER)) }
+    }
+
+    /// Returns the enabled plugins.
+    pub(crate) fn enabled(&self) -> Plugins {
+        let mut all = self.all();
+        all.plugins.retain(|plugin| plugin.pin.enabled);
+        all
+    }
+
+    /// Returns all plugins.
+    pub(crate) fn all(&self) -> Plugins {
+        let Some(folder) = &self.folder else { return Plugins::default() };
+        let (pins, problems) = PluginPin::read_all(&self.config);
+        if pins.is_empty() {
+            return Plugins { plugins: Vec::new(), problems };
+        }
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        let plugins = pins.into_iter().map(|pin| Plugin { root: folder.join(&pin.folder), pin }).collect();
+        Plugins { plugins, problems }
+    }
+
+    /// Returns the plugin of this name.
+    ///
+    /// # Errors
+    /// Its pins cannot be read.
+    pub(crate) fn find(&self, name: &str) -> Result<Option<Plugin>, Problem> {
+        let pin = PluginPin::read(&self.config, name).map_err(Problem::new)?;
+        let Some(folder) = &self.folder else { return Ok(None) };
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        Ok(pin.map(|pin| Plugin { root: folder.join(&pin.folder), pin }))
+    }
+
+    /// Locks the plugins for a change, and removes what an interrupted change left.
+    ///
+    /// # Errors
+    /// Another process changes plugins, or the data directory cannot be used.
+    pub(crate) fn lock(&self) -> Result<StoreLock, Problem> {
+        let failed = |error: std::io::Error| Problem::new("cannot change plugins").because(error);
+        let folder = self.folder()?;
+        let data = folder.parent().unwrap_or(folder);
+        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(data).map_err(failed)?;
+        let directory = File::open(data).map_err(failed)?;
+        match directory.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let problem = Problem::new("another aye process is changing plugins");
+                return Err(problem.hint("wait until it ends, then run the command again"));
+            }
+            // A file system without locks.
+            Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        self.remove_unused();
+        Ok(StoreLock { _directory: directory })
+    }
+
+    /// Copies a plugin into a temporary folder and reads its manifest.
+    ///
+    /// # Errors
+    /// The folder is not a plugin, or cannot be copied.
+    pub(crate) fn stage(&self, _: &StoreLock, source: &Path, shown: &str) -> Result<StagedPlugin, Problem> {
+        let failed = |error: std::io::Error| Problem::new("cannot copy the plugin").because(error);
+        // Before anything is copied: a folder that is not a plugin may be large.
+        find_manifest(source)?;
+        let folder = self.folder()?;
+        if folder.starts_with(source) {
+            return Err(Problem::new("the folder contains the data directory of aye"));
+        }
+        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder).map_err(failed)?;
+        copy_to(tempfile::Builder::new().prefix(STAGING).tempdir_in(folder).map_err(failed)?, source, shown)
+    }
+
+    /// Installs a staged plugin, in place of an installed one with the same name.
+    ///
+    /// # Errors
+    /// A file cannot be written; the installed plugins are unchanged.
+    pub(crate) fn install(&self, lock: &StoreLock, staged: StagedPlugin, enabled: bool) -> Result<Plugin, Problem> {
+        let StagedPlugin { plugin: Plugin { mut pin, root: staging }, directory, .. } = staged;
+        pin.enabled = enabled;
+        let folder = self.folder()?;
+        let failed = |error: std::io::Error| Problem::new("cannot install the plugin").because(error);
+        // The installed plugin may have the same files, of which some have changed.
+        if folder.join(&pin.folder).symlink_metadata().is_ok() {
+            pin.folder.push_str(SECOND);
+        }
+        let root = folder.join(&pin.folder);
+        let make_durable = |path: &String| File::open(staging.join(path)).and_then(|file| file.sync_all());
+        pin.files.keys().try_for_each(make_durable).map_err(failed)?;
+        std::fs::rename(&staging, &root).map_err(failed)?;
+        // The directory no longer exists under its temporary name.
+        let _ = directory.keep();
+        sync(folder);
+        if let Err(why) = pin.save(&self.config) {
+            self.finish(lock);
+            return Err(Problem::new("cannot install the plugin").because(why));
+        }
+        self.finish(lock);
+        Ok(Plugin { pin, root })
+    }
+
+    /// Turns a plugin on or off.
+    ///
+    /// # Errors
+    /// The pins cannot be written.
+    pub(crate) fn set_enabled(&self, _: &StoreLock, plugin: &Plugin, enabled: bool) -> Result<(), Problem> {
+        PluginPin { enabled, ..plugin.pin.clone() }.save(&self.config).map_err(Problem::new)
+    }
+
+    /// Removes a plugin with all of its files.
+    ///
+    /// # Errors
+    /// The pins cannot be removed; the plugin is unchanged.
+    pub(crate) fn remove(&self, lock: &StoreLock, name: &str) -> Result<(), Problem> {
+        PluginPin::remove(&self.config, name).map_err(Problem::new)?;
+        self.finish(lock);
+        Ok(())
+    }
+
+    /// Removes what a change no longer needs, and the folder of plugins if it is empty.
+    pub(crate) fn finish(&self, _: &StoreLock) {
+        self.remove_unused();
+        if let Some(folder) = &self.folder {
+            // Plugins may be there.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+
+    /// Removes folders that belong to no plugin. If some pins cannot be read, all complete folders stay.
+    fn remove_unused(&self) {
+        let Some(folder) = &self.folder else { return };
+        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        let (pins, problems) = PluginPin::read_all(&self.config);
+        for entry in entries.filter_map(Result::ok) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_staging = name.starts_with(STAGING);
+            let is_used = pins.iter().any(|pin| pin.folder == name);
+            if !is_staging && (is_used || !problems.is_empty()) {
+                continue;
+            }
+            if let Err(error) = std::fs::remove_dir_all(entry.path()) {
+                tracing::warn!(%error, folder = %entry.path().display(), "cannot remove a folder of plugins");
+            }
+        }
+    }
+
+    fn folder(&self) -> Result<&Path, Problem> {
+        self.folder.as_deref().ok_or_else(|| Problem::new("there is no data directory"))
+    }
+}
+
+/// Copies a plugin into a temporary folder outside the installed plugins.
+///
+/// # Errors
+/// The folder is not a plugin, or cannot be copied.
+pub(crate) fn copy_for_check(source: &Path, shown: &str) -> Result<StagedPlugin, Problem> {
+    find_manifest(source)?;
+    let directory = TempDir::new().map_err(|error| Problem::new("cannot copy the plugin").because(error))?;
+    copy_to(directory, source, shown)
+}
+
+fn copy_to(directory: TempDir, source: &Path, shown: &str) -> Result<StagedPlugin, Problem> {
+    let real = directory.path().canonicalize();
+    let root = real.map_err(|error| Problem::new("cannot copy the plugin").because(error))?;
+    let files = copy_files(source, &root, &mut |_| {})?;
+    let manifest = find_manifest(&root)?;
+    let digest = plugin_digest(&files);
+    let pin = PluginPin {
+        name: manifest.name.clone(),
+        version: manifest.version.clone(),
+        description: manifest.description.clone(),
+        source: shown.to_owned(),
+        enabled: true,
+        folder: format!("{}-{}", manifest.name, digest.get(..DIGITS).unwrap_or_default()),
+        files,
+    };
+    Ok(StagedPlugin { manifest, plugin: Plugin { pin, root }, directory })
+}
+
+/// Makes the names in a folder durable.
+fn sync(folder: &Path) {
+    if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
+        tracing::warn!(%error, folder = %folder.display(), "cannot sync a folder");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A store, and a plugin that is not installed.
+    fn store() -> (TempDir, PluginStore, PathBuf) {
+        let root = TempDir::new().unwrap();
+        let real = root.path().canonicalize().unwrap();
+        let source = real.join("demo");
+        fs::create_dir_all(source.join("commands")).unwrap();
+        fs::write(source.join("plugin.json"), r#"{"name": "demo"}"#).unwrap();
+        fs::write(source.join("commands/fix.md"), "Fix it.").unwrap();
+        let store = PluginStore::for_user(&Directories::new(real.join("config"), real.join("data")));
+        (root, store, source)
+    }
+
+    fn install(store: &PluginStore, source: &Path) -> Plugin {
+        let lock = store.lock().unwrap();
+        let staged = store.stage(&lock, source, "demo").unwrap();
+        store.install(&lock, staged, true).unwrap()
+    }
+
+    fn entries(folder: &Path) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn an_interrupted_change_leaves_the_old_plugin_or_the_new_one_and_no_other_files() {
+        let (root, store, source) = store();
+        let old = install(&store, &source);
+        let folder = root.path().join("data/plugins");
+        fs::write(source.join("commands/fix.md"), "Fix it better.").unwrap();
+        // Killed after the copy: the temporary folder was not removed.
+        let lock = store.lock().unwrap();
+        let staged = store.stage(&lock, &source, "demo").unwrap();
+        let new = staged.plugin.pin.clone();
+        let _ = staged.directory.keep();
+        drop(lock);
+        assert_eq!(store.all().plugins[0].pin, old.pin);
+        assert_eq!(entries(&folder).len(), 2);
+        drop(store.lock().unwrap());
+        assert_eq!(entries(&folder), [old.pin.folder.as_str()]);
+        // Killed after the folder was renamed, before the pins were written.
+        let lock = store.lock().unwrap();
+        let staged = store.stage(&lock, &source, "demo").unwrap();
+        fs::rename(&staged.plugin.root, folder.join(&new.folder)).unwrap();
+        let _ = staged.directory.keep();
+        drop(lock);
+        assert_eq!(store.all().plugins[0].pin, old.pin);
+        drop(store.lock().unwrap());
+        assert_eq!(entries(&folder), [old.pin.folder.as_str()]);
+        // Killed after the pins were written, before the old folder was removed.
+        let installed = install(&store, &source);
+        fs::create_dir(folder.join(&old.pin.folder)).unwrap();
+        drop(store.lock().unwrap());
+        assert_eq!(entries(&folder), [installed.pin.folder.as_str()]);
+        assert_eq!(store.all().plugins[0].change(), None);
+        // Killed after the pins were removed.
+        PluginPin::remove(&root.path().join("config"), "demo").unwrap();
+        store.finish(&store.lock().unwrap());
+        assert!(!folder.exists() && !root.path().join("config/plugins").exists());
+    }
+
+    #[test]
+    fn only_one_process_changes_plugins_at_a_time() {
+        let (_root, store, _) = store();
+        let lock = store.lock().unwrap();
+        let told = store.lock().map(drop).unwrap_err();
+        assert!(told.text().contains("another aye process is changing plugins"), "{}", told.text());
+        drop(lock);
+        store.lock().unwrap();
+    }
+
+    #[test]
+    fn a_plugin_that_cannot_be_installed_changes_nothing() {
+        let (root, store, source) = store();
+        fs::write(root.path().join("config"), "a file").unwrap();
+        let lock = store.lock().unwrap();
+        let staged = store.stage(&lock, &source, "demo").unwrap();
+        assert!(store.install(&lock, staged, true).map(drop).unwrap_err().text().contains("cannot install the plugin"));
+        drop(lock);
+        assert!(!root.path().join("data/plugins").exists());
+        let (root, store, _) = self::store();
+        fs::write(root.path().join("data"), "a file").unwrap();
+        assert!(store.lock().map(drop).unwrap_err().text().contains("cannot change plugins"));
+    }
+
+    #[test]
+    fn pins_that_cannot_be_read_ignore_the_plugin_and_can_be_removed() {
+        let (root, store, source) = store();
+        install(&store, &source);
+        let pins = root.path().join("config/plugins/demo.toml");
+        let good = fs::read_to_string(&pins).unwrap();
+        for (text, why) in [
+            ("name = ".to_owned(), "cannot read"),
+            (good.replace("name = \"demo\"", "name = \"other\""), "does not describe this plugin"),
+            (good.replace("folder = \"demo", "folder = \"../demo"), "does not describe this plugin"),
+            (good.replace("commands/fix.md", "../../fix.md"), "does not describe this plugin"),
+        ] {
+            fs::write(&pins, text).unwrap();
+            let all = store.all();
+            assert!(all.plugins.is_empty() && all.problems[0].contains(why), "{:?}", all.problems);
+            assert!(all.problems[0].contains("aye plugin remove demo"));
+        }
+        store.remove(&store.lock().unwrap(), "demo").unwrap();
+        assert!(!root.path().join("data/plugins").exists());
+    }
+}

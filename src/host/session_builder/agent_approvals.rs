@@ -1,0 +1,97 @@
+//! Approvals of an agent's calls, as the session that started the agent shows and decides them.
+
+use crate::protocol::{ApprovalId, AskingAgent, CallId, Command, Decision, EventKind, RULE_SAVED};
+
+/// Characters of the agent's session ID in the ID of an approval.
+const SESSION_CHARS: usize = 12;
+/// Reason of a denial when the agent ends before a decision.
+const AGENT_ENDED: &str = "the agent ended";
+
+/// Open approvals of one agent. An approval has another ID in the session that shows it, because each session numbers its own.
+pub(super) struct AgentApprovals {
+    prefix: String,
+    open: Vec<(ApprovalId, CallId)>,
+}
+
+impl AgentApprovals {
+    pub(super) fn new(agent: &AskingAgent) -> Self {
+        let id: String = agent.agent_session_id.as_str().chars().take(SESSION_CHARS).collect();
+        Self { prefix: format!("agent_{id}_"), open: Vec::new() }
+    }
+
+    /// Returns the event that the other session shows for an event of the agent; `None` if it does not concern an approval.
+    pub(super) fn relay(&mut self, kind: &EventKind) -> Option<EventKind> {
+        if let EventKind::Notice { message } = kind {
+            return message.starts_with(RULE_SAVED).then(|| kind.clone());
+        }
+        let mut kind = kind.clone();
+        let id = kind.approval_id_mut()?;
+        *id = ApprovalId::new(format!("{}{}", self.prefix, id.as_str()));
+        match &kind {
+            EventKind::ApprovalRequested(approval) => {
+                self.open.retain(|(id, _)| *id != approval.approval_id);
+                self.open.push((approval.approval_id.clone(), approval.tool_call_id.clone()));
+            }
+            EventKind::ApprovalResolved { approval_id, .. } => self.open.retain(|(id, _)| id != approval_id),
+            _ => {}
+        }
+        Some(kind)
+    }
+
+    /// Returns the command for the agent's session; `None` if it does not concern an approval of this agent.
+    pub(super) fn restore(&self, command: Command) -> Option<Command> {
+        let own = ApprovalId::new(command.approval_id()?.as_str().strip_prefix(&self.prefix)?);
+        Some(command.with_approval_id(own))
+    }
+
+    /// Returns the events that end the open approvals of an agent that has ended.
+    pub(super) fn end(&mut self) -> Vec<EventKind> {
+        let decision = Decision::Denied { reason: Some(AGENT_ENDED.to_owned()) };
+        let resolved = |(approval_id, tool_call_id)| EventKind::ApprovalResolved {
+            approval_id,
+            tool_call_id,
+            decision: decision.clone(),
+            latency_ms: 0,
+        };
+        self.open.drain(..).map(resolved).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::SessionId;
+
+    fn approvals() -> AgentApprovals {
+        let agent_session_id = SessionId::new("0123456789abcdef0123456789abcdef");
+        AgentApprovals::new(&AskingAgent { name: "fixer".to_owned(), agent_session_id })
+    }
+
+    fn outdated(id: &str) -> EventKind {
+        let (approval_id, tool_call_id) = (ApprovalId::new(id), CallId::new("c1"));
+        EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated: true }
+    }
+
+    #[test]
+    fn a_decision_returns_to_the_approval_that_was_shown() {
+        let mut approvals = approvals();
+        let shown = approvals.relay(&outdated("appr_001")).unwrap();
+        assert_eq!(shown, outdated("agent_0123456789ab_appr_001"));
+        let decide = |id: &str| Command::Decide { approval_id: ApprovalId::new(id), decision: Decision::Approved };
+        assert_eq!(approvals.restore(decide("agent_0123456789ab_appr_001")), Some(decide("appr_001")));
+        for other in ["appr_001", "agent_000000000000_appr_001", ""] {
+            assert_eq!(approvals.restore(decide(other)), None, "{other}");
+        }
+        assert_eq!(approvals.restore(Command::Kill), None);
+    }
+
+    #[test]
+    fn other_events_of_an_agent_are_not_shown() {
+        let mut approvals = approvals();
+        let notice = |message: &str| EventKind::Notice { message: message.to_owned() };
+        assert_eq!(approvals.relay(&notice("this session was archived")), None);
+        assert!(approvals.relay(&notice("rule saved: command = [\"make\"]")).is_some());
+        assert_eq!(approvals.relay(&EventKind::StepCompleted { step_count: 1 }), None);
+        assert!(approvals.end().is_empty());
+    }
+}

@@ -1,0 +1,59 @@
+//! Entering the copy of a task: from then on, the workspace of this process is the copy.
+
+use super::description::{CopyKind, TaskDescription};
+use super::directory::{TaskDirectory, TaskLock, TaskUse};
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::options::{Common, WorkspaceCopy};
+use crate::protocol::Problem;
+use crate::sys::sandbox::{Persistence, ProcessLayer};
+use std::path::Path;
+
+/// A process in the copy of a task.
+pub(crate) struct EnteredCopy {
+    pub description: TaskDescription,
+    /// The options of the task, for this copy.
+    pub common: Common,
+    /// Other processes cannot use the task until this is dropped.
+    pub lock: TaskLock,
+}
+
+/// Enters the copy of a task. Must be called before the first thread starts.
+///
+/// # Errors
+/// Another process uses the task, the workspace is missing, or this system has no layers. The workspace is unchanged.
+pub(crate) fn enter(task: &TaskDirectory, current: &Common, purpose: TaskUse) -> Result<EnteredCopy, CliError> {
+    let lock = task.lock(purpose)?;
+    let description = task.description()?;
+    let is_layer = description.copy == CopyKind::Layer;
+    let directory = match &description.copy {
+        CopyKind::Layer => &description.workspace,
+        CopyKind::Worktree { workspace, .. } => workspace,
+    };
+    let common = Common {
+        directory: Some(directory.clone()),
+        copy: Some(WorkspaceCopy { data: task.data(), is_layer }),
+        ..description.options.common(current)
+    };
+    let place = AppContext::find(&common)?;
+    // In the namespaces, the owner of the managed policy cannot be checked.
+    place.policy(common.policy.as_deref(), None)?;
+    if is_layer {
+        if place.directories.shared.starts_with(&place.workspace) {
+            return Err(no_layer(&"the data directory is inside the workspace").hint("set AYE_DATA_DIR to another directory"));
+        }
+        cover(&place.workspace, &task.layer())?;
+    }
+    Ok(EnteredCopy { description, common, lock })
+}
+
+/// Covers the workspace with the layer, until this process ends.
+fn cover(workspace: &Path, base: &Path) -> Result<(), CliError> {
+    ProcessLayer::mount_over(workspace, base, Persistence::Disk).map(drop).map_err(|why| no_layer(&why))
+}
+
+fn no_layer(why: &dyn std::fmt::Display) -> CliError {
+    let problem = Problem::new("cannot cover the workspace with a copy-on-write layer").because(why);
+    CliError::usage(problem.hint("run `aye doctor` to see what this system supports"))
+        .hint("pass `--worktree` to start the task in a git worktree instead")
+}

@@ -1,0 +1,202 @@
+//! State of a task for lists, from the process that uses it and from its journal.
+
+use super::changes::TaskChanges;
+use super::description::{CheckResult, CopyKind, TaskDescription, TaskNotes};
+use super::directory::{TaskDirectory, TaskUse};
+use crate::host::error::CliError;
+use crate::session::{SessionState, TaskStage};
+use crate::store::Store;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The state of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TaskState {
+    Running,
+    /// The task is open on a screen.
+    Open,
+    /// An approval or another decision of the user is pending, and no process waits for it.
+    NeedsYou,
+    Done,
+    Failed,
+    /// The user stopped it. It can be resumed.
+    Stopped,
+    /// The process ended before the task did. It can be resumed.
+    Interrupted,
+}
+
+/// One task of a list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TaskSummary {
+    pub id: String,
+    pub state: TaskState,
+    pub prompt: String,
+    pub workspace: PathBuf,
+    pub created: jiff::Timestamp,
+    /// Branch of the worktree, if the task has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Process that uses the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Null if no price is known.
+    pub cost_usd: Option<f64>,
+    pub estimated: bool,
+    /// Number of changed files, including conflicts; null if they cannot be read.
+    pub changed_files: Option<usize>,
+    /// Number of changed files that were also changed in the workspace.
+    pub conflicts: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckResult>,
+    /// Reason why the task needs the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
+}
+
+impl TaskState {
+    /// Returns the state as shown in lists.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Open => "open",
+            Self::NeedsYou => "needs you",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// Returns whether a process works on the task.
+    pub(crate) fn is_active(self) -> bool {
+        matches!(self, Self::Running | Self::Open)
+    }
+}
+
+/// Facts from the journal of a task.
+#[derive(Debug, Default)]
+pub(crate) struct JournalFacts {
+    pub stage: Option<TaskStage>,
+    pub cost_usd: Option<f64>,
+    pub estimated: bool,
+    pub waits_for: Option<String>,
+}
+
+impl JournalFacts {
+    /// Reads the journal of a task; empty if its session has not begun.
+    pub(crate) fn read(task: &TaskDirectory) -> Result<Self, CliError> {
+        let mut facts = Self::default();
+        if !task.data().join("aye.db").exists() {
+            return Ok(facts);
+        }
+        let store = Store::open(&task.data())?;
+        let sessions = store.sessions(None)?;
+        for session in &sessions {
+            let totals = store.tally(&session.session_id)?.totals;
+            if let Some(cost) = totals.cost_usd {
+                facts.cost_usd = Some(facts.cost_usd.unwrap_or(0.0) + cost);
+            }
+            facts.estimated |= totals.estimated;
+        }
+        // The latest comes first.
+        if let Some(session) = sessions.iter().find(|session| !session.of_agent && session.title.is_some()) {
+            let state = SessionState::from_records(&store.load(&session.session_id)?.records);
+            facts.stage = state.task().map(|task| task.stage);
+            facts.waits_for = waiting_call(&state);
+        }
+        Ok(facts)
+    }
+}
+
+/// Returns the summary of the call that waits for the user.
+fn waiting_call(state: &SessionState) -> Option<String> {
+    use crate::session::CallStage;
+    let waits = |stage: &CallStage| matches!(stage, CallStage::Asking);
+    state.calls().iter().find(|call| waits(&call.stage)).map(|call| call.summary.clone())
+}
+
+impl TaskSummary {
+    /// Reads the state of a task.
+    ///
+    /// # Errors
+    /// The task or its journal cannot be read.
+    pub(crate) fn read(task: &TaskDirectory, description: &TaskDescription) -> Result<Self, CliError> {
+        let (holder, notes, facts) = (task.holder(), task.notes(), JournalFacts::read(task)?);
+        let state = match holder.as_ref().map(|holder| holder.purpose) {
+            Some(TaskUse::Run) => TaskState::Running,
+            Some(TaskUse::Open) => TaskState::Open,
+            Some(TaskUse::Changes) | None => resting_state(&facts, &notes),
+        };
+        let changes = TaskChanges::read(task, description);
+        let (changed_files, conflicts) = match &changes {
+            Ok(changes) => (Some(changes.count()), changes.collected.conflicts.len()),
+            Err(_) => (None, 0),
+        };
+        Ok(Self {
+            id: task.id().to_owned(),
+            state,
+            prompt: description.prompt.clone(),
+            workspace: description.workspace.clone(),
+            created: description.created,
+            branch: match &description.copy {
+                CopyKind::Layer => None,
+                CopyKind::Worktree { branch, .. } => Some(branch.clone()),
+            },
+            pid: holder.map(|holder| holder.instance.pid),
+            cost_usd: facts.cost_usd,
+            estimated: facts.estimated,
+            changed_files,
+            conflicts,
+            check: notes.check,
+            waits_for: facts.waits_for,
+        })
+    }
+}
+
+/// Returns the state of a task that no process works on.
+fn resting_state(facts: &JournalFacts, notes: &TaskNotes) -> TaskState {
+    let waits = facts.waits_for.is_some() || notes.needs_user;
+    match facts.stage {
+        Some(TaskStage::Completed) => TaskState::Done,
+        Some(TaskStage::Failed) => TaskState::Failed,
+        Some(TaskStage::Cancelled) => TaskState::Stopped,
+        Some(TaskStage::Waiting | TaskStage::Running | TaskStage::Paused) | None if notes.is_stopped => TaskState::Stopped,
+        Some(TaskStage::Waiting) => TaskState::NeedsYou,
+        Some(TaskStage::Running | TaskStage::Paused) if waits => TaskState::NeedsYou,
+        // A process that is asked to exit pauses the task.
+        Some(TaskStage::Running | TaskStage::Paused) | None => TaskState::Interrupted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_without_a_process_has_the_state_of_its_journal() {
+        let nothing = TaskNotes::default();
+        let stopped = TaskNotes { is_stopped: true, ..TaskNotes::default() };
+        let waits = TaskNotes { needs_user: true, ..TaskNotes::default() };
+        for (stage, notes, state) in [
+            (None, &nothing, TaskState::Interrupted),
+            (Some(TaskStage::Running), &nothing, TaskState::Interrupted),
+            (Some(TaskStage::Running), &stopped, TaskState::Stopped),
+            (Some(TaskStage::Running), &waits, TaskState::NeedsYou),
+            (Some(TaskStage::Waiting), &nothing, TaskState::NeedsYou),
+            (Some(TaskStage::Paused), &nothing, TaskState::Interrupted),
+            (Some(TaskStage::Paused), &waits, TaskState::NeedsYou),
+            (Some(TaskStage::Paused), &stopped, TaskState::Stopped),
+            (Some(TaskStage::Completed), &stopped, TaskState::Done),
+            (Some(TaskStage::Completed), &waits, TaskState::Done),
+            (Some(TaskStage::Failed), &nothing, TaskState::Failed),
+        ] {
+            let facts = JournalFacts { stage, ..JournalFacts::default() };
+            assert_eq!(resting_state(&facts, notes), state, "{stage:?} {notes:?}");
+        }
+        let asked =
+            JournalFacts { waits_for: Some("$ make".to_owned()), stage: Some(TaskStage::Paused), ..JournalFacts::default() };
+        assert_eq!(resting_state(&asked, &nothing), TaskState::NeedsYou);
+    }
+}

@@ -1,0 +1,113 @@
+//! The languages whose servers aye knows, and how each server is started.
+
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A language and its server.
+#[derive(Debug)]
+pub(crate) struct Language {
+    /// Name in the settings: `[lsp.rust]`.
+    pub name: &'static str,
+    /// Extensions of its files, and the language identifier of each in the protocol.
+    extensions: &'static [(&'static str, &'static str)],
+    /// Program and arguments.
+    pub command: &'static [&'static str],
+    /// Variables for the server.
+    pub environment: &'static [(&'static str, &'static str)],
+    /// Whether the server reports when it has loaded the project, and its diagnostics are incomplete before.
+    pub reports_loading: bool,
+}
+
+/// All known languages.
+pub(crate) static LANGUAGES: [Language; 5] = [
+    Language {
+        name: "rust",
+        extensions: &[("rs", "rust")],
+        command: &["rust-analyzer"],
+        environment: &[],
+        reports_loading: true,
+    },
+    Language {
+        name: "go",
+        extensions: &[("go", "go")],
+        command: &["gopls"],
+        environment: &[("GOTOOLCHAIN", "local"), ("GOFLAGS", "-mod=readonly"), ("GOPROXY", "off")],
+        reports_loading: false,
+    },
+    Language {
+        name: "python",
+        extensions: &[("py", "python"), ("pyi", "python")],
+        command: &["pyright-langserver", "--stdio"],
+        environment: &[],
+        reports_loading: false,
+    },
+    Language {
+        name: "typescript",
+        extensions: &[
+            ("ts", "typescript"),
+            ("mts", "typescript"),
+            ("cts", "typescript"),
+            ("tsx", "typescriptreact"),
+            ("js", "javascript"),
+            ("mjs", "javascript"),
+            ("cjs", "javascript"),
+            ("jsx", "javascriptreact"),
+        ],
+        command: &["typescript-language-server", "--stdio"],
+        environment: &[],
+        reports_loading: false,
+    },
+    Language {
+        name: "c",
+        extensions: &[
+            ("c", "c"),
+            ("h", "c"),
+            ("cc", "cpp"),
+            ("cpp", "cpp"),
+            ("cxx", "cpp"),
+            ("hh", "cpp"),
+            ("hpp", "cpp"),
+            ("hxx", "cpp"),
+        ],
+        command: &["clangd", "--background-index=false"],
+        environment: &[],
+        reports_loading: false,
+    },
+];
+
+impl Language {
+    /// Returns the language identifier of a file; `None` if it is of another language.
+    pub(super) fn id_of(&self, path: &Path) -> Option<&'static str> {
+        let extension = path.extension()?.to_str()?;
+        self.extensions.iter().find(|(known, _)| *known == extension).map(|(_, id)| *id)
+    }
+
+    /// Returns the settings of the server. They keep it from starting programs of the project and from writing.
+    pub(super) fn settings(&self) -> Value {
+        match self.name {
+            "rust" => json!({
+                "checkOnSave": false,
+                "cachePriming": { "enable": false },
+                "cargo": { "buildScripts": { "enable": false } },
+                "procMacro": { "enable": false },
+                "files": { "watcher": "server" },
+            }),
+            _ => Value::Null,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_extension_belongs_to_one_language() {
+        let mut seen = std::collections::BTreeSet::new();
+        for (extension, _) in LANGUAGES.iter().flat_map(|language| language.extensions) {
+            assert!(seen.insert(extension), "{extension}");
+        }
+        assert_eq!(LANGUAGES[3].id_of(Path::new("/a/b.tsx")), Some("typescriptreact"));
+        assert_eq!(LANGUAGES[0].id_of(Path::new("/a/rs")), None);
+    }
+}

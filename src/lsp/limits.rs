@@ -1,0 +1,59 @@
+//! Limits on language servers: what aye accepts from them, what it sends, and how long it waits.
+
+use std::time::Duration;
+
+/// Time in which a query returns, with the diagnostics or without.
+pub(super) const QUERY_TIME: Duration = Duration::from_millis(500);
+/// Number of queries in a row without a response in time, after which a query does not wait until the server responds again.
+pub(super) const MISSES: u32 = 3;
+/// Time for the diagnostics of the text on disk. Later queries benefit from it, so this one goes on after `QUERY_TIME`.
+pub(super) const RESPONSE_TIME: Duration = Duration::from_secs(60);
+/// Time for the response to `initialize`.
+pub(super) const START_TIME: Duration = Duration::from_secs(60);
+/// Time to load the project, for a server that reports it.
+pub(super) const LOAD_TIME: Duration = Duration::from_secs(300);
+/// Time for a server to exit after a request.
+pub(super) const SHUTDOWN_TIME: Duration = Duration::from_millis(500);
+/// Time for a process to end after that.
+pub(super) const END_TIME: Duration = Duration::from_secs(2);
+/// Pauses before each restart. After the last one, the server stays off.
+pub(super) const RESTART_PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
+/// Time after which diagnostics without a version count as complete if no others arrive.
+pub(super) const SETTLE_TIME: Duration = Duration::from_millis(100);
+/// Pause before a request that the server asked to repeat.
+pub(super) const RETRY_PAUSE: Duration = Duration::from_millis(30);
+
+/// Maximum bytes of one message.
+pub(super) const MESSAGE_BYTES: usize = 4 << 20;
+/// Maximum bytes of the header of a message.
+pub(super) const HEADER_BYTES: usize = 4096;
+/// Period of the limits on the rate of messages.
+pub(super) const RATE_PERIOD: Duration = Duration::from_secs(10);
+/// Maximum bytes in a period.
+pub(super) const RATE_BYTES: usize = 32 << 20;
+/// Maximum number of messages in a period.
+pub(super) const RATE_MESSAGES: usize = 10_000;
+/// Maximum number of messages to a server that it has not read.
+pub(super) const UNREAD_MESSAGES: usize = 128;
+
+/// Maximum bytes of a file that is sent.
+pub(super) const FILE_BYTES: usize = 1 << 20;
+/// Maximum number of files of one change that are sent.
+pub(super) const FILES: usize = 20;
+/// Maximum number of files that a server has open.
+pub(super) const OPEN_FILES: usize = 40;
+/// Maximum number of queries of one server that run or wait.
+pub(super) const QUERIES: usize = 16;
+
+/// Maximum number of errors that are compared per file.
+pub(super) const ERRORS: usize = 1_000;
+/// Maximum number of new errors listed per file.
+pub(super) const LISTED_ERRORS: usize = 3;
+/// Maximum cells of the message of an error.
+pub(super) const MESSAGE_CELLS: usize = 160;
+/// Bytes of a message that are examined.
+pub(super) const MESSAGE_START_BYTES: usize = 2_000;
+/// Bytes kept of the output on stderr.
+pub(super) const STDERR_BYTES: usize = 1_000;
+/// Maximum cells of the reason why a server is off.
+pub(super) const REASON_CELLS: usize = 200;

@@ -1,0 +1,208 @@
+//! A started server: its handshake, and the queries that it answers.
+
+use super::connection::Connection;
+use super::documents::{Documents, SentText};
+use super::findings::Findings;
+use super::languages::Language;
+use super::limits::{LOAD_TIME, RESPONSE_TIME, START_TIME};
+use super::uri;
+use crate::ports::{LaunchedProgram, ProposedText};
+use futures_util::future::{join_all, try_join_all};
+use serde_json::{Value, json};
+use std::path::Path;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// Text that the servers see after a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The change is only proposed: the files as they are on disk.
+    Proposal,
+    /// The change is saved: its text.
+    Saved,
+}
+
+/// Errors of each file before and after a change; `None` for a file without a response.
+pub(super) type Compared = Vec<Option<(Findings, Findings)>>;
+
+pub(super) struct Session {
+    connection: Connection,
+    language: &'static Language,
+    documents: Documents,
+    /// Whether the server answers requests for diagnostics; otherwise it publishes them.
+    answers_requests: bool,
+}
+
+impl Session {
+    /// Initializes a server.
+    ///
+    /// # Errors
+    ///
+    /// The server exited, sent something invalid, or did not respond.
+    pub(super) async fn start(program: LaunchedProgram, language: &'static Language, root: &Path) -> Result<Self, String> {
+        let settings = language.settings();
+        let params = initialize_params(root, &settings);
+        let connection = Connection::new(program, settings, root);
+        let initialize = connection.request("initialize", &params);
+        let result = match timeout(START_TIME, initialize).await {
+            Ok(result) => result?,
+            Err(_) => return Err(format!("it did not start within {} s", START_TIME.as_secs())),
+        };
+        connection.notify("initialized", &json!({}))?;
+        if language.reports_loading {
+            match timeout(LOAD_TIME, connection.loaded()).await {
+                Ok(loaded) => loaded?,
+                Err(_) => return Err(format!("it did not load the project within {} s", LOAD_TIME.as_secs())),
+            }
+        }
+        let answers_requests = result.pointer("/capabilities/diagnosticProvider").is_some_and(Value::is_object);
+        Ok(Self { connection, language, documents: Documents::default(), answers_requests })
+    }
+
+    /// Returns why the server ended, if it did.
+    pub(super) fn end_reason(&self) -> Option<String> {
+        self.connection.end_reason()
+    }
+
+    pub(super) async fn end(self) {
+        self.connection.end().await;
+    }
+
+    /// Asks about a change. After `deadline`, only the state of the files is updated.
+    ///
+    /// # Errors
+    ///
+    /// The server has ended, or does not respond.
+    pub(super) async fn check(
+        &mut self,
+        texts: &[ProposedText],
+        purpose: Purpose,
+        deadline: Instant,
+    ) -> Result<Compared, String> {
+        let nothing = || texts.iter().map(|_| None).collect();
+        // Reads few and small files.
+        self.documents.close_changed(&self.connection, texts)?;
+        let mut sent = Vec::new();
+        for text in texts {
+            sent.push(match &text.before {
+                Some(before) => Some((self.set(&text.path, before)?, before.as_str())),
+                None => None,
+            });
+        }
+        let before = timeout(RESPONSE_TIME, try_join_all(self.all_findings(texts, &sent))).await;
+        let Ok(before) = before else {
+            self.settle(texts, purpose)?;
+            return Err(format!("it did not respond within {} s", RESPONSE_TIME.as_secs()));
+        };
+        let before = before?;
+        if Instant::now() >= deadline {
+            self.settle(texts, purpose)?;
+            return Ok(nothing());
+        }
+        // All texts are sent before the first request, because they may depend on each other.
+        let mut sent = Vec::new();
+        for text in texts {
+            if let Some(after) = &text.after {
+                sent.push(Some((self.set(&text.path, after)?, after.as_str())));
+            } else {
+                self.documents.close(&self.connection, &text.path)?;
+                sent.push(None);
+            }
+        }
+        let after =
+            join_all(self.all_findings(texts, &sent).map(|one| async move { timeout_at(deadline, one).await.ok() })).await;
+        self.settle(texts, purpose)?;
+        let mut compared = Vec::new();
+        for (before, after) in before.into_iter().zip(after) {
+            compared.push(after.transpose()?.map(|after| (before, after)));
+        }
+        Ok(compared)
+    }
+
+    /// Makes the server see what is on disk: the old text of a proposal, the new one of a saved change.
+    fn settle(&mut self, texts: &[ProposedText], purpose: Purpose) -> Result<(), String> {
+        for text in texts {
+            let on_disk = match purpose {
+                Purpose::Proposal => &text.before,
+                Purpose::Saved => &text.after,
+            };
+            match on_disk {
+                Some(on_disk) => drop(self.set(&text.path, on_disk)?),
+                None => self.documents.close(&self.connection, &text.path)?,
+            }
+        }
+        if purpose == Purpose::Saved {
+            self.report_saved(texts)?;
+        }
+        Ok(())
+    }
+
+    fn report_saved(&self, texts: &[ProposedText]) -> Result<(), String> {
+        let (created, changed, deleted) = (1, 2, 3);
+        let kind = |text: &ProposedText| match (&text.before, &text.after) {
+            (_, None) => deleted,
+            (None, Some(_)) => created,
+            (Some(_), Some(_)) => changed,
+        };
+        let changes: Vec<Value> =
+            texts.iter().map(|text| json!({ "uri": uri::to_uri(&text.path), "type": kind(text) })).collect();
+        self.connection.notify("workspace/didChangeWatchedFiles", &json!({ "changes": changes }))?;
+        for text in texts.iter().filter(|text| text.after.is_some()) {
+            let document = json!({ "textDocument": { "uri": uri::to_uri(&text.path) } });
+            self.connection.notify("textDocument/didSave", &document)?;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, path: &Path, text: &str) -> Result<SentText, String> {
+        self.documents.set(&self.connection, self.language, path, text)
+    }
+
+    /// Returns the errors of each text that was sent; a missing text has none.
+    fn all_findings<'a>(
+        &'a self,
+        texts: &'a [ProposedText],
+        sent: &'a [Option<(SentText, &'a str)>],
+    ) -> impl Iterator<Item = impl Future<Output = Result<Findings, String>> + 'a> {
+        texts.iter().zip(sent).map(move |(file, sent)| async move {
+            match sent {
+                Some((sent, text)) => self.findings(&file.path, *sent, text).await,
+                None => Ok(Findings::default()),
+            }
+        })
+    }
+
+    async fn findings(&self, path: &Path, sent: SentText, text: &str) -> Result<Findings, String> {
+        let items = if self.answers_requests {
+            let params = json!({ "textDocument": { "uri": uri::to_uri(path) } });
+            let report = self.connection.request("textDocument/diagnostic", &params).await?;
+            report.get("items").and_then(Value::as_array).cloned().unwrap_or_default()
+        } else {
+            self.connection.published(path, sent.version, sent.mark).await?
+        };
+        Ok(Findings::read(&items, text))
+    }
+}
+
+/// Returns the parameters of `initialize`. The process ID is missing, because the server has its own process namespace.
+fn initialize_params(root: &Path, settings: &Value) -> Value {
+    let uri = uri::to_uri(root);
+    let name = root.file_name().map_or_else(|| "workspace".to_owned(), |name| name.to_string_lossy().into_owned());
+    json!({
+        "processId": null,
+        "clientInfo": { "name": "aye", "version": env!("CARGO_PKG_VERSION") },
+        "rootUri": uri,
+        "rootPath": root.to_string_lossy(),
+        "workspaceFolders": [{ "uri": uri, "name": name }],
+        "initializationOptions": settings,
+        "capabilities": {
+            "general": { "positionEncodings": ["utf-16"] },
+            "workspace": { "configuration": true, "workspaceFolders": true },
+            "textDocument": {
+                "synchronization": { "didSave": true },
+                "publishDiagnostics": { "versionSupport": true },
+                "diagnostic": { "dynamicRegistration": false },
+            },
+            "experimental": { "serverStatusNotification": true },
+        },
+    })
+}

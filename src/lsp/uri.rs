@@ -1,0 +1,55 @@
+//! File URIs.
+
+use std::fmt::Write as _;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+pub(super) fn to_uri(path: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(*byte)),
+            other => {
+                let _ = write!(uri, "%{other:02X}");
+            }
+        }
+    }
+    uri
+}
+
+/// Returns the path of a URI in any spelling; `None` if it names no file of this machine.
+pub(super) fn to_path(uri: &str) -> Option<PathBuf> {
+    let rest = uri.strip_prefix("file://")?;
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if !path.starts_with('/') {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut left = path.as_bytes();
+    while let Some((first, rest)) = left.split_first() {
+        left = rest;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        left = &rest[2..];
+    }
+    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_survive_as_uris_in_any_spelling() {
+        let path = Path::new("/home/me/a b/größe%+@.rs");
+        assert_eq!(to_path(&to_uri(path)).as_deref(), Some(path));
+        assert_eq!(to_path("file://localhost/a/%C3%A4%2b+").as_deref(), Some(Path::new("/a/ä++")));
+        for uri in ["/a", "http://h/a", "file://server/a", "file:///a%", "file:///a%zz", "untitled:1"] {
+            assert_eq!(to_path(uri), None, "{uri}");
+        }
+    }
+}

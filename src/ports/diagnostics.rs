@@ -1,0 +1,27 @@
+//! Diagnostics of language servers about proposed and saved text.
+
+use super::BoxFuture;
+use crate::protocol::{FileDiagnostics, LanguageServerStatus};
+use std::path::PathBuf;
+
+/// Text of a file before and after a change. Without a text, the file does not exist on that side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProposedText {
+    /// Real path.
+    pub path: PathBuf,
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
+/// Language servers of a session. A query returns within its time limit, whatever the servers do; a file without a response is missing
+/// from the result. Nothing is started for files that no server covers.
+pub(crate) trait Diagnostics: Send + Sync {
+    /// Returns the diagnostics of a change that is not saved. Afterwards, the servers see the files as they are on disk.
+    fn check_proposal(&self, texts: Vec<ProposedText>) -> BoxFuture<'_, Vec<FileDiagnostics>>;
+    /// Tells the servers that the change is saved, and returns its diagnostics.
+    fn check_saved(&self, texts: Vec<ProposedText>) -> BoxFuture<'_, Vec<FileDiagnostics>>;
+    /// Returns the state of each language server.
+    fn statuses(&self) -> Vec<LanguageServerStatus>;
+    /// Ends all servers; completes when their processes have exited.
+    fn end(&self) -> BoxFuture<'_, ()>;
+}

@@ -1,0 +1,395 @@
+//! Goals: what a session works towards, the command that decides whether it is reached, and its limits.
+
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// Number of failed checks after which a goal ends, if `--rounds` names no other.
+pub const GOAL_ROUNDS: u32 = 25;
+/// Highest number of rounds that can be set.
+pub const MAX_GOAL_ROUNDS: u32 = 1_000;
+/// Longest time that can be set.
+pub const MAX_GOAL_MS: u64 = 30 * 24 * 3_600_000;
+/// Form of a goal, for error messages.
+pub const GOAL_FORM: &str = "/goal \"TEXT\" --until \"COMMAND\" [--budget 2usd] [--for 30m] [--rounds 25]";
+
+/// Goal as the user sets it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Goal {
+    /// Prompt for the model.
+    pub text: String,
+    /// Command that decides: the goal is reached once it exits with 0.
+    pub check: String,
+    /// Maximum cost in US dollars, from the moment the goal is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<f64>,
+    /// Maximum time in milliseconds. It does not pass while the goal is paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+    /// Number of failed checks after which the goal ends.
+    #[serde(default = "default_rounds")]
+    pub max_rounds: u32,
+}
+
+fn default_rounds() -> u32 {
+    GOAL_ROUNDS
+}
+
+impl Goal {
+    pub fn new(text: impl Into<String>, check: impl Into<String>) -> Self {
+        Self { text: text.into(), check: check.into(), budget_usd: None, time_ms: None, max_rounds: GOAL_ROUNDS }
+    }
+
+    /// Reads the words after `/goal`.
+    ///
+    /// # Errors
+    /// Says which word is invalid.
+    pub fn parse(words: &str) -> Result<Self, String> {
+        let (mut text, mut check) = (Vec::new(), None);
+        let mut goal = Self::new("", "");
+        let mut words = split(words)?.into_iter();
+        while let Some(word) = words.next() {
+            let Some(option) = word.option() else {
+                text.push(word.text);
+                continue;
+            };
+            let (name, value) = match option.split_once('=') {
+                Some((name, value)) => (name.to_owned(), value.to_owned()),
+                None => (option.to_owned(), words.next().map(|word| word.text).unwrap_or_default()),
+            };
+            match name.as_str() {
+                _ if value.trim().is_empty() => return Err(format!("missing value of `--{name}`")),
+                "until" => check = Some(value),
+                "budget" => goal.budget_usd = Some(parse_dollars(&value)?),
+                "for" => goal.time_ms = Some(parse_time(&value)?),
+                "rounds" => goal.max_rounds = parse_rounds(&value)?,
+                _ => return Err(format!("unknown option `--{name}`; must be --until, --budget, --for or --rounds")),
+            }
+        }
+        goal.text = text.join(" ");
+        goal.check = check.ok_or("missing `--until COMMAND`, the command that decides whether the goal is reached")?;
+        goal.validate()?;
+        Ok(goal)
+    }
+
+    /// Checks a goal that was not parsed.
+    ///
+    /// # Errors
+    /// Says what is invalid.
+    pub fn validate(&self) -> Result<(), String> {
+        let is_dollars = |dollars: f64| dollars.is_finite() && dollars > 0.0;
+        if self.text.trim().is_empty() {
+            return Err("missing text of the goal, the prompt for the model".to_owned());
+        }
+        validate_check(&self.check)?;
+        if self.budget_usd.is_some_and(|dollars| !is_dollars(dollars)) {
+            return Err("the budget of a goal must be more than 0 dollars".to_owned());
+        }
+        if self.time_ms.is_some_and(|ms| ms == 0 || ms > MAX_GOAL_MS) {
+            return Err(format!("the time of a goal must be between 1 s and {}", time_text(MAX_GOAL_MS)));
+        }
+        if self.max_rounds == 0 || self.max_rounds > MAX_GOAL_ROUNDS {
+            return Err(format!("the rounds of a goal must be between 1 and {MAX_GOAL_ROUNDS}"));
+        }
+        Ok(())
+    }
+}
+
+/// Checks the command that decides about a goal.
+///
+/// # Errors
+/// Says what is invalid.
+pub fn validate_check(check: &str) -> Result<(), String> {
+    match check.trim() {
+        "" => Err("the check is empty; it must be a command, such as `cargo test`".to_owned()),
+        check if check.contains(['\n', '\r', '\0']) => Err("the check must be a single line".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Reads an amount of dollars: `2`, `2usd`, `$2.50`.
+///
+/// # Errors
+/// Says why the amount is invalid.
+pub fn parse_dollars(text: &str) -> Result<f64, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    let number = lower.strip_prefix('$').unwrap_or(&lower);
+    let number = number.strip_suffix("dollars").or_else(|| number.strip_suffix("usd")).unwrap_or(number).trim();
+    let dollars: Option<f64> = number.parse().ok().filter(|dollars: &f64| dollars.is_finite() && *dollars > 0.0);
+    dollars.ok_or_else(|| format!("`{text}` is not an amount of dollars (example: 2usd)"))
+}
+
+/// Reads a time: `90s`, `30m`, `1h30m`, `2d`. A number alone is minutes.
+///
+/// # Errors
+/// Says why the time is invalid.
+pub fn parse_time(text: &str) -> Result<u64, String> {
+    let invalid = || format!("`{text}` is not a time (example: 30m, 90s or 1h30m)");
+    let (mut total, mut number, mut parts) = (0_u64, String::new(), 0);
+    let lower = text.trim().to_ascii_lowercase();
+    for c in lower.chars() {
+        if c.is_ascii_digit() {
+            number.push(c);
+            continue;
+        }
+        let unit = match c {
+            's' => 1_000,
+            'm' => 60_000,
+            'h' => 3_600_000,
+            'd' => 24 * 3_600_000,
+            _ => return Err(invalid()),
+        };
+        let count: u64 = std::mem::take(&mut number).parse().map_err(|_| invalid())?;
+        total = total.saturating_add(count.saturating_mul(unit));
+        parts += 1;
+    }
+    if !number.is_empty() {
+        let minutes: u64 = number.parse().map_err(|_| invalid())?;
+        if parts > 0 {
+            return Err(invalid());
+        }
+        total = minutes.saturating_mul(60_000);
+    }
+    match total {
+        0 => Err(invalid()),
+        ms if ms > MAX_GOAL_MS => Err(format!("`{text}` is too long; must be at most {}", time_text(MAX_GOAL_MS))),
+        ms => Ok(ms),
+    }
+}
+
+/// Reads a number of rounds.
+///
+/// # Errors
+/// Says why the number is invalid.
+pub fn parse_rounds(text: &str) -> Result<u32, String> {
+    let rounds: Option<u32> = text.trim().parse().ok().filter(|rounds| (1..=MAX_GOAL_ROUNDS).contains(rounds));
+    rounds.ok_or_else(|| format!("`{text}` is not a number of rounds between 1 and {MAX_GOAL_ROUNDS}"))
+}
+
+/// Returns a time in its two largest units: `1 h 30 min`, `45 s`.
+pub fn time_text(ms: u64) -> String {
+    let seconds = ms / 1_000;
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    let units = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds % 60, "s")];
+    let first = units.iter().position(|(count, _)| *count > 0).unwrap_or(units.len() - 1);
+    let shown = units[first..].iter().take(2).filter(|(count, unit)| *count > 0 || (*unit == "s" && seconds == 0));
+    shown.map(|(count, unit)| format!("{count} {unit}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Word of a command line.
+struct Word {
+    text: String,
+    is_quoted: bool,
+}
+
+impl Word {
+    /// Returns the name of an option, and its value after `=`.
+    fn option(&self) -> Option<&str> {
+        self.text.strip_prefix("--").filter(|name| !self.is_quoted && name.starts_with(|c: char| c.is_ascii_alphabetic()))
+    }
+}
+
+/// Splits words at spaces. Text in single, double or typographic quotes is one word.
+fn split(text: &str) -> Result<Vec<Word>, String> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_start().chars().peekable();
+    while rest.peek().is_some() {
+        let (mut word, mut is_quoted, mut quote) = (String::new(), false, None);
+        let mut is_first = true;
+        while let Some(c) = rest.next() {
+            match (quote, c) {
+                (Some(end), c) if c == end => quote = None,
+                (Some('"'), '\\') if rest.peek().is_some_and(|next| matches!(next, '"' | '\\')) => word.extend(rest.next()),
+                (Some(_), c) => word.push(c),
+                (None, c) if c.is_whitespace() => break,
+                // An apostrophe inside a word quotes nothing.
+                (None, c) => match closing_quote(c).filter(|_| is_first || word.ends_with('=')) {
+                    Some(end) => {
+                        is_quoted |= is_first;
+                        quote = Some(end);
+                    }
+                    None => word.push(c),
+                },
+            }
+            is_first = false;
+        }
+        if quote.is_some() {
+            return Err("a quote is not closed".to_owned());
+        }
+        words.push(Word { text: word, is_quoted });
+        while rest.next_if(|c| c.is_whitespace()).is_some() {}
+    }
+    Ok(words)
+}
+
+fn closing_quote(c: char) -> Option<char> {
+    match c {
+        '"' | '\'' => Some(c),
+        '“' | '„' => Some('”'),
+        _ => None,
+    }
+}
+
+/// Current activity of a goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GoalStatus {
+    /// The model works on it.
+    Working,
+    /// The check runs.
+    Checking,
+    /// Waits for the user.
+    Paused,
+    Reached,
+    /// Ended without being reached.
+    Ended,
+}
+
+/// Reason why a goal is paused or ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GoalReason {
+    /// The check exited with 0.
+    CheckPassed,
+    /// The check failed in the same way several times in a row, and no file changed.
+    Blocked,
+    /// The check did not run: it was denied, its program is missing, or it took too long.
+    CheckDidNotRun,
+    /// The user stopped the task or the check.
+    Interrupted,
+    /// The task failed or is paused.
+    TaskFailed,
+    /// The process ended.
+    SessionEnded,
+    BudgetUsedUp,
+    TimeUsedUp,
+    RoundsUsedUp,
+    /// The user ended the goal.
+    Stopped,
+    /// The goal was not set.
+    Rejected,
+}
+
+/// Goal of the session, as front ends show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GoalState {
+    pub goal: Goal,
+    pub status: GoalStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<GoalReason>,
+    /// Number of the current round, from 1. A round is a task of the model and the check after it.
+    pub round: u32,
+    /// Cost in US dollars since the goal was set, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Time in milliseconds since the goal was set, without pauses.
+    pub elapsed_ms: u64,
+    /// Files that changed since the goal was set and that the check may read: tests, its configuration, files that it names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_check_files: Vec<String>,
+    /// Sentence for the user about a change; absent if only figures changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl GoalState {
+    /// Returns whether the goal can still be reached.
+    pub fn is_active(&self) -> bool {
+        !matches!(self.status, GoalStatus::Reached | GoalStatus::Ended)
+    }
+
+    /// Returns whether it continues without the user.
+    pub fn is_running(&self) -> bool {
+        matches!(self.status, GoalStatus::Working | GoalStatus::Checking)
+    }
+
+    /// Returns the progress as one line: `goal: round 2 of 25 · $0.12 of $2.00 · 28 min left`.
+    pub fn progress(&self, dot: &str) -> String {
+        let status = match self.status {
+            GoalStatus::Working => "",
+            GoalStatus::Checking => " checking",
+            GoalStatus::Paused => " paused",
+            GoalStatus::Reached => " reached",
+            GoalStatus::Ended => " ended",
+        };
+        let mut line = format!("goal{status}: round {} of {}", self.round, self.goal.max_rounds);
+        let cost = self.cost_usd.map(|cost| format!("${cost:.2}"));
+        match (cost, self.goal.budget_usd) {
+            (cost, Some(budget)) => {
+                let _ = write!(line, " {dot} {} of ${budget:.2}", cost.as_deref().unwrap_or("$?"));
+            }
+            (Some(cost), None) => {
+                let _ = write!(line, " {dot} {cost}");
+            }
+            (None, None) => {}
+        }
+        match self.goal.time_ms {
+            Some(time) => {
+                let _ = write!(line, " {dot} {} left", time_text(time.saturating_sub(self.elapsed_ms)));
+            }
+            None => {
+                let _ = write!(line, " {dot} {}", time_text(self.elapsed_ms));
+            }
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goal_is_read_with_its_options_in_any_order_and_with_any_quotes() {
+        let full = Goal { budget_usd: Some(2.0), time_ms: Some(1_800_000), max_rounds: 5, ..Goal::new("fix it", "cargo test") };
+        for words in [
+            r#""fix it" --until "cargo test" --budget 2usd --for 30m --rounds 5"#,
+            r"--rounds 5 --for=1800s fix it --until='cargo test' --budget $2",
+            "“fix it” --until “cargo test” --budget 2 --for 30 --rounds 5",
+        ] {
+            assert_eq!(Goal::parse(words).as_ref(), Ok(&full), "{words}");
+        }
+        assert_eq!(Goal::parse("don't stop --until make").unwrap(), Goal::new("don't stop", "make"));
+        assert_eq!(Goal::parse(r#"say --until "echo \"a b\"""#).unwrap().check, r#"echo "a b""#);
+    }
+
+    #[test]
+    fn a_goal_that_cannot_be_read_says_what_is_wrong() {
+        for (words, why) in [
+            ("", "missing `--until COMMAND`"),
+            ("fix it", "missing `--until COMMAND`"),
+            ("--until make", "missing text of the goal"),
+            ("fix --until", "missing value of `--until`"),
+            ("fix --until \"\"", "missing value of `--until`"),
+            ("fix --until \"cargo test", "a quote is not closed"),
+            ("fix --until make --budget lots", "`lots` is not an amount of dollars"),
+            ("fix --until make --budget -2", "`-2` is not an amount of dollars"),
+            ("fix --until make --for soon", "`soon` is not a time"),
+            ("fix --until make --for 0m", "`0m` is not a time"),
+            ("fix --until make --for 999d", "too long"),
+            ("fix --until make --rounds 0", "`0` is not a number of rounds"),
+            ("fix --untill make", "unknown option `--untill`"),
+            ("fix --until \"a\nb\"", "must be a single line"),
+        ] {
+            let error = Goal::parse(words).unwrap_err();
+            assert!(error.contains(why), "{words}: {error}");
+        }
+    }
+
+    #[test]
+    fn times_are_shown_in_two_units_and_read_back() {
+        for (ms, text) in [
+            (0, "0 s"),
+            (45_000, "45 s"),
+            (90_000, "1 min 30 s"),
+            (1_800_000, "30 min"),
+            (5_400_000, "1 h 30 min"),
+            (86_400_000, "1 d"),
+        ] {
+            assert_eq!(time_text(ms), text);
+        }
+        assert_eq!(parse_time("1h30m"), Ok(5_400_000));
+        assert!(parse_time("1h30").is_err() && parse_time("h").is_err() && parse_time("").is_err());
+    }
+}

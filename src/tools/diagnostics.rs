@@ -1,0 +1,84 @@
+//! Diagnostics of language servers in proposals and results. They are information: no verdict depends on them.
+
+use super::settings::Settings;
+use super::tool::{AnyTool, Payload};
+use crate::ports::{Diagnostics, Plan, ProposedText};
+use crate::protocol::{FileDiagnostics, ToolResult, ToolStatus};
+use std::sync::Arc;
+
+/// Maximum number of rows in a proposal.
+const MAX_NOTES: usize = 10;
+/// Maximum bytes in a result.
+const MAX_RESULT_BYTES: usize = 2_000;
+
+/// Adds what the language servers report about the proposed text to a plan.
+pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &Settings) -> Plan {
+    let Some(servers) = &settings.diagnostics else { return plan };
+    let Some(proposal) = plan.proposal.as_mut().filter(|_| plan.changes) else { return plan };
+    let texts = visible_texts(tool, &plan.payload, settings);
+    if texts.is_empty() {
+        return plan;
+    }
+    let reported = servers.check_proposal(texts).await.into_iter().map(|file| redact(file, settings));
+    proposal.diagnostics = reported.filter(FileDiagnostics::is_worth_showing).collect();
+    let rows: Vec<String> = proposal.diagnostics.iter().flat_map(FileDiagnostics::rows).collect();
+    let more = rows.len().saturating_sub(MAX_NOTES);
+    proposal.notes.extend(rows.into_iter().take(MAX_NOTES));
+    if more > 0 {
+        proposal.notes.push(format!("  and {more} more"));
+    }
+    plan
+}
+
+/// The texts that a call is about to write, for the language servers.
+pub(super) struct WrittenTexts {
+    servers: Arc<dyn Diagnostics>,
+    texts: Vec<ProposedText>,
+}
+
+impl WrittenTexts {
+    /// Returns the texts; `None` if no language server can see them.
+    pub(super) fn new(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Option<Self> {
+        let servers = settings.diagnostics.clone()?;
+        let texts = visible_texts(tool, payload, settings);
+        (!texts.is_empty()).then_some(Self { servers, texts })
+    }
+}
+
+/// Tells the language servers that these texts are written, and adds new errors to the result for the model.
+pub(super) async fn add_new_errors(written: Option<WrittenTexts>, mut result: ToolResult) -> ToolResult {
+    let Some(WrittenTexts { servers, texts }) = written.filter(|_| result.status == ToolStatus::Succeeded) else {
+        return result;
+    };
+    let reported = servers.check_saved(texts).await;
+    let rows: Vec<String> = reported.iter().filter(|file| file.has_new_errors()).flat_map(FileDiagnostics::rows).collect();
+    if rows.is_empty() {
+        return result;
+    }
+    let mut told = "\n\nErrors reported by the language server after this change:".to_owned();
+    for row in rows {
+        if told.len() + row.len() >= MAX_RESULT_BYTES {
+            told.push_str("\n  and more");
+            break;
+        }
+        told.push('\n');
+        told.push_str(&row);
+    }
+    result.output_text.push_str(&told);
+    result
+}
+
+/// Returns the texts of a plan that the policy lets the call read and write.
+fn visible_texts(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Vec<ProposedText> {
+    let mut texts = tool.proposed_texts(payload);
+    texts.retain(|text| (settings.paths.may_read)(&text.path) && (settings.paths.may_write)(&text.path));
+    texts
+}
+
+/// Hides secrets, which a message may quote.
+fn redact(mut file: FileDiagnostics, settings: &Settings) -> FileDiagnostics {
+    for error in &mut file.new_errors {
+        error.message = settings.redactor.redact(&error.message).text.into_owned();
+    }
+    file
+}

@@ -1,0 +1,93 @@
+//! Goals: `/goal`, the row above the composer, and notes about what happened.
+
+use super::draft::take_draft;
+use super::notes::{note, show_requested};
+use super::readiness::is_ready;
+use crate::protocol::{Command, GOAL_FORM, Goal, GoalState, GoalStatus, validate_check};
+use crate::text;
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Kind, Tone};
+
+/// Choices about a paused goal.
+const CHOICES: &str = "\n/goal continue resumes it, /goal check COMMAND replaces the check, /goal stop ends it";
+
+/// Handles `/goal` and its forms.
+pub(crate) fn goal(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+    let sends = match (first, rest.trim()) {
+        ("", _) => return show(model, now, effects),
+        ("stop", "") => Command::StopGoal,
+        ("continue", "") => Command::Continue,
+        ("check", check) => match validate_check(unquoted(check)) {
+            Ok(()) => Command::SetGoalCheck { check: unquoted(check).to_owned() },
+            Err(why) => return model.show_toast(format!("{why}: `/goal check cargo test`"), now),
+        },
+        _ => match Goal::parse(words) {
+            Ok(goal) => Command::SetGoal { goal },
+            Err(why) => return model.show_toast(format!("{why}: {GOAL_FORM}"), now),
+        },
+    };
+    if !is_ready(model, now) {
+        return;
+    }
+    if matches!(sends, Command::SetGoal { .. }) && model.is_running() {
+        return model.show_toast("a task is running: the goal stays in the draft until it ends or you stop it with esc", now);
+    }
+    take_draft(model, now, effects);
+    model.transcript.follow_end();
+    effects.push(Effect::Send(sends));
+}
+
+/// Returns the text without the quotes around it.
+fn unquoted(text: &str) -> &str {
+    let inner = |quote: char| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
+    inner('"').or_else(|| inner('\'')).unwrap_or(text)
+}
+
+/// Shows the goal.
+fn show(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    let Some(goal) = model.task.goal.clone() else {
+        return model.show_toast(format!("no goal is set: {GOAL_FORM}"), now);
+    };
+    take_draft(model, now, effects);
+    show_requested(model, Kind::Note { text: to_text(&goal, model.screen.glyphs.dot), tone: Tone::Plain });
+}
+
+/// Returns the goal as lines.
+pub(crate) fn to_text(goal: &GoalState, dot: &str) -> String {
+    let mut lines = vec![goal.progress(dot), format!("check: {}", goal.goal.check), format!("goal: {}", goal.goal.text)];
+    if !goal.changed_check_files.is_empty() {
+        lines.push(format!("changed files that the check may read: {}", goal.changed_check_files.join(", ")));
+    }
+    lines.push("/goal stop ends it, /goal check COMMAND replaces the check, /goal continue resumes it".to_owned());
+    text::clean(&lines.join("\n")).into_owned()
+}
+
+/// Applies a change of the goal.
+pub(crate) fn on_changed(model: &mut Model, state: GoalState, now: u64) {
+    if let Some(message) = &state.message {
+        let tone = match state.status {
+            GoalStatus::Reached if state.changed_check_files.is_empty() => Tone::Plain,
+            GoalStatus::Working | GoalStatus::Checking => Tone::Plain,
+            GoalStatus::Reached | GoalStatus::Paused | GoalStatus::Ended => Tone::Warning,
+        };
+        let choices = if state.status == GoalStatus::Paused { CHOICES } else { "" };
+        note(model, &format!("{message}{choices}"), tone);
+    }
+    (model.task.goal_at, model.task.goal_session_cost) = (now, model.info.tally.cost_usd);
+    model.task.goal = Some(state).filter(GoalState::is_active);
+}
+
+/// Returns the row above the composer.
+pub(crate) fn status_row(model: &Model, now: u64) -> Option<String> {
+    let mut goal = model.task.goal.clone()?;
+    if goal.is_running() {
+        goal.elapsed_ms = goal.elapsed_ms.saturating_add(now.saturating_sub(model.task.goal_at));
+    }
+    // The goal is reported with every round, the cost of the session with every request.
+    if let Some(cost) = model.info.tally.cost_usd {
+        let more = (cost - model.task.goal_session_cost.unwrap_or_default()).max(0.0);
+        goal.cost_usd = Some(goal.cost_usd.unwrap_or_default() + more);
+    }
+    Some(goal.progress(model.screen.glyphs.dot))
+}

@@ -1,0 +1,503 @@
+//! `aye task` and `aye tasks`: several tasks at once, each in its own copy of the workspace.
+
+use crate::support::trace::{Fault, Point, trace};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
+use serde_json::{Value, json};
+use std::process::Stdio;
+
+/// A policy with these lines about writes; commands run without approval.
+fn policy(lines: &str) -> String {
+    let shell = "[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
+    format!(
+        "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\n{lines}\n[capabilities.\"File.Delete\"]\n{lines}\n{shell}"
+    )
+}
+
+const OPEN: &str = "requires_approval = false";
+const ASKING: &str = "requires_approval = true";
+
+fn write(id: &str, path: &str, content: &str) -> Answer {
+    Answer::call(id, "WriteFile", json!({"path": path, "content": content}))
+}
+
+fn edit(id: &str, path: &str, old: &str, new: &str) -> Answer {
+    Answer::call(id, "EditFile", json!({"path": path, "edits": [{"oldText": old, "newText": new}]}))
+}
+
+fn project(server: &Server) -> Project {
+    Project::outside_tmp_with(server).policy(&policy(OPEN)).file("a.txt", "alpha\n").file("b.txt", "beta\n")
+}
+
+/// The tasks of a project, latest first.
+fn tasks(project: &Project) -> Vec<Value> {
+    project.aye(&["tasks", "--json"]).exits(0).json().as_array().unwrap().clone()
+}
+
+/// The only task of a project.
+fn task(project: &Project) -> Value {
+    let mut all = tasks(project);
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
+}
+
+fn id(task: &Value) -> String {
+    task["id"].as_str().unwrap()[..8].to_owned()
+}
+
+/// Starts a task and waits for its end. Returns its ID.
+fn run(project: &Project, prompt: &str) -> String {
+    project.aye(&["task", "start", prompt]).exits(0);
+    id(&tasks(project)[0])
+}
+
+/// Starts a task in the background. Returns its ID.
+fn detach(project: &Project, prompt: &str) -> String {
+    project.aye(&["task", "start", "--detach", prompt]).exits(0).stdout.trim().to_owned()
+}
+
+fn wait_for_state(project: &Project, id: &str, state: &str) -> Value {
+    let find = || tasks(project).into_iter().find(|task| task["id"].as_str().unwrap().starts_with(id));
+    let reached = wait_until(TIMEOUT, || find().is_some_and(|task| task["state"] == state));
+    let task = find().unwrap_or_default();
+    assert!(reached, "{state} is expected: {task}");
+    task
+}
+
+/// Kills the process of a task, like `kill -9`.
+fn kill(project: &Project, id: &str) {
+    let task = wait_for_state(project, id, "running");
+    let pid = task["pid"].as_u64().unwrap().to_string();
+    assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    wait_for_state(project, id, "interrupted");
+}
+
+#[test]
+fn a_task_changes_its_copy_and_keeping_it_changes_the_workspace() {
+    let calls = edit("c1", "a.txt", "alpha", "omega").and_call("c2", "WriteFile", json!({"path": "new.txt", "content": "new\n"}));
+    let command = Answer::call("c3", "RunCommand", json!({"command": "cat a.txt new.txt && rm b.txt"}));
+    let server = Server::new([calls, command, Answer::text("Done.")]);
+    let project = project(&server);
+    let output = project.aye(&["task", "start", "change things"]).exits(0).says(&["is done", "aye task diff"]);
+    assert_eq!(output.stdout.trim(), "Done.");
+    let seen = server.request(2).tool_results();
+    assert!(seen.iter().any(|(_, text)| text.contains("omega\nnew")), "the command saw the edits: {seen:?}");
+    assert_eq!((project.read("a.txt").as_str(), project.read("b.txt").as_str()), ("alpha\n", "beta\n"));
+    assert!(!project.exists("new.txt"));
+    let listed = task(&project);
+    assert_eq!(
+        (&listed["state"], &listed["changedFiles"], &listed["prompt"]),
+        (&json!("done"), &json!(3), &json!("change things"))
+    );
+    let id = id(&listed);
+    let diff = project.aye(&["task", "diff", &id]).exits(0).stdout;
+    assert!(diff.contains("-alpha\n+omega\n") && diff.contains("deleted file mode") && diff.contains("+new\n"), "{diff}");
+    // The session of a task is not one of the workspace.
+    assert_eq!(project.aye(&["sessions", "list", "--json"]).exits(0).json(), json!([]));
+    project.aye(&["task", "drop", &id]).exits(2).says(&["not applied", "--force"]);
+    project.aye(&["task", "keep", &id]).exits(0).says(&["aye rewind"]);
+    assert_eq!((project.read("a.txt").as_str(), project.read("new.txt").as_str()), ("omega\n", "new\n"));
+    assert!(!project.exists("b.txt"));
+    assert_eq!(task(&project)["changedFiles"], 0);
+    project.aye(&["task", "keep", &id]).exits(0);
+    // Applied changes are undone like those of a session.
+    project.aye(&["rewind", "--yes"]).exits(0);
+    assert_eq!((project.read("a.txt").as_str(), project.read("b.txt").as_str()), ("alpha\n", "beta\n"));
+    project.aye(&["task", "drop", "--force", &id]).exits(0);
+    assert_eq!(tasks(&project), Vec::<Value>::new());
+    let left = std::fs::read_dir(project.directory("data").join("tasks")).unwrap().count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn two_tasks_that_change_the_same_file_conflict_and_the_second_is_not_applied() {
+    let server = Server::new([
+        edit("c1", "a.txt", "alpha", "one").and_call("c2", "WriteFile", json!({"path": "one.txt", "content": "1\n"})),
+        Answer::text("Done."),
+        edit("c3", "a.txt", "alpha", "two").and_call("c4", "WriteFile", json!({"path": "two.txt", "content": "2\n"})),
+        Answer::text("Done."),
+    ]);
+    let project = project(&server);
+    let first = run(&project, "first");
+    let second = run(&project, "second");
+    // Both saw the file as it is, so neither conflicts yet.
+    assert!(tasks(&project).iter().all(|task| task["conflicts"] == 0));
+    project.aye(&["task", "keep", &first]).exits(0);
+    assert_eq!(tasks(&project)[0]["conflicts"], 1);
+    let diff = project.aye(&["task", "diff", &second]).exits(0).stdout;
+    assert!(diff.contains("conflict: a.txt was also changed in the workspace") && diff.contains("two.txt"), "{diff}");
+    let said = ["`a.txt` was also changed in the workspace", "the version of the task is", "1 file was not applied"];
+    let kept = project.aye(&["task", "keep", &second]).exits(1).says(&said);
+    // The other file is applied, and the conflict stays in the task.
+    assert_eq!((project.read("a.txt").as_str(), project.read("two.txt").as_str()), ("one\n", "2\n"));
+    let version = kept.stderr.split('`').find(|part| part.ends_with("upper/a.txt")).unwrap().to_owned();
+    assert_eq!(std::fs::read_to_string(version).unwrap(), "two\n");
+    project.aye(&["task", "keep", &second, "a.txt"]).exits(1);
+    assert_eq!(project.read("a.txt"), "one\n");
+    // The original content is not a conflict, whenever it was written.
+    std::fs::write(project.path("a.txt"), "alpha\n").unwrap();
+    project.aye(&["task", "keep", &second]).exits(0);
+    assert_eq!(project.read("a.txt"), "two\n");
+}
+
+#[test]
+fn a_file_that_changed_before_the_task_saw_it_is_not_a_conflict() {
+    let gate = Gate::default();
+    let server = Server::new([
+        Answer::call("c1", "ReadFile", json!({"path": "b.txt"})).and_wait(&gate),
+        edit("c2", "a.txt", "alpha", "omega"),
+        Answer::text("Done."),
+    ]);
+    let project = project(&server);
+    let id = detach(&project, "edit");
+    server.request(0);
+    // Written in place: the layer shows the new content.
+    std::fs::write(project.path("a.txt"), "first\nalpha\n").unwrap();
+    gate.open();
+    assert_eq!(wait_for_state(&project, &id, "done")["conflicts"], 0);
+    project.aye(&["task", "keep", &id]).exits(0);
+    assert_eq!(project.read("a.txt"), "first\nomega\n");
+}
+
+#[test]
+fn an_approval_leaves_the_task_waiting_and_open_asks_it_again() {
+    let server = Server::new([write("c1", "new.txt", "new\n"), Answer::text("All done here.")]);
+    let project = project(&server).policy(&policy(ASKING));
+    let output = project.aye(&["task", "start", "write"]).exits(3);
+    output.says(&["waits for your approval", "aye task open"]);
+    let listed = task(&project);
+    assert_eq!(listed["state"], "needs_you", "{listed}");
+    let list = project.aye(&["tasks"]).exits(0).stdout;
+    assert!(list.contains("needs you") && list.contains("new.txt"), "{list}");
+    let id = id(&listed);
+    let mut terminal = project.open(&["task", "open", &id]);
+    terminal.review("new.txt");
+    terminal.decide('y');
+    terminal.wait_for("All done here.");
+    assert!(terminal.quit().success());
+    assert!(!project.exists("new.txt"));
+    assert_eq!((&task(&project)["state"], &task(&project)["changedFiles"]), (&json!("done"), &json!(1)));
+    project.aye(&["task", "keep", &id]).exits(3).says(&["approval required", "--yes"]);
+    project.aye(&["task", "keep", "--yes", &id]).exits(0);
+    assert_eq!(project.read("new.txt"), "new\n");
+}
+
+#[test]
+fn a_killed_task_is_interrupted_and_resumes_with_its_layer() {
+    let gate = Gate::default();
+    let server = Server::new([
+        edit("c1", "a.txt", "alpha", "omega"),
+        Answer::text("I wait").and_wait(&gate),
+        Answer::call("c2", "RunCommand", json!({"command": "cat a.txt"})),
+        Answer::text("Done."),
+    ]);
+    let project = project(&server);
+    let id = detach(&project, "edit");
+    server.request(1);
+    kill(&project, &id);
+    gate.open();
+    assert_eq!(project.read("a.txt"), "alpha\n");
+    let diff = project.aye(&["task", "diff", &id]).exits(0).stdout;
+    assert!(diff.contains("+omega"), "{diff}");
+    project.aye(&["task", "resume", &id]).exits(0).says(&["is done"]);
+    let seen = server.request(3).tool_results();
+    assert!(seen.iter().any(|(_, text)| text.contains("omega")), "{seen:?}");
+    project.aye(&["task", "keep", &id]).exits(0);
+    assert_eq!(project.read("a.txt"), "omega\n");
+    project.aye(&["task", "resume", &id]).exits(2).says(&["has already ended"]);
+}
+
+#[test]
+fn a_task_killed_during_a_command_never_changes_the_workspace() {
+    let server = Server::new([
+        Answer::call("c1", "RunCommand", json!({"command": "echo changed > a.txt; touch started; sleep 60"})),
+        Answer::text("Done."),
+    ]);
+    let project = project(&server);
+    let id = detach(&project, "run");
+    let started = || {
+        let diff = project.aye(&["task", "diff", &id]).exits(0).stdout;
+        diff.contains("started")
+    };
+    assert!(wait_until(TIMEOUT, started));
+    kill(&project, &id);
+    project.aye(&["sessions", "list"]).exits(0);
+    assert_eq!((project.read("a.txt").as_str(), project.exists("started")), ("alpha\n", false));
+    // The outcome of the command is unknown: the user decides.
+    let resumed = project.aye(&["task", "resume", &id]);
+    assert!([0, 3].contains(&resumed.code), "{}", resumed.stderr);
+    project.aye(&["task", "drop", "--force", &id]).exits(0);
+    assert_eq!(project.read("a.txt"), "alpha\n");
+}
+
+#[test]
+fn a_running_task_is_stopped_and_resumed() {
+    let gate = Gate::default();
+    let server = Server::new([write("c1", "new.txt", "new\n"), Answer::text("I wait").and_wait(&gate), Answer::text("Done.")]);
+    let project = project(&server);
+    let id = detach(&project, "write");
+    server.request(1);
+    wait_for_state(&project, &id, "running");
+    project.aye(&["task", "keep", &id]).exits(2).says(&["is running in process", "aye task stop"]);
+    project.aye(&["task", "drop", "--force", &id]).exits(2).says(&["is running"]);
+    project.aye(&["task", "stop", &id]).exits(0);
+    gate.open();
+    assert_eq!(task(&project)["state"], "stopped");
+    project.aye(&["task", "stop", &id]).exits(2).says(&["is not running"]);
+    project.aye(&["task", "resume", "--detach", &id]).exits(0);
+    wait_for_state(&project, &id, "done");
+    project.aye(&["task", "keep", &id]).exits(0);
+    assert_eq!(project.read("new.txt"), "new\n");
+}
+
+#[test]
+fn an_attached_task_ends_with_the_process_that_started_it() {
+    let gate = Gate::default();
+    let server = Server::new([write("c1", "new.txt", "new\n"), Answer::text("I wait").and_wait(&gate)]);
+    let project = project(&server);
+    let mut command = project.command(&["task", "start", "--until-stdin-closes", "write"]);
+    let mut running = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    server.request(1);
+    let id = id(&task(&project));
+    wait_for_state(&project, &id, "running");
+    drop(running.stdin.take());
+    wait_for_state(&project, &id, "interrupted");
+    running.wait().unwrap();
+    gate.open();
+}
+
+#[test]
+fn hunks_are_chosen_one_at_a_time_and_the_rest_stays_in_the_task() {
+    let text: String = (1..=30).map(|number| format!("line {number}\n")).collect();
+    let changed = text.replace("line 2\n", "LINE 2\n").replace("line 28\n", "LINE 28\n");
+    let server = Server::new([
+        write("c1", "long.txt", &changed).and_call("c2", "WriteFile", json!({"path": "new.txt", "content": "new\n"})),
+        Answer::text("Done."),
+    ]);
+    let project = project(&server).file("long.txt", &text);
+    let id = run(&project, "write");
+    let output = project.aye_with_input(&["task", "keep", "-p", &id], "n\ny\nn\n").exits(0);
+    assert!(output.stdout.contains("Apply this hunk") && output.stdout.contains("+LINE 2\n"), "{}", output.stdout);
+    assert_eq!(project.read("long.txt"), text.replace("line 28\n", "LINE 28\n"));
+    assert!(!project.exists("new.txt"));
+    let rest = task(&project);
+    assert_eq!((&rest["changedFiles"], &rest["conflicts"]), (&json!(2), &json!(0)), "{rest}");
+    project.aye(&["task", "keep", &id, "long.txt"]).exits(0);
+    assert_eq!((project.read("long.txt"), project.exists("new.txt")), (changed, false));
+    project.aye(&["task", "keep", &id, "other.txt"]).exits(2).says(&["`other.txt` is not among the changes"]);
+}
+
+#[test]
+fn git_is_read_only_in_a_layer() {
+    let server = Server::new([
+        Answer::call("c1", "RunCommand", json!({"command": "git add a.txt && git commit -qm x"})),
+        Answer::text("Done."),
+    ]);
+    let project = project(&server);
+    run(&project, "commit");
+    let seen = server.request(1).tool_results();
+    assert!(seen.iter().any(|(_, text)| text.contains("`.git` is read-only")), "{seen:?}");
+}
+
+#[test]
+fn the_check_runs_in_the_copy_and_its_result_is_listed() {
+    for (command, result, code) in [("grep -q omega a.txt", "passed", 0), ("exit 3", "failed (exit 3)", 3)] {
+        let server = Server::new([edit("c1", "a.txt", "alpha", "omega"), Answer::text("Done.")]);
+        let project = project(&server);
+        project.aye(&["task", "start", "--check", command, "edit"]).exits(0).says(&[&format!("check {result}")]);
+        let listed = task(&project);
+        assert_eq!((&listed["state"], &listed["check"]["exitCode"]), (&json!("done"), &json!(code)), "{listed}");
+        let diff = project.aye(&["task", "diff", &id(&listed)]).exits(0).stdout;
+        assert!(diff.contains(&format!("check {result}: {command}")), "{diff}");
+        assert_eq!(project.read("a.txt"), "alpha\n");
+    }
+}
+
+#[test]
+fn a_task_that_cannot_start_leaves_nothing_behind() {
+    let server = Server::new([]);
+    let project = project(&server);
+    project.aye(&["task", "start", "-m", "nowhere/x", "--detach", "write"]).exits(1).says(&["did not start", "nowhere"]);
+    project.aye(&["task", "start", "-m", "nowhere/x", "write"]).exits(2).says(&["nowhere"]);
+    assert_eq!(tasks(&project), Vec::<Value>::new());
+    for (arguments, message) in [
+        (vec!["task", "start", "  "], "the prompt is empty"),
+        (vec!["task", "start", "--add-dir", "/usr", "x"], "--add-dir"),
+        (vec!["task", "diff", "123"], "6 hex digits"),
+        (vec!["task", "keep", "abcdef"], "no task has an ID"),
+        (vec!["task", "open", "abcdef"], "no task has an ID"),
+    ] {
+        project.aye(&arguments).exits(2).says(&[message]);
+    }
+}
+
+#[test]
+fn a_command_that_aye_runs_cannot_start_or_apply_tasks() {
+    let server = Server::new([]);
+    let project = project(&server).env("AYE", "1");
+    for arguments in [vec!["task", "start", "x"], vec!["task", "keep", "abcdef"], vec!["task", "drop", "abcdef"]] {
+        project.aye(&arguments).exits(2).says(&["cannot extend its own permissions"]);
+    }
+    project.aye(&["tasks"]).exits(0);
+}
+
+/// A project with a task that is done: it changed two files and deleted one.
+fn done(server: &Server) -> (Project, String) {
+    let project = project(server).file("gone.txt", "gone\n");
+    let id = run(&project, "edit");
+    (project, id)
+}
+
+fn three_changes() -> [Answer; 2] {
+    let calls = edit("c1", "a.txt", "alpha", "omega").and_call("c2", "WriteFile", json!({"path": "new.txt", "content": "new\n"}));
+    [calls.and_call("c3", "Delete", json!({"path": "gone.txt"})), Answer::text("Done.")]
+}
+
+/// Contents before and after the changes, by path; `None` for a missing file.
+const STATES: [(&str, Option<&str>, Option<&str>); 3] =
+    [("a.txt", Some("alpha\n"), Some("omega\n")), ("new.txt", None, Some("new\n")), ("gone.txt", Some("gone\n"), None)];
+
+fn content(project: &Project, path: &str) -> Option<String> {
+    std::fs::read_to_string(project.path(path)).ok()
+}
+
+#[test]
+fn keeping_changes_killed_at_any_effect_leaves_whole_files_and_a_rerun_completes() {
+    let server = Server::new(three_changes());
+    let (project, id) = done(&server);
+    let keep = |point| trace(project.command(&["task", "keep", &id]), &[project.path("")], point);
+    let Ok(traced) = keep(None) else { return };
+    assert_eq!(traced.code, 0, "{}", traced.stderr);
+    let all = traced.effects.len();
+    assert!(all >= STATES.len(), "{:?}", traced.effects);
+    for effect in 1..=all {
+        for fault in [Fault::KilledBefore, Fault::KilledAfter] {
+            // The old content is not a conflict, whoever wrote it.
+            for (path, old, _) in STATES {
+                match old {
+                    Some(text) => std::fs::write(project.path(path), text).unwrap(),
+                    None => drop(std::fs::remove_file(project.path(path))),
+                }
+            }
+            let killed = keep(Some(Point { effect, fault })).unwrap();
+            for (path, old, new) in STATES {
+                let now = content(&project, path);
+                let is_whole = now.as_deref() == old || now.as_deref() == new;
+                assert!(is_whole, "{path} after {:?} of effect {effect}: {now:?}", killed.hit);
+            }
+            project.aye(&["task", "keep", &id]).exits(0);
+            for (path, _, new) in STATES {
+                assert_eq!(content(&project, path).as_deref(), new, "{path} after {:?}", killed.hit);
+            }
+        }
+    }
+    assert_eq!(task(&project)["changedFiles"], 0);
+}
+
+/// Number of points at which a start is killed.
+const KILLED_STARTS: usize = 6;
+
+#[test]
+fn a_start_killed_at_any_effect_leaves_the_workspace_unchanged_and_the_task_can_be_resumed() {
+    let start = |project: &Project, point| {
+        let roots = [project.directory("data").join("tasks"), project.path("")];
+        std::fs::create_dir_all(&roots[0]).unwrap();
+        trace(project.command(&["task", "start", "edit"]), &roots, point)
+    };
+    let server = Server::new(three_changes());
+    let Ok(traced) = start(&project(&server).file("gone.txt", "gone\n"), None) else { return };
+    assert_eq!(traced.code, 0, "{}", traced.stderr);
+    let all = traced.effects.len();
+    for number in 0..KILLED_STARTS {
+        let effect = 1 + number * all / KILLED_STARTS;
+        let server = Server::with_responder(|request| {
+            let calls = request.tool_results().len();
+            let [first, last] = three_changes();
+            if calls == 0 { first } else { last }
+        });
+        let project = project(&server).file("gone.txt", "gone\n");
+        let killed = start(&project, Some(Point { effect, fault: Fault::KilledBefore })).unwrap();
+        for (path, old, _) in STATES {
+            assert_eq!(content(&project, path).as_deref(), old, "{path} after {:?}", killed.hit);
+        }
+        // Before its description is complete, there is no task.
+        for task in tasks(&project) {
+            let id = id(&task);
+            if task["state"] != "done" {
+                let resumed = project.aye(&["task", "resume", &id]);
+                assert!([0, 3].contains(&resumed.code), "after {:?}: {}", killed.hit, resumed.stderr);
+            }
+            if project.aye(&["tasks", "--json"]).exits(0).json()[0]["state"] == "done" {
+                project.aye(&["task", "keep", &id]).exits(0);
+                for (path, _, new) in STATES {
+                    assert_eq!(content(&project, path).as_deref(), new, "{path} after {:?}", killed.hit);
+                }
+            }
+            project.aye(&["task", "drop", "--force", &id]).exits(0);
+        }
+    }
+}
+
+/// Runs git in a directory of the project, and returns its output.
+fn git(project: &Project, directory: &str, words: &[&str]) -> String {
+    let mut git = std::process::Command::new("git");
+    git.args(["-c", "user.name=Tester", "-c", "user.email=tester@example.com"]).args(words);
+    let output = git.current_dir(project.path(directory)).env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
+    assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_task_in_a_worktree_commits_on_its_branch_and_its_files_are_compared_with_its_first_commit() {
+    let commit = "git add -A && git -c user.name=T -c user.email=t@example.com commit -qm 'by the task'";
+    let server = Server::new([
+        edit("c1", "a.txt", "alpha", "omega"),
+        Answer::call("c2", "RunCommand", json!({"command": commit})),
+        write("c3", "new.txt", "new\n").and_call("c4", "WriteFile", json!({"path": "b.txt", "content": "mine\n"})),
+        Answer::text("Done."),
+    ]);
+    let project = project(&server);
+    git(&project, "", &["init", "-q", "-b", "main"]);
+    git(&project, "", &["add", "-A"]);
+    git(&project, "", &["commit", "-q", "-m", "one"]);
+    project.aye(&["task", "start", "-w", "commit it"]).exits(0);
+    let listed = task(&project);
+    let branch = listed["branch"].as_str().unwrap().to_owned();
+    assert!(branch.starts_with("aye/task-") && listed["changedFiles"] == 3, "{listed}");
+    assert_eq!(git(&project, "", &["log", "--format=%s", &branch]), "by the task\none\n");
+    assert_eq!((project.read("a.txt").as_str(), project.exists("new.txt")), ("alpha\n", false));
+    let id = id(&listed);
+    // Changed here since: a conflict.
+    std::fs::write(project.path("b.txt"), "yours\n").unwrap();
+    let diff = project.aye(&["task", "diff", &id]).exits(0).stdout;
+    assert!(diff.contains("-alpha\n+omega\n") && diff.contains("conflict: b.txt"), "{diff}");
+    project.aye(&["task", "keep", &id]).exits(1).says(&["`b.txt` was also changed"]);
+    assert_eq!((project.read("a.txt").as_str(), project.read("new.txt").as_str()), ("omega\n", "new\n"));
+    assert_eq!((project.read("b.txt").as_str(), &task(&project)["changedFiles"]), ("yours\n", &json!(1)));
+    project.aye(&["task", "drop", "--force", &id]).exits(0).says(&["remains"]);
+    assert_eq!(git(&project, "", &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(git(&project, "", &["log", "--format=%s", &branch]), "by the task\none\n");
+}
+
+#[test]
+fn a_worktree_needs_a_repository_with_a_commit() {
+    let server = Server::new([]);
+    let project = project(&server);
+    let start = || project.aye(&["task", "start", "-w", "x"]).exits(2);
+    start().says(&["cannot create a git worktree"]);
+    git(&project, "", &["init", "-q"]);
+    start().says(&["has no commit yet"]);
+    assert_eq!(tasks(&project), Vec::<Value>::new());
+}
+
+#[test]
+fn a_question_of_the_model_leaves_the_task_waiting_and_open_asks_it_again() {
+    let questions = json!([{"question": "Which one?", "options": [{"label": "First one"}, {"label": "Second one"}]}]);
+    let server = Server::new([Answer::call("c1", "AskUser", json!({"questions": questions})), Answer::text("All done here.")]);
+    let project = project(&server);
+    project.aye(&["task", "start", "ask"]).exits(3).says(&["aye task open"]);
+    let listed = task(&project);
+    assert_eq!(listed["state"], "needs_you", "{listed}");
+    let mut terminal = project.open(&["task", "open", &id(&listed)]);
+    terminal.wait_for("Second one");
+    terminal.quit();
+}
