@@ -14,7 +14,7 @@ use crate::host::tasks::{CopyKind, TaskDescription, TaskDirectory, TaskOptions, 
 use crate::protocol::Problem;
 use crate::tools::RepositoryTrust;
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 
@@ -32,6 +32,8 @@ pub(crate) struct StartRequest {
 
 /// Maximum lines of the log in an error.
 const LOG_LINES: usize = 20;
+/// Maximum bytes of the log that are read for an error.
+const LOG_BYTES: u64 = 64 << 10;
 
 pub(super) fn run(common: &Common, place: &AppContext, request: StartRequest) -> Result<Exit, CliError> {
     if !common.add_dirs.is_empty() {
@@ -85,12 +87,12 @@ fn create(common: &Common, place: &AppContext, request: &StartRequest) -> Result
 pub(super) fn detach(task: &TaskDirectory, prompt: Option<&str>) -> Result<Exit, CliError> {
     let failed =
         |error: std::io::Error| CliError::failed(Problem::new(format!("cannot start task `{}`", task.short_id())).because(error));
-    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(task.output()).map_err(failed)?;
+    let mut log = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(task.output()).map_err(failed)?;
     let before = log.metadata().map_err(failed)?.len();
     let program = std::env::current_exe().map_err(failed)?;
     let mut process = Command::new(program);
     process.args(["task", "run", task.id()]).args(prompt.map(|prompt| ["--", prompt]).into_iter().flatten());
-    process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+    process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log.try_clone().map_err(failed)?);
     let mut child = process.spawn().map_err(failed)?;
     let mut line = String::new();
     if let Some(output) = child.stdout.take() {
@@ -99,11 +101,12 @@ pub(super) fn detach(task: &TaskDirectory, prompt: Option<&str>) -> Result<Exit,
     let id = task.short_id();
     if line.trim() != READY {
         let status = child.wait().map_err(failed)?;
-        let text = std::fs::read(task.output()).unwrap_or_default();
-        let new = text.get(usize::try_from(before).unwrap_or(usize::MAX)..).unwrap_or_default();
-        let new = String::from_utf8_lossy(new).into_owned();
+        // The process removed the task together with the log, which is still open here.
+        log.seek(SeekFrom::Start(before)).map_err(failed)?;
+        let mut new = Vec::new();
+        log.take(LOG_BYTES).read_to_end(&mut new).map_err(failed)?;
         let mut problem = Problem::new(format!("task `{id}` did not start ({status})"));
-        problem.excerpt = new.lines().take(LOG_LINES).map(str::to_owned).collect();
+        problem.excerpt = String::from_utf8_lossy(&new).lines().take(LOG_LINES).map(str::to_owned).collect();
         return Err(CliError::failed(problem));
     }
     print_text(&format!("{id}\n"));
