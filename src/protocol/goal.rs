@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 /// Number of failed checks after which a goal ends, if `--rounds` names no other.
 pub const GOAL_ROUNDS: u32 = 25;
 /// Highest number of rounds that can be set.
-pub const MAX_GOAL_ROUNDS: u32 = 1_000;
+const MAX_GOAL_ROUNDS: u32 = 1_000;
 /// Longest time that can be set.
-pub const MAX_GOAL_MS: u64 = 30 * 24 * 3_600_000;
+const MAX_GOAL_MS: u64 = 30 * 24 * 3_600_000;
 /// Form of a goal, for error messages.
 pub const GOAL_FORM: &str = "/goal \"TEXT\" --until \"COMMAND\" [--budget 2usd] [--for 30m] [--rounds 25]";
 
@@ -111,7 +111,7 @@ pub fn validate_check(check: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// Says why the amount is invalid.
-pub fn parse_dollars(text: &str) -> Result<f64, String> {
+fn parse_dollars(text: &str) -> Result<f64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let number = lower.strip_prefix('$').unwrap_or(&lower);
     let number = number.strip_suffix("dollars").or_else(|| number.strip_suffix("usd")).unwrap_or(number).trim();
