@@ -134,7 +134,7 @@ impl ConfiguredTools {
                 match read {
                     Ok(bytes) => self.add(&bytes, Source { file, owner: ToolOwner::Plugin { name, root, hashes } }),
                     Err(why) => {
-                        self.problems.push(format!("ignored a tool of the plugin `{name}` (`{}`): {why}", file.display()))
+                        self.problems.push(format!("ignored a tool of the plugin `{name}` (`{}`): {why}", file.display()));
                     }
                 }
             }
