@@ -98,7 +98,7 @@ mod tests {
         ];
         let found = Findings::read(&items, "one\ntwo\n");
         let shown: Vec<_> = found.errors.iter().map(|error| (error.line, error.message.as_str())).collect();
-        assert_eq!(shown, [(1, "red text"), (3, "without severity")]);
+        assert_eq!(shown, [(1, "red␇ text"), (3, "without severity")]);
         let long = Findings::read(&[item(json!(0), &"ä".repeat(100_000))], "x");
         assert!(long.errors[0].message.chars().count() <= MESSAGE_CELLS);
     }

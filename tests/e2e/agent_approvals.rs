@@ -68,7 +68,10 @@ fn the_user_decides_about_the_calls_of_an_agent_and_sees_who_asks() {
     terminal.prompt("/changes");
     terminal.wait_for("first.txt");
     terminal.send("\x1b");
+    terminal.wait_for(texts::EMPTY_DRAFT);
     terminal.prompt("/undo");
+    terminal.wait_for("Rewind to before #1");
+    terminal.decide('1');
     terminal.wait_that("the change of the agent is undone", |_| !project.exists("first.txt"));
 }
 

@@ -285,6 +285,7 @@ documents! {
     commands_about_custom_tools_run: "docs/CUSTOM_TOOLS.md",
     commands_about_durability_run: "docs/DURABILITY.md",
     commands_to_get_started_run: "docs/GETTING_STARTED.md",
+    commands_about_goals_run: "docs/GOALS.md",
     commands_about_hooks_run: "docs/HOOKS.md",
     commands_about_imports_run: "docs/IMPORT.md",
     commands_to_install_and_update_run: "docs/INSTALL.md",

@@ -219,14 +219,14 @@ fn escape_pauses_a_goal_and_stop_ends_it() {
 fn a_goal_of_an_ended_process_is_restored_paused() {
     let server = Server::new([Answer::text("Done."), write("call_1", "state.txt", "yes\n"), Answer::text("Better.")]);
     let seconds = format!("6172.{}", std::process::id());
-    let project = project(&server);
-    let mut terminal = project.open_sized(&[], 110, 40);
+    let project = Project::with(&server).file("wanted.txt", "yes\n");
+    let mut terminal = project.open_sized(&["--mode", "auto-edit"], 110, 40);
     terminal.prompt(&format!("/goal go --until \"test -e go || sleep {seconds}; cmp wanted.txt state.txt\""));
     assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) > 0), "{}", terminal.screen());
     terminal.kill();
     assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) == 0), "the check outlives aye");
     let project = project.file("go", "");
-    let mut terminal = project.open_sized(&["--resume"], 110, 40);
+    let mut terminal = project.open_sized(&["--resume", "--mode", "auto-edit"], 110, 40);
     terminal.wait_for("goal paused: round 1");
     assert_eq!(server.requests().len(), 1);
     terminal.prompt("/goal continue");
@@ -252,7 +252,8 @@ fn clients_set_and_stop_a_goal() {
     rpc.call("DecideGoal", json!({"decision": "continue", "check": "test -e wanted.txt"}));
     rpc.until(|message| message.to_string().contains("goal reached"));
     assert!(rpc.call("GetSessionState", json!({}))["goal"].is_null());
-    rpc.finish();
+    rpc.call("Shutdown", json!({}));
+    assert_eq!(rpc.finish(), 0);
 }
 
 #[test]

@@ -499,5 +499,7 @@ fn a_question_of_the_model_leaves_the_task_waiting_and_open_asks_it_again() {
     assert_eq!(listed["state"], "needs_you", "{listed}");
     let mut terminal = project.open(&["task", "open", &id(&listed)]);
     terminal.wait_for("Second one");
+    terminal.decide('1');
+    terminal.wait_for("All done here.");
     terminal.quit();
 }

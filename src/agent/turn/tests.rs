@@ -302,8 +302,8 @@ impl Sim {
                         note: None,
                     }
                 };
-                let files = rest.split(' ').filter(|item| !item.is_empty()).map(file).collect();
-                let changes = (rest != "unknown").then(|| ChangedFiles { files, ..ChangedFiles::default() });
+                let files = || rest.split(' ').filter(|item| !item.is_empty()).map(file).collect();
+                let changes = (rest != "unknown").then(|| ChangedFiles { files: files(), ..ChangedFiles::default() });
                 Input::ChangesListed { ticket: self.ticket, changes }
             }
             "retry" => Input::Command(Command::RetryNow),

@@ -85,7 +85,7 @@ async fn credential_errors_name_the_command_that_renews_the_credentials() {
         (Some(file.as_str()), &[][..], "Token has been expired or revoked.; run `gcloud auth application-default login`"),
         (Some(&file), &[], "status 503; try again later"),
         (Some("{"), &[], "line 1: invalid JSON"),
-        (Some("{\"type\":\"authorized_user\",\"client_secret\":\"hush\"}"), &[], "a field of a file of type `authorized_user`"),
+        (Some("{\"type\":\"authorized_user\",\"client_secret\":\"hush\"}"), &[], "a required field of type `authorized_user`"),
         (Some("{\"type\":\"external_account\"}"), &[], "unsupported type `external_account`"),
         (
             Some("{\"type\":\"service_account\",\"client_email\":\"a\",\"private_key\":\"hush\"}"),

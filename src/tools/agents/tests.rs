@@ -52,7 +52,7 @@ fn a_call_says_which_agent_works_on_what_and_within_which_limits() {
     let (bench, runner) = with_agents(&[helper()]);
     let arguments = json!({"subagent_type": "Helper", "description": "Find the parser", "prompt": "Where is the parser?"});
     let plan = bench.plan("Task", arguments.clone()).unwrap();
-    assert_eq!(plan.summary, "Agent helper: Find the parser (at most 7 steps and 25 % of each budget)");
+    assert_eq!(plan.summary, "Agent helper: Find the parser (can change files; at most 7 steps and 25 % of each budget)");
     assert!(plan.actions.is_empty() && plan.tool_name == "Agent");
     let result = bench.call("Agent", arguments);
     assert_eq!(result.status, ToolStatus::Succeeded);
@@ -61,7 +61,10 @@ fn a_call_says_which_agent_works_on_what_and_within_which_limits() {
     );
     let task = runner.0.lock().unwrap().remove(0);
     assert_eq!((task.agent.as_str(), task.prompt.as_str()), ("helper", "Where is the parser?"));
-    assert_eq!((task.instructions.as_str(), task.tools), ("Be brief.", vec!["ReadFile".to_owned(), FIND_TOOLS.to_owned()]));
+    assert_eq!(
+        (task.instructions.as_str(), task.tools),
+        ("Be brief.", ["ReadFile", "EditFile", FIND_TOOLS].map(str::to_owned).to_vec())
+    );
     assert_eq!(task.tool_call_id, CallId::new("c"));
 }
 

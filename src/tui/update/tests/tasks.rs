@@ -31,7 +31,7 @@ fn the_list_shows_states_and_details_and_its_keys_act_on_the_highlighted_task() 
     let mut model = with_tasks();
     assert_eq!(play(&mut model, 1000, "/tasks<enter>"), ["lookup(tasks)"]);
     let screen = draw(&mut model, 2000);
-    for part in ["11111111", "running", "needs you", "done", "interrupted", "fix the failing test", "$0.25", "conflicts"] {
+    for part in ["11111111", "running", "needs you", "done", "interrupted", "fix the failing test", "$0.25"] {
         assert!(screen.contains(part), "{part}: {screen}");
     }
     assert!(!screen.contains('\u{1b}'), "{screen}");
