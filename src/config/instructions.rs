@@ -18,9 +18,9 @@ const NAMES: [&str; 3] = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
 /// Directory of the rule files of a project, and its maximum depth.
 const RULES: &str = ".claude/rules";
 const RULES_DEPTH: usize = 3;
-/// Maximum number of files, with all imports.
+/// Maximum number of files, including all imports.
 const MAX_FILES: usize = 100;
-/// Maximum number of entries of a directory of rules.
+/// Maximum number of entries in a directory of rules.
 const MAX_ENTRIES: usize = 1_000;
 /// Maximum depth of nested imports.
 const IMPORT_DEPTH: usize = 5;

@@ -45,7 +45,7 @@ pub(crate) struct AppContext {
     pub skills: Skills,
     pub hooks: Hooks,
     pub agents: Agents,
-    /// The session that started this one, if an agent works in it.
+    /// The session that started this one, if this is the session of an agent.
     pub parent: Option<ParentSession>,
     /// Limits on the tools of this run: those of the command line, or those of an agent.
     pub run_limits: Vec<ToolLimit>,

@@ -12,7 +12,7 @@ pub(crate) fn invalid_policy(error: &BundleError, bytes: &[u8]) -> CliError {
     CliError::usage(problem.hint("run `aye policy validate` to list all errors; aye runs nothing under an invalid policy"))
 }
 
-/// Returns the error with the source of its line.
+/// Returns the error with its source line.
 pub(crate) fn with_its_line(error: &BundleError, bytes: &[u8]) -> Problem {
     let line = excerpt(error, &String::from_utf8_lossy(bytes));
     Problem { excerpt: line.into_iter().collect(), ..Problem::new(error.to_string()) }

@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 const NAMES: usize = 6;
 /// Maximum number of files in the trust prompt that run code when the folder is opened.
 const MAX_THAT_RUN_CODE: usize = 8;
-/// Maximum number of entries of the folder that are checked for those.
+/// Maximum number of folder entries checked for files that run code.
 const MAX_ENTRIES: usize = 10_000;
 /// Maximum bytes of a file in the trust prompt.
 const SHOWN_BYTES: usize = 64 << 10;

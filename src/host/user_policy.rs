@@ -19,7 +19,7 @@ pub(crate) fn new_project_file(creator: &str, directory: &Path) -> String {
 }
 
 /// Copies the built-in entries of a capability into a file that extends the built-in policy and does not name the capability.
-/// A capability that the file names is taken from the file alone, so a single rule would otherwise replace all of them.
+/// If the file names a capability, its built-in entries do not apply, so a single rule would otherwise replace all of them.
 pub(crate) fn with_capability(text: &str, capability: &str) -> String {
     let is_inherited = Bundle::parse(text, "policy.toml")
         .is_ok_and(|bundle| bundle.extends && !bundle.granted.iter().any(|granted| granted == capability));

@@ -142,7 +142,7 @@ impl Server {
         told.collect()
     }
 
-    /// Starts the server if necessary, and asks it. A server that failed is ended.
+    /// Starts the server if necessary, and checks the texts with it. Shuts down a server that has failed.
     async fn run(
         &self,
         session: &mut Option<Session>,

@@ -240,7 +240,7 @@ impl Server {
         });
     }
 
-    /// Retires a server whose entry was removed: it is not connected again, and ends once its calls have.
+    /// Retires a server whose entry was removed: it is not connected again, and stops when its calls have finished.
     pub(super) async fn retire(self: Arc<Self>) {
         self.lock().ended = true;
         let standing = self.current_connection();

@@ -39,8 +39,8 @@ impl Servers {
         Arc::clone(&self.servers.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces the servers. One with an unchanged entry stays; any other ends once its calls have, and a new one starts only when needed.
-    /// Returns the changes.
+    /// Replaces the servers, and returns the changes. Servers with an unchanged entry keep running. Others stop when their
+    /// calls have finished; new ones start on first use.
     pub fn replace(&self, specs: Vec<Spec>) -> Vec<(String, Entry)> {
         let before = self.all();
         let of_name = |name: &str| before.iter().find(|server| server.spec.name == name);

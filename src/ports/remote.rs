@@ -158,7 +158,7 @@ pub trait RemoteAsks: Send + Sync {
     fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer>;
     /// Returns directories, as `file:` URIs with names.
     fn roots(&self) -> Vec<(String, String)>;
-    /// Returns whether this server is told that sampling is supported.
+    /// Returns whether aye announces sampling support to this server.
     fn samples(&self, server: &str) -> bool {
         let _ = server;
         false

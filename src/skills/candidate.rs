@@ -6,7 +6,7 @@ use super::tree::{Detail, PinnedFile, Tree, read_tree};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of skills of a folder.
+/// Maximum number of skills in a folder.
 pub(super) const MAX_SKILLS: usize = 200;
 /// Maximum number of examined entries of a folder.
 const MAX_ENTRIES: usize = 10_000;

@@ -1,4 +1,4 @@
-//! Front matter: the YAML between two lines `---` at the start of a file.
+//! Front matter: the YAML between two `---` lines at the start of a file.
 
 use super::fault::Fault;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};

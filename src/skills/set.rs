@@ -59,7 +59,7 @@ impl SkillFolders {
 }
 
 impl SkillSet {
-    /// Adds the skills of a plugin. One with the name of another skill becomes `PLUGIN:NAME`.
+    /// Adds the skills of a plugin. A skill with the name of another one is added as `PLUGIN:NAME`.
     pub(crate) fn add_plugin(&mut self, skills: &PluginSkills) {
         for candidate in &skills.candidates {
             self.add_candidate(candidate, &skills.root, Some(&skills.plugin));

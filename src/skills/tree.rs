@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-/// Maximum number of files of a skill.
+/// Maximum number of files in a skill.
 const MAX_FILES: usize = 200;
-/// Maximum number of entries of a skill, with directories.
+/// Maximum number of entries in a skill, including directories.
 const MAX_ENTRIES: usize = 1_000;
 /// Maximum depth of directories in a skill.
 const MAX_DEPTH: usize = 6;
 /// Maximum bytes of a file that is hashed.
 const FILE_BYTES: u64 = 16 << 20;
-/// Maximum bytes of all hashed files of a skill.
+/// Maximum bytes of all hashed files in a skill.
 const TREE_BYTES: u64 = 32 << 20;
 /// Directories of version control, which are not part of a skill.
 const SKIPPED: &[&str] = &[".git", ".hg", ".svn"];

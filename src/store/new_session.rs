@@ -15,7 +15,7 @@ pub(crate) struct NewSession {
     pub workspace: PathBuf,
     /// Model of the session: `anthropic/claude-sonnet-5`.
     pub model: String,
-    /// Session that started this one, if an agent works in it. Such a session is not listed.
+    /// Session that started this one, if this is the session of an agent. Such a session is not listed.
     pub started_by: Option<SessionId>,
 }
 
@@ -32,7 +32,7 @@ impl UnwrittenSessions {
         lock_ignoring_poison(&self.0).get(id).cloned()
     }
 
-    /// Removes a session that has a row now, or never will.
+    /// Removes a session whose row has been written, or never will be.
     pub(super) fn remove(&self, id: &SessionId) {
         lock_ignoring_poison(&self.0).remove(id);
     }

@@ -33,7 +33,7 @@ pub(crate) struct SessionSummary {
     pub held_by: Option<u32>,
     /// Whether the session is archived: hidden from the list of sessions to resume.
     pub archived: bool,
-    /// Whether an agent works in it; `parent` is the session that started the agent.
+    /// Whether this is the session of an agent; `parent` is the session that started it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub of_agent: bool,
     /// Session it was forked from, or that started its agent.

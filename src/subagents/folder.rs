@@ -4,11 +4,11 @@ use super::agent_file::{AgentFile, Format};
 use super::definition::AgentOrigin;
 use std::path::PathBuf;
 
-/// Maximum number of agents of a folder.
+/// Maximum number of agents in a folder.
 const MAX_AGENTS: usize = 200;
-/// Maximum number of entries of a directory that are looked at.
+/// Maximum number of entries of a directory that are searched for agents.
 const MAX_ENTRIES: usize = 10_000;
-/// Maximum depth of folders in the folder.
+/// Maximum depth of nested folders.
 const MAX_DEPTH: usize = 3;
 /// Maximum number of folders in the folder.
 const MAX_FOLDERS: usize = 100;

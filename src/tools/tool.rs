@@ -77,7 +77,7 @@ pub(super) trait AnyTool: Send + Sync {
     }
     /// Returns the schema of the arguments under this name.
     fn schema(&self, called: &str) -> Value;
-    /// Returns the schema of the output, if it is always such JSON.
+    /// Returns the JSON Schema of the output, if the output always matches one.
     fn output_schema(&self) -> Option<Value> {
         None
     }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 /// Maximum bytes of a line; longer ones are generated code.
 const LINE_BYTES: usize = 400;
-/// Maximum number of declarations of a file.
+/// Maximum number of declarations in a file.
 const MAX: usize = 2_000;
 /// Maximum number of lines of a declaration.
 const LINES: usize = 400;

@@ -14,7 +14,7 @@ pub(crate) enum ServerRequest {
     Sampling(Sampling),
 }
 
-/// Selects the servers that are told that sampling is supported.
+/// Selects the servers to which aye announces sampling support.
 pub(crate) type SamplingFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Servers of a session, and their requests.

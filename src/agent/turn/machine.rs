@@ -311,7 +311,7 @@ impl TurnMachine {
         denial_for(&self.cx.policy, &plan.tool_name, &plan.actions, at.now)
     }
 
-    /// Returns whether the user is asked before the server uses the model; the error says why it may not.
+    /// Returns whether the server needs the user's approval to use the model; the error says why it must not use it.
     pub(crate) fn may_sample(&self, server: &str) -> Result<bool, String> {
         self.cx.policy.may_sample(server).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
     }

@@ -85,7 +85,7 @@ impl TurnMachine {
         self.tasks.current().is_some() || prepares || self.compactor.is_running() || self.rewinds.is_running()
     }
 
-    /// Starts a task with this prompt, once its hooks ran and the files it mentions are read.
+    /// Starts a task with this prompt, once its hooks have run and the files it mentions are read.
     pub(super) fn begin_task(&mut self, text: String, at: InputTime) {
         if self.prompt_hooks.run_before_prompt(&self.cx) {
             let id = self.queue.add_first(text.clone(), &mut self.cx.out);
@@ -346,7 +346,7 @@ impl TurnMachine {
         }
     }
 
-    /// Ends a task that the model has finished, once its hooks ran.
+    /// Ends a task that the model has finished, once its hooks have run.
     fn complete_after_hooks(&mut self, at: InputTime) {
         let is_stopping = self.tasks.current().is_none_or(Task::is_cancelling);
         let response = self.window.thread().last().filter(|message| message.role == Role::Assistant).map(Message::text);

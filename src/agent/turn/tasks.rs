@@ -292,7 +292,7 @@ impl Tasks {
         self.set_current(Some(Task::new(id, max_steps)), out);
     }
 
-    /// Ends the current task. One that did not complete can be continued.
+    /// Ends the current task. An incomplete task can be continued.
     pub(crate) fn end(&mut self, end: &TaskEnd, out: &mut Outputs) {
         let task = self.current.take();
         match end {

@@ -259,7 +259,7 @@ fn replaced_notice(prompt: &str) -> Problem {
         .hint("to finish a task first, run `aye exec -c` without a prompt")
 }
 
-/// Returns the error for a session that cannot be opened, with the way to take it over if another process owns it.
+/// Returns the error for a session that cannot be opened, with a hint on how to take it over if another process owns it.
 fn refusal(error: SessionError) -> CliError {
     match error {
         SessionError::Locked { id, pid } => CliError::usage(format!("session `{id}` is in use by process {pid}"))

@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Maximum number of files searched for a task.
+/// Maximum number of files searched for a task suggestion.
 const FILES: usize = 400;
 /// Maximum bytes read of a file.
 const BYTES: u64 = 64 << 10;

@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{Event, Parser, Tag};
 
-/// Maximum number of imports of one file.
+/// Maximum number of imports in one file.
 const MAX_IMPORTS: usize = 100;
 /// Maximum length of an imported path in bytes.
 const MAX_PATH_BYTES: usize = 1024;

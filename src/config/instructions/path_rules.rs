@@ -1,6 +1,6 @@
 //! Front matter of a rule file (`.claude/rules`): the paths that the rule applies to.
 
-/// Maximum number of patterns of a file.
+/// Maximum number of patterns in a file.
 const MAX_PATTERNS: usize = 50;
 
 /// Returns the patterns after `paths:` in the front matter of a file; none if the file applies everywhere.

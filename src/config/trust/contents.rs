@@ -23,7 +23,7 @@ const MAX_FILES: usize = 100;
 /// Maximum number of command folders, and their maximum depth.
 const MAX_FOLDERS: usize = 20;
 const FOLDER_DEPTH: usize = 3;
-/// Maximum number of entries of a directory.
+/// Maximum number of entries of a directory that are examined.
 const MAX_ENTRIES: usize = 10_000;
 
 /// A file of a project that needs trust.

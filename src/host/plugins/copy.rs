@@ -9,9 +9,9 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// Maximum number of files of a plugin.
+/// Maximum number of files in a plugin.
 const MAX_FILES: usize = 2_000;
-/// Maximum number of files and folders of a plugin.
+/// Maximum number of files and folders in a plugin.
 const MAX_ENTRIES: usize = 4_000;
 /// Maximum depth of folders in a plugin.
 const MAX_DEPTH: usize = 12;

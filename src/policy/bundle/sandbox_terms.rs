@@ -216,7 +216,7 @@ impl Limits {
     }
 }
 
-/// Amount of aye's own environment that is passed, in ascending order.
+/// How much of aye's own environment a command inherits, in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum EnvironmentScope {
     Core,

@@ -41,7 +41,8 @@ impl SharedMemory {
     }
 }
 
-/// Returns whether unnamed files or mappings exceed the limit. Both overlap, so each is compared separately.
+/// Returns whether unnamed files or mappings exceed the limit. The two overlap, so each is compared with the limit
+/// separately.
 fn is_over_limit(processes: &[Pid], most: u64) -> bool {
     // Counts a page for each process that maps it: never too little, and fast.
     let at_most: u64 = processes.iter().filter_map(|pid| status_bytes(*pid)).sum();

@@ -3,7 +3,7 @@
 use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderName};
 use hyper::http::uri::Authority;
 
-/// Headers of one connection (RFC 9110, 7.6.1), and headers for a proxy.
+/// Hop-by-hop headers (RFC 9110, 7.6.1), and headers for a proxy.
 const OF_THE_CONNECTION: &[&str] = &[
     "connection",
     "expect",

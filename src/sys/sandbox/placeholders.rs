@@ -1,8 +1,8 @@
 //! Names that must not be created: a mount needs a mount point, so a placeholder occupies each of them while commands run, and
 //! is removed afterwards. It is an empty directory, or a file if a directory would disturb other programs.
 //!
-//! Several commands share a placeholder by a lock on it; the last one removes it. One that was left by a crash is recognizable,
-//! so that the next command takes it over.
+//! Several commands share a placeholder by a lock on it; the last one removes it. A placeholder that a crash left behind is
+//! recognizable, so that the next command takes it over.
 
 use super::layout::{Layout, PathView, closest_view};
 use super::mount_plan::during;

@@ -30,12 +30,12 @@ pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// A layer over a directory, which this system does not have.
+/// Layer over a directory; not supported on this system.
 #[derive(Debug)]
 pub struct ProcessLayer(std::convert::Infallible);
 
 impl ProcessLayer {
-    /// Returns the error that there are no layers.
+    /// Returns an error: layers are not supported on this system.
     pub(crate) fn mount_over(_directory: &Path, _base: &Path, _persistence: super::Persistence) -> Result<Self, String> {
         Err("copy-on-write views need Linux".to_owned())
     }
@@ -45,7 +45,7 @@ impl ProcessLayer {
     }
 }
 
-/// Returns the error that there are no layers.
+/// Returns an error: layers are not supported on this system.
 pub(crate) fn read_layer(_directory: &Path, _base: &Path) -> io::Result<crate::sys::overlay::Changes> {
     Err(io::ErrorKind::Unsupported.into())
 }

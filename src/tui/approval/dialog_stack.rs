@@ -125,7 +125,7 @@ impl DialogStack {
         of_inbox.or_else(of_key).into_iter().chain(self.next_count(now)).min()
     }
 
-    /// Returns when the shown countdown changes: in the open dialog, or in the row of the only one.
+    /// Returns when the visible countdown next changes: that of the open dialog, or that in the row of a single closed dialog.
     fn next_count(&self, now: u64) -> Option<u64> {
         let shown = self.current().filter(|_| self.inbox().is_none() && (self.is_open() || self.len() == 1))?;
         countdown::next(shown.ends?, now)
@@ -351,7 +351,7 @@ impl DialogStack {
         self.fence.forget();
     }
 
-    /// Removes the answered dialog; the next one takes its place and is armed.
+    /// Removes the answered dialog, and arms the guard of the next one, which takes its place.
     pub(crate) fn finish_current(&mut self, last_text: Option<u64>) {
         if self.current < self.list.len() {
             self.remove(self.current, last_text);

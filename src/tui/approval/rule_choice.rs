@@ -58,7 +58,7 @@ impl RuleChoice {
         Dialog { height: Height::Full, ..panel }
     }
 
-    /// Selects another rule, expiry or view; the dialog is armed again.
+    /// Selects another rule, expiry or view, and rearms the guard of the dialog.
     pub(crate) fn with_selection(mut self, act: ChoiceAction) -> Dialog {
         match act {
             ChoiceAction::Widen => self.offer = (self.offer + 1) % self.always.offers.len().max(1),

@@ -45,7 +45,7 @@ fn await_new(panel: &mut Dialog) {
     panel.choices = choices::choices_if_awaited();
 }
 
-/// Updates the choices to the state on disk, but not while a field is open. Returns whether the choices changed.
+/// Updates the choices to match the state on disk, but not while a field is open. Returns whether the choices changed.
 fn fit_disk(panel: &mut Dialog) -> bool {
     if panel.visible().has_field() {
         return false;
@@ -80,7 +80,7 @@ impl DialogStack {
         }
     }
 
-    /// Updates the choices of every prompt to the state on disk, and arms the open one again.
+    /// Updates the choices of every prompt to match the state on disk, and rearms the guard of the open prompt.
     pub(super) fn fit_disk(&mut self, now: u64) {
         for at in 0..self.list.len() {
             if fit_disk(&mut self.list[at]) && at == self.current {

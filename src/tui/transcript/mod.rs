@@ -36,7 +36,7 @@ use heights::Heights;
 use std::collections::{HashMap, VecDeque};
 use viewport::{Anchor, EntryRow};
 
-/// Amount of detail shown of calls and other entries.
+/// How much detail of calls and other entries is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Fold {
     /// One line per successful call.

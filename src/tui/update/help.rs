@@ -27,7 +27,7 @@ pub(crate) fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<E
     model.screen.dirty = true;
 }
 
-/// Closes the help; a dialog below is armed again.
+/// Closes the help, and rearms the guard of a dialog below.
 fn close(model: &mut Model) {
     model.overlays.help = None;
     model.dialogs.arm_again(model.keys.last_text);

@@ -83,7 +83,7 @@ fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Answers each of the selected dialogs; the others are armed again.
+/// Answers each of the selected dialogs, and rearms the guards of the others.
 fn decide(model: &mut Model, yes: bool, now: u64, effects: &mut Vec<Effect>) {
     let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return };
     let marked = inbox.selected_dialogs(panels);

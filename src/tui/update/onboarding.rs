@@ -15,7 +15,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 const AUTO: &str = "auto";
 
-/// Requests the choices of the setup; its dialog comes with them.
+/// Requests the setup choices; the dialog opens when they arrive.
 pub(crate) fn request_setup(effects: &mut Vec<Effect>) {
     effects.push(Effect::Ask(Query::Setup(SetupRequest::Look)));
 }

@@ -1,4 +1,4 @@
-//! Effects of requests to the model and of its responses on the screen.
+//! Screen updates for model requests and responses.
 
 use super::activity::set_activity;
 use super::retry::{self, FailedRequest};

@@ -180,7 +180,7 @@ fn search_text(model: &Model) -> Option<String> {
         .map(|words| text::clean(&words).into_owned())
 }
 
-/// Returns rows for prompts the model has not received yet, with the way to send them.
+/// Returns rows for prompts that the model has not received yet, with a hint on how to send them.
 fn prompts(model: &Model, width: u16) -> Vec<Row> {
     let line = |prompt: &str| text::clean_line(prompt);
     let list = |lead: &str, prompts: &[&str]| {
