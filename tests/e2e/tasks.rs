@@ -267,7 +267,7 @@ fn an_attached_task_ends_with_the_process_that_started_it() {
 
 #[test]
 fn hunks_are_chosen_one_at_a_time_and_the_rest_stays_in_the_task() {
-    let text: String = (1..=30).map(|number| format!("line {number}\n")).collect();
+    let text = (1..=30).fold(String::new(), |text, number| format!("{text}line {number}\n"));
     let changed = text.replace("line 2\n", "LINE 2\n").replace("line 28\n", "LINE 28\n");
     let server = Server::new([
         write("c1", "long.txt", &changed).and_call("c2", "WriteFile", json!({"path": "new.txt", "content": "new\n"})),
