@@ -6,7 +6,7 @@ use super::limits::{
 };
 use super::uri;
 use crate::ports::{BoxFuture, LaunchedProgram};
-use crate::text;
+use crate::text::{self, file_uri};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -93,7 +93,7 @@ impl Connection {
         let LaunchedProgram { input, output, errors, end } = program;
         let shared = Arc::new(Shared {
             settings,
-            root_uri: uri::to_uri(root),
+            root_uri: file_uri(root),
             pending: Mutex::default(),
             published: Mutex::default(),
             changed: watch::Sender::new(0),

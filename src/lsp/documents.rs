@@ -3,8 +3,8 @@
 use super::connection::Connection;
 use super::languages::Language;
 use super::limits::{FILE_BYTES, OPEN_FILES};
-use super::uri;
 use crate::ports::ProposedText;
+use crate::text::file_uri;
 use serde_json::json;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl Documents {
         }
         self.last_version += 1;
         let (version, mark) = (self.last_version, connection.mark());
-        let uri = uri::to_uri(path);
+        let uri = file_uri(path);
         if self.open.contains_key(path) {
             let params = json!({ "textDocument": { "uri": uri, "version": version }, "contentChanges": [{ "text": text }] });
             connection.notify("textDocument/didChange", &params)?;
@@ -76,7 +76,7 @@ impl Documents {
             return Ok(());
         }
         connection.unfollow(path);
-        connection.notify("textDocument/didClose", &json!({ "textDocument": { "uri": uri::to_uri(path) } }))
+        connection.notify("textDocument/didClose", &json!({ "textDocument": { "uri": file_uri(path) } }))
     }
 
     /// Closes files whose content on disk is not what the server sees, except these.

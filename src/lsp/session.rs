@@ -5,8 +5,8 @@ use super::documents::{Documents, SentText};
 use super::findings::Findings;
 use super::languages::Language;
 use super::limits::{LOAD_TIME, RESPONSE_TIME, START_TIME};
-use super::uri;
 use crate::ports::{LaunchedProgram, ProposedText};
+use crate::text::file_uri;
 use futures_util::future::{join_all, try_join_all};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -143,11 +143,10 @@ impl Session {
             (None, Some(_)) => created,
             (Some(_), Some(_)) => changed,
         };
-        let changes: Vec<Value> =
-            texts.iter().map(|text| json!({ "uri": uri::to_uri(&text.path), "type": kind(text) })).collect();
+        let changes: Vec<Value> = texts.iter().map(|text| json!({ "uri": file_uri(&text.path), "type": kind(text) })).collect();
         self.connection.notify("workspace/didChangeWatchedFiles", &json!({ "changes": changes }))?;
         for text in texts.iter().filter(|text| text.after.is_some()) {
-            let document = json!({ "textDocument": { "uri": uri::to_uri(&text.path) } });
+            let document = json!({ "textDocument": { "uri": file_uri(&text.path) } });
             self.connection.notify("textDocument/didSave", &document)?;
         }
         Ok(())
@@ -173,7 +172,7 @@ impl Session {
 
     async fn findings(&self, path: &Path, sent: SentText, text: &str) -> Result<Findings, String> {
         let items = if self.answers_requests {
-            let params = json!({ "textDocument": { "uri": uri::to_uri(path) } });
+            let params = json!({ "textDocument": { "uri": file_uri(path) } });
             let report = self.connection.request("textDocument/diagnostic", &params).await?;
             report.get("items").and_then(Value::as_array).cloned().unwrap_or_default()
         } else {
@@ -185,7 +184,7 @@ impl Session {
 
 /// Returns the parameters of `initialize`. The process ID is missing, because the server has its own process namespace.
 fn initialize_params(root: &Path, settings: &Value) -> Value {
-    let uri = uri::to_uri(root);
+    let uri = file_uri(root);
     let name = root.file_name().map_or_else(|| "workspace".to_owned(), |name| name.to_string_lossy().into_owned());
     json!({
         "processId": null,

@@ -1,21 +1,7 @@
-//! File URIs.
+//! Paths in file URIs of servers.
 
-use std::fmt::Write as _;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
-
-pub(super) fn to_uri(path: &Path) -> String {
-    let mut uri = "file://".to_owned();
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(*byte)),
-            other => {
-                let _ = write!(uri, "%{other:02X}");
-            }
-        }
-    }
-    uri
-}
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 /// Returns the path of a URI in any spelling; `None` if it names no file of this machine.
 pub(super) fn to_path(uri: &str) -> Option<PathBuf> {
@@ -42,11 +28,13 @@ pub(super) fn to_path(uri: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::file_uri;
+    use std::path::Path;
 
     #[test]
     fn paths_survive_as_uris_in_any_spelling() {
         let path = Path::new("/home/me/a b/größe%+@.rs");
-        assert_eq!(to_path(&to_uri(path)).as_deref(), Some(path));
+        assert_eq!(to_path(&file_uri(path)).as_deref(), Some(path));
         assert_eq!(to_path("file://localhost/a/%C3%A4%2b+").as_deref(), Some(Path::new("/a/ä++")));
         for uri in ["/a", "http://h/a", "file://server/a", "file:///a%", "file:///a%zz", "untitled:1"] {
             assert_eq!(to_path(uri), None, "{uri}");

@@ -3,6 +3,7 @@
 mod ansi;
 mod confusables;
 mod escape;
+mod file_uri;
 mod fuzzy;
 mod hex;
 mod home;
@@ -16,6 +17,7 @@ mod words;
 mod wrap;
 
 pub(crate) use ansi::{Ansi, Hue, Paint, paints_within, parse_paints};
+pub(crate) use file_uri::file_uri;
 pub(crate) use fuzzy::Fuzzy;
 pub(crate) use hex::hex;
 pub(crate) use home::abbreviate_home;

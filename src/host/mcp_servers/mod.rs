@@ -13,6 +13,7 @@ use crate::mcp::{self, Entry, Spec};
 use crate::policy::Enforcer;
 use crate::ports::RemoteServers;
 use crate::protocol::{ServerState, ServerStatus};
+use crate::text::file_uri;
 use crate::tools::{self, Conflict, Pins, RemoteConfig, Router, ServerLauncher};
 use specs::{SpecReloader, specs_again};
 use std::collections::{BTreeMap, HashMap};
@@ -306,19 +307,6 @@ pub(crate) fn difference(before: &ToolFingerprints, now: &ToolFingerprints, rout
 
 fn root_name(root: &Path) -> String {
     root.file_name().map_or_else(|| "/".to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-fn file_uri(path: &Path) -> String {
-    let mut uri = "file://".to_owned();
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(*byte)),
-            other => {
-                let _ = write!(uri, "%{other:02X}");
-            }
-        }
-    }
-    uri
 }
 
 #[cfg(test)]
