@@ -3,6 +3,7 @@
 use super::context::AppContext;
 use crate::lsp::{self, FindCommand, LANGUAGES, Language, ServerCommand};
 use crate::ports::Diagnostics;
+use crate::sys::programs::is_program;
 use crate::tools::{self, ReadOnlyLauncher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -133,11 +134,6 @@ impl ProgramSearch<'_> {
         let within = |path: &Path| self.roots.iter().any(|root| path.starts_with(root));
         within(path) || path.canonicalize().is_ok_and(|real| within(&real))
     }
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 /// Returns the default toolchain of the user.

@@ -27,14 +27,16 @@ pub(crate) fn find(name: &str, path: &str) -> Option<PathBuf> {
     places.into_iter().find(|place| is_program(place))
 }
 
+/// Returns whether a path is a file that can be executed.
 #[cfg(unix)]
-fn is_program(path: &Path) -> bool {
+pub(crate) fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
+/// Returns whether a path is a file that can be executed.
 #[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
+pub(crate) fn is_program(path: &Path) -> bool {
     ["exe", "cmd", "bat"].iter().any(|kind| path.with_extension(kind).is_file())
 }
 
