@@ -45,16 +45,23 @@ pub(crate) fn hide_in_command(redactor: &Redactor, command: Command) -> (Command
 /// Rejects a command line with a secret: it would be recorded before it runs, and without the secret it would be a different
 /// command.
 fn without_a_secret(redactor: &Redactor, line: String, shared: bool) -> (Command, Option<String>) {
-    let hidden = redactor.redact(&line);
-    if hidden.found.is_empty() {
-        return (Command::Shell { line, shared }, None);
+    match secret_kinds(redactor, &line) {
+        None => (Command::Shell { line, shared }, None),
+        Some(kinds) => {
+            let notice = format!(
+                "not run: the command contains a secret ({kinds}), and commands are recorded; put it into a file or an environment \
+                 variable"
+            );
+            (Command::Shell { line: String::new(), shared }, Some(notice))
+        }
     }
+}
+
+/// Returns the kinds of the secrets in a command line; `None` if it contains none.
+fn secret_kinds(redactor: &Redactor, line: &str) -> Option<String> {
+    let hidden = redactor.redact(line);
     let kinds: Vec<&str> = hidden.found.iter().map(|found| found.kind.as_str()).collect();
-    let notice = format!(
-        "not run: the command contains a secret ({}), and commands are recorded; put it into a file or an environment variable",
-        kinds.join(", ")
-    );
-    (Command::Shell { line: String::new(), shared }, Some(notice))
+    (!kinds.is_empty()).then(|| kinds.join(", "))
 }
 
 /// Hides secrets in the text of a goal. A check with a secret is removed, so that the goal is not set.
@@ -71,10 +78,8 @@ fn hide_in_goal(redactor: &Redactor, mut goal: Goal) -> (Command, Option<String>
 
 /// Returns the reason against a check that contains a secret.
 fn secret_in_check(redactor: &Redactor, check: &str) -> Option<String> {
-    let hidden = redactor.redact(check);
-    let kinds: Vec<&str> = hidden.found.iter().map(|found| found.kind.as_str()).collect();
     let why = "the check contains a secret, and commands are recorded; put it into a file or an environment variable";
-    (!kinds.is_empty()).then(|| format!("{why} ({})", kinds.join(", ")))
+    secret_kinds(redactor, check).map(|kinds| format!("{why} ({kinds})"))
 }
 
 /// Hides secrets in a message of the user, and returns a notice about them.
