@@ -95,14 +95,12 @@ pub(super) fn select(changes: &mut TaskChanges, paths: &[String]) -> Result<(), 
         return Ok(());
     }
     let paths: Vec<&str> = paths.iter().map(|path| path.trim_start_matches("./").trim_end_matches('/')).collect();
-    let is_chosen = |known: &str| {
-        paths.iter().any(|path| known == *path || known.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')))
-    };
+    let is_at = |known: &str, path: &str| known.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let is_chosen = |known: &str| paths.iter().any(|path| is_at(known, path));
     let collected = &mut changes.collected;
     for path in &paths {
         let mut all = collected.files.iter().map(|entry| &entry.path).chain(&collected.conflicts);
-        let is_known = all.any(|known| known == path || known.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')));
-        if !is_known {
+        if !all.any(|known| is_at(known, path)) {
             let left_out = collected.left_out.iter().find(|left| left.path == *path);
             let why = left_out.map_or("the task did not change it", |left| left.why.as_str());
             return Err(CliError::usage(Problem::new(format!("`{path}` is not among the changes of the task")).because(why)));
