@@ -71,6 +71,19 @@ struct Sim {
     changes: states::Changes,
 }
 
+/// Returns a modified file without a diff.
+fn changed_file(path: &str, added: u64) -> ChangedFile {
+    ChangedFile {
+        path: path.to_owned(),
+        status: ChangeStatus::Modified,
+        diff: FileDiffs::default(),
+        added,
+        removed: 0,
+        by: Vec::new(),
+        note: None,
+    }
+}
+
 fn machine(approver: Approver, max_steps: u32) -> TurnMachine {
     machine_with(approver, max_steps, Vec::new(), None)
 }
@@ -291,16 +304,7 @@ impl Sim {
             "changed" => {
                 let file = |item: &str| {
                     let (path, added) = item.split_once(':').unwrap();
-                    let (path, added) = (path.to_owned(), added.parse().unwrap());
-                    ChangedFile {
-                        path,
-                        status: ChangeStatus::Modified,
-                        diff: FileDiffs::default(),
-                        added,
-                        removed: 0,
-                        by: Vec::new(),
-                        note: None,
-                    }
+                    changed_file(path, added.parse().unwrap())
                 };
                 let files = || rest.split(' ').filter(|item| !item.is_empty()).map(file).collect();
                 let changes = (rest != "unknown").then(|| ChangedFiles { files: files(), ..ChangedFiles::default() });

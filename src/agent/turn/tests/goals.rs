@@ -141,16 +141,7 @@ impl World {
             plan.effects = Some(Box::new(Effects { ended: format!("exit {code}"), output, ..Effects::default() }));
             self.give(Input::Previewed { index: 0, ticket, outcome: Ok(plan) });
         } else if let Some(ticket) = self.comparison.take() {
-            let file = |added| ChangedFile {
-                path: "a.c".to_owned(),
-                status: ChangeStatus::Modified,
-                diff: FileDiffs::default(),
-                added,
-                removed: 0,
-                by: Vec::new(),
-                note: None,
-            };
-            let changes = ChangedFiles { files: vec![file(u64::from(how % 2))], ..ChangedFiles::default() };
+            let changes = ChangedFiles { files: vec![changed_file("a.c", u64::from(how % 2))], ..ChangedFiles::default() };
             self.give(Input::ChangesListed { ticket, changes: Some(changes) });
         } else if std::mem::take(&mut self.is_streaming) {
             let content = vec![Part::Text { text: "done".to_owned() }];
