@@ -1,5 +1,5 @@
-//! Unsaved content of files that are open in the editor. An editor that does not respond in time is not asked again
-//! until the next prompt.
+//! Unsaved content of files that are open in the editor. An editor that does not respond in time is not queried again until the
+//! next prompt.
 
 use super::client::Client;
 use crate::protocol::SessionId;
@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Time the editor has to respond.
+/// Time within which the editor must respond.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The open files of one session. All clones share the same state.
@@ -21,7 +21,7 @@ struct Inner {
     client: Client,
     /// The session, set once it is open.
     session: OnceLock<String>,
-    /// True after the editor did not respond in time: it is not asked again before the next prompt.
+    /// True after the editor did not respond in time: it is not queried again before the next prompt.
     hangs: AtomicBool,
 }
 
@@ -42,7 +42,7 @@ impl Buffers {
         let _ = self.0.session.set(session.to_string());
     }
 
-    /// Starts a new prompt: an editor that did not respond is asked again.
+    /// Starts a new prompt: an editor that did not respond is queried again.
     pub(crate) fn start_prompt(&self) {
         self.0.hangs.store(false, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Capabilities: those that aye announces, and those that an editor announces.
+//! Capabilities that aye and an editor announce.
 
 use super::client::EditorCapabilities;
 use super::host::{Authentication, Server, ServerReach};

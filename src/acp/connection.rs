@@ -25,7 +25,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of sessions that one editor has open.
+/// Maximum number of open sessions of one editor.
 const MAX_SESSIONS: usize = 32;
 /// Maximum number of concurrent requests that open, list or end sessions.
 const MAX_OPENING: usize = 8;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Size in bytes above which only the changed parts of a file are shown.
 const WHOLE_BYTES: usize = 128 << 10;
-/// Maximum number of changes shown; the caller reports how many were left out.
+/// Maximum number of changes shown; the caller reports the number of omitted ones.
 const MAX: usize = 100;
 
 /// The direction in which a diff is applied.
@@ -20,7 +20,7 @@ pub(crate) enum Direction {
     Back,
 }
 
-/// Applies the diff of a file to the text, if the text is exactly the one the diff was made from.
+/// Applies the diff of a file to the text, if the text is exactly the old version of the diff.
 fn apply(file: &FileDiff, text: &str, way: Direction) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (mut out, mut at) = (String::new(), 0);
@@ -74,8 +74,8 @@ fn has_empty_old_side(file: &FileDiff) -> bool {
     matches!(&file.hunks[..], [hunk] if hunk.old_lines().next().is_none() && hunk.old_start == 0)
 }
 
-/// Converts diffs into the content of a call. Also returns how many changes were left out. `paths` names the file of a
-/// diff that does not name it itself.
+/// Converts diffs into the content of a call. Also returns the number of omitted changes. `paths` names the file of a diff that
+/// does not name it itself.
 pub(crate) async fn contents(
     changed: &[FileDiff],
     (paths, directory): (&[PathBuf], &Path),

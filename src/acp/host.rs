@@ -96,7 +96,7 @@ pub(crate) struct RunningSession {
     pub commands: mpsc::Sender<SessionCommand>,
     pub queries: mpsc::Sender<Query>,
     pub events: mpsc::UnboundedReceiver<Event>,
-    /// The history, if it was asked for.
+    /// The history, if it was requested.
     pub history: Vec<Event>,
     /// Notices that the user should see first.
     pub notices: Vec<String>,
@@ -116,7 +116,7 @@ pub(crate) struct Listed {
     pub updated: jiff::Timestamp,
 }
 
-/// One way to authenticate with a model provider.
+/// A method of authenticating with a model provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Authentication {
     pub id: &'static str,

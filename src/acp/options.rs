@@ -10,7 +10,7 @@ pub(crate) const MODE: &str = "mode";
 pub(crate) const MODEL: &str = "model";
 pub(crate) const EFFORT: &str = "effort";
 const BY_ITSELF: &str = "auto";
-/// Maximum number of models in the list; the others are available by `/model NAME`.
+/// Maximum number of models in the list; other models are available with `/model NAME`.
 const MAX_MODELS: usize = 100;
 
 /// The modes with the name and the description that an editor shows.
@@ -76,7 +76,7 @@ impl Options {
     /// Returns the command that sets the option, or an error that names the valid values.
     pub(crate) fn set(&self, id: &str, value: &SessionConfigOptionValue) -> Result<Command, String> {
         let Some(value) = value.as_value_id() else {
-            return Err(format!("`{id}` must be one of its named values, not true or false"));
+            return Err(format!("`{id}` must be one of the named values, not true or false"));
         };
         match id {
             MODE => self.set_mode(&value.0),

@@ -14,7 +14,7 @@ const CLEAN: &str = "clean-context";
 const RUN_AGAIN: &str = "run_again";
 const ALWAYS: &str = "always-session";
 const ALWAYS_HERE: &str = "always-project";
-/// Begins the name of an option that leaves out one path, followed by its position.
+/// Beginning of the name of an option that leaves out one path, followed by its position.
 const WITHOUT: &str = "without-";
 /// Maximum number of paths that each get an option to leave them out.
 const MAX_SELECTABLE: usize = 4;
@@ -66,7 +66,7 @@ pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionO
     options
 }
 
-/// Returns the paths of which each can be left out; none if there are too many for one option each.
+/// Returns the paths that can be left out individually; none if there are too many for one option each.
 fn selectable(approval: &Approval) -> Vec<&str> {
     let effects = approval.effects.as_deref().filter(|effects| effects.approval_obstacle().is_none());
     let paths: Vec<&str> = effects.map(|effects| effects.listed_paths().collect()).unwrap_or_default();

@@ -49,7 +49,7 @@ pub(crate) enum Ask {
     Cancel,
     Mode(SetSessionModeRequest, Reply),
     Option(SetSessionConfigOptionRequest, Reply),
-    /// Closes the session; `gone`: the client has disconnected, and the running task is saved in its current state.
+    /// Closes the session; `gone` is true if the client has disconnected, and the running task is saved in its current state.
     Close {
         gone: bool,
         closed: oneshot::Sender<()>,
@@ -350,7 +350,7 @@ impl Session {
                 self.send(command).await;
                 if stops {
                     // The outcome shows in the list of background commands; there is no event if nothing changed.
-                    self.finish("stopping; `/ps` lists what is still running").await;
+                    self.finish("stopping; `/ps` lists the commands that are still running").await;
                 }
             }
             Ok(SlashOutcome::Query(query, waits)) => {

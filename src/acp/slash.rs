@@ -35,7 +35,7 @@ pub(crate) enum AwaitedEvent {
     Goal,
 }
 
-/// The way in which a command proceeds.
+/// The way a command proceeds.
 pub(crate) enum SlashOutcome {
     /// The response is ready.
     Reply(String),
@@ -147,7 +147,7 @@ fn models(options: &super::options::Options) -> String {
     format!("Current model: `{}`. Available:\n{}", options.model, lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the response text for an event, if it is the one that is waited for.
+/// Returns the response text for an event, if a prompt waits for this event.
 pub(crate) fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
     match (waits, event) {
         (AwaitedEvent::Context, EventKind::ContextShown(filled)) => Some(context(filled)),

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum bytes of a line, which may contain some images in base64 and some files.
 const LINE_BYTES: usize = 32 << 20;
-/// Bytes read at once.
+/// Maximum number of bytes per read.
 const PIECE_BYTES: usize = 8 << 10;
 /// Maximum number of received lines that are not parsed yet.
 const LINES_IN: usize = 2;
@@ -23,7 +23,7 @@ const MESSAGES_IN: usize = 16;
 const LINES_OUT: usize = 16;
 /// Polling interval for free capacity.
 const INTERVAL: Duration = Duration::from_millis(2);
-/// Time after which an editor that reads nothing counts as disconnected.
+/// Time after which an editor that reads nothing is treated as disconnected.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Maximum number of updates that wait to be written.
 pub(crate) const UPDATES_OUT: usize = 128;
@@ -39,7 +39,7 @@ pub(crate) type To = UnboundedSender<TransportFrame>;
 pub(crate) struct Pipes {
     pub lines: mpsc::Receiver<Line>,
     pub out: mpsc::Sender<String>,
-    /// Resolves when everything has been written, or the reader is gone.
+    /// Resolves when all output has been written, or when the reader is gone.
     pub written: tokio::sync::oneshot::Receiver<()>,
 }
 
@@ -152,7 +152,7 @@ fn refusal(id: &Value, code: i32, message: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
 }
 
-/// Writes messages until there are no more or the reader is gone.
+/// Writes messages until all are written or the reader is gone.
 pub(crate) async fn write_messages(
     mut from: impl Stream<Item = TransportFrame> + Unpin,
     out: mpsc::Sender<String>,

@@ -40,7 +40,7 @@ impl ChangedCall {
 
 struct Open {
     kind: ToolKind,
-    /// The most recent output, and whether a part of it has not been sent.
+    /// The most recent output, and whether a part is still unsent.
     printed: String,
     pending: bool,
 }
@@ -330,7 +330,7 @@ impl UpdateMapper {
         self.open.values().any(|open| open.pending)
     }
 
-    /// Closes the calls whose end is unknown, because the process that ran them is gone.
+    /// Closes calls with an unknown outcome, because the process that ran them has ended.
     pub(crate) fn give_up_open(&mut self) -> Vec<SessionUpdate> {
         let calls: Vec<CallId> = self.open.drain().map(|(call, _)| call).collect();
         let content = || vec![calls::text_content("aye exited here; the outcome is unknown".to_owned())];

@@ -287,7 +287,7 @@ impl Host {
         }
     }
 
-    /// Counts a request of a review or an agent, and tells it the state of the account.
+    /// Counts a request of a review or an agent, and reports the state of the account to it.
     async fn charge(&mut self, Charge { spent, event, answer }: Charge) {
         if let Some(event) = event {
             self.agent_approvals.note(&event);

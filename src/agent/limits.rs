@@ -59,7 +59,7 @@ pub(crate) const MAX_IMAGES_BYTES: u64 = 24 << 20;
 pub(crate) const RELOAD_SECONDS: u64 = 20;
 /// Timeout in seconds for planning a call, and for a call that only reads.
 pub(crate) const READ_SECONDS: u64 = 30;
-/// Timeout in seconds after which aye tells a call that changes files to stop.
+/// Timeout in seconds after which aye asks a call that changes files to stop.
 pub(crate) const CHANGE_SECONDS: u64 = 30;
 /// Timeout in seconds for copying, moving or deleting a directory tree.
 pub(crate) const TREE_SECONDS: u64 = 600;
@@ -102,7 +102,7 @@ pub(crate) const SERVER_PROMPT_BYTES: usize = 256 << 10;
 pub(crate) const CHANNEL_DEPTH: usize = 256;
 /// Maximum percentage of the context window that is reserved for the response.
 pub(crate) const RESERVED_PERCENT: u64 = 25;
-/// Percentage of the context window for the newest messages that a compaction keeps.
+/// Percentage of the context window for the newest messages, which a compaction leaves unchanged.
 pub(crate) const RECENT_PERCENT: u64 = 25;
 /// Minimum percentage of the context window that an automatic compaction must free.
 pub(crate) const MIN_COMPACT_PERCENT: u64 = 10;
@@ -118,7 +118,7 @@ pub(crate) const COMPACT_GROWTH_PERCENT: u64 = 5;
 pub(crate) const MAX_SUMMARY_TOKENS: u64 = 16_000;
 /// Number of times that an overlong summary request is shortened.
 pub(crate) const SUMMARY_HALVINGS: u32 = 3;
-/// Percentage of the context window for the user's messages kept verbatim with a summary, and the bytes kept of each.
+/// Percentage of the context window for the user's messages that a summary preserves verbatim, and the bytes kept of each.
 pub(crate) const QUOTED_PERCENT: u64 = 5;
 pub(crate) const MAX_QUOTED_BYTES: usize = 4_000;
 /// Maximum number of files listed with a summary, newest first.

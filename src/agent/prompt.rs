@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Environment that the agent works in.
+/// Environment in which the agent works.
 #[derive(Debug, Clone)]
 pub(crate) struct Surroundings {
     /// Absolute path of the workspace.

@@ -136,7 +136,7 @@ impl RequestRedactor {
     }
 }
 
-/// Hides secrets in a provider's error, which may repeat what was sent, including the key.
+/// Redacts secrets in a provider's error, which may repeat the request, including the key.
 pub(crate) fn hide_in_failure(redactor: &Redactor, mut error: ModelError) -> ModelError {
     error.failure.message = redactor.redact(&error.failure.message).text.into_owned();
     error

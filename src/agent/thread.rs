@@ -36,7 +36,7 @@ pub(crate) struct Thread {
 #[derive(Debug, Clone)]
 struct RemovedRange {
     removed: PackedMessage,
-    /// Number of messages in place of the removed ones at that time.
+    /// Number of messages that replaced the removed ones at that time.
     standing: usize,
     /// Number of messages dropped before.
     dropped: u64,
@@ -48,7 +48,7 @@ struct RemovedRange {
 pub(crate) struct CompactionPoint {
     /// End of the summarized range (exclusive).
     pub index: usize,
-    /// Messages of the user for the running task in that range; they are kept.
+    /// Messages of the user for the running task in that range; they are preserved.
     pub verbatim: Vec<MessageId>,
     /// Tokens that are no longer sent, not counting the summary.
     pub freed: u64,
@@ -186,7 +186,7 @@ impl Thread {
         window
     }
 
-    /// Plans a summary that keeps about `keep` tokens of the newest messages and the user's messages for `task`. `None` if
+    /// Plans a summary that preserves about `keep` tokens of the newest messages and the user's messages for `task`. `None` if
     /// nothing is left to summarize.
     pub(crate) fn plan_compaction(&self, keep: u64, task: Option<&TaskId>) -> Option<CompactionPoint> {
         let latest = self.latest();
@@ -221,7 +221,7 @@ impl Thread {
         (cut.summarized_count() > summary).then_some(cut)
     }
 
-    /// Replaces the messages up to `until` with a summary; `verbatim` ones stay. Returns whether anything changed.
+    /// Replaces the messages up to `until` with a summary; `verbatim` messages are preserved. Returns whether anything changed.
     pub(crate) fn compact(&mut self, until: &MessageId, verbatim: &[MessageId], summary: Message) -> bool {
         if summary.content.is_empty() || self.messages.first().is_some_and(|first| first.message_id == summary.message_id) {
             return false;

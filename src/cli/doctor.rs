@@ -168,14 +168,12 @@ fn kernel(kernel: &Kernel) -> Vec<Check> {
             "off",
             Some("run `sudo sysctl user.max_user_namespaces=10000`; in a container, use a profile that allows user namespaces"),
         ),
-        UserNamespaces::OnlyRoot => Check::missing(
-            "user namespaces",
-            "only root can create them",
-            Some("run `sudo sysctl kernel.unprivileged_userns_clone=1`"),
-        ),
+        UserNamespaces::OnlyRoot => {
+            Check::missing("user namespaces", "restricted to root", Some("run `sudo sysctl kernel.unprivileged_userns_clone=1`"))
+        }
         UserNamespaces::OnlyWithProfile => Check::missing(
             "user namespaces",
-            "AppArmor denies them to programs without a profile",
+            "denied by AppArmor to programs without a profile",
             Some(
                 "add a profile for aye with `userns,` to /etc/apparmor.d, or run `sudo sysctl \
                 kernel.apparmor_restrict_unprivileged_userns=0`",
@@ -438,7 +436,7 @@ mod tests {
         let none = Kernel { landlock: 0, seccomp: false, process_limit: false, user_namespaces: UserNamespaces::OnlyRoot };
         let text = as_text(&kernel(&none));
         let expected = "\
-✗ user namespaces  only root can create them
+✗ user namespaces  restricted to root
                    → run `sudo sysctl kernel.unprivileged_userns_clone=1`
 ✗ landlock         not available
                    → use Linux 5.13 or newer with `landlock` among the security modules (`lsm=`)

@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 
 #[derive(Serialize)]
 struct Answer {
-    /// Day of the catalogue, and the URL it was downloaded from.
+    /// Day of the catalogue, and its source URL.
     catalogue: State,
     models: Vec<ListedModel>,
     notices: Vec<String>,

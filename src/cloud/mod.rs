@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Maximum bytes of a credentials file or of a response with credentials.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The environment that an account is read from.
+/// The environment from which an account is read.
 #[derive(Clone)]
 pub(crate) struct Surroundings {
     /// The environment variables of the platform.
@@ -56,7 +56,7 @@ impl Surroundings {
 fn read(path: &Path) -> Result<Option<String>, Problem> {
     let problem = || Problem::new(format!("cannot read `{}`", path.display()));
     match file::read(path, MAX_BYTES as u64) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| problem().because("it is not UTF-8 text")),
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| problem().because("the file is not UTF-8 text")),
         Err(_) if !path.exists() => Ok(None),
         Err(error) => Err(problem().because(error)),
     }
@@ -67,7 +67,7 @@ fn unreachable(what: &str, error: &HttpError) -> Problem {
     Problem::new(format!("cannot get credentials from {what}")).because(error).hint("check the network")
 }
 
-/// Reads a response as JSON; anything else is an empty object. Returns its status, too.
+/// Reads a response as JSON; other content becomes an empty object. Also returns the status.
 async fn json(reply: Reply) -> (u16, Value) {
     let status = reply.status();
     let body = reply.into_head(MAX_BYTES).await;

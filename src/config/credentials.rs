@@ -16,7 +16,7 @@ use toml::de::DeTable;
 #[cfg(test)]
 mod tests;
 
-/// Prefix of the names of MCP tokens: followed by the server name and a hash of the URL they were issued for.
+/// Prefix of the names of MCP tokens: followed by the server name and a hash of the URL for which they were issued.
 const OF_SERVER: &str = "mcp:";
 /// Maximum bytes of the credentials file.
 const FILE_BYTES: u64 = 256 << 10;
@@ -53,10 +53,10 @@ pub(crate) enum KeyringFailure {
 type Entries = BTreeMap<String, Entry>;
 type Read = Result<Arc<Entries>, ConfigError>;
 
-/// The saved keys. Cheap to clone; nothing is read before it is needed.
+/// The saved keys. Cheap to clone; the keys are read on demand.
 #[derive(Debug, Clone)]
 pub(crate) struct Credentials {
-    /// The credentials file; absent if nothing is saved.
+    /// The credentials file; absent if no keys are saved.
     file: Option<PathBuf>,
     read: Arc<Mutex<Option<Read>>>,
     /// Cached responses of the keyring.
@@ -226,7 +226,7 @@ impl Credentials {
         self.obtained.changed.notified().await;
     }
 
-    /// Returns all keys that were read so far and those in the file, for redaction.
+    /// Returns all keys in memory and in the file, for redaction.
     pub(crate) fn known_values(&self) -> Vec<String> {
         let entries = self.entries().unwrap_or_default();
         let of_file = entries.values().filter_map(|entry| match entry {

@@ -1,11 +1,11 @@
-//! Writes the default model to the user's `config.toml` and leaves everything else unchanged.
+//! Writes the default model to the user's `config.toml` without changing other settings.
 
 use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum EditResult {
-    /// The file already sets this model or another one.
+    /// The file already sets this or another model.
     Set(String),
     /// The new content of the file.
     New(String),

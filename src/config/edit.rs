@@ -1,4 +1,4 @@
-//! Edits of the user's `config.toml` that leave everything else unchanged.
+//! Edits of the user's `config.toml` that do not change other settings.
 
 use super::ConfigError;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
@@ -22,7 +22,7 @@ impl NewValue<'_> {
     }
 }
 
-/// Sets these values in the text. A comment after a replaced value stays.
+/// Sets these values in the text. A comment after a replaced value is preserved.
 pub(crate) fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Result<String, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|error| ConfigError::single(error.message().to_owned()))?;

@@ -1,4 +1,4 @@
-//! The environment variables aye was started with.
+//! The environment variables with which aye was started.
 
 use std::collections::HashMap;
 use std::fmt;

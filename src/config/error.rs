@@ -29,7 +29,7 @@ impl ConfigError {
         Self { problems: self.problems.into_iter().map(|problem| problem.with_location(&place)).collect() }
     }
 
-    /// Returns a single error, with the others as its lines.
+    /// Returns a single error, with the other errors as its lines.
     pub(crate) fn into_problem(self) -> Problem {
         Problem::joined(self.problems)
     }

@@ -82,7 +82,7 @@ pub(super) fn not_utf8(path: &Path) -> Problem {
     Problem::new(format!("`{}` is not UTF-8 text", path.display())).because("expected a TOML file")
 }
 
-/// Reads a file. A missing file sets nothing.
+/// Reads a file. A missing file contains no keys.
 pub(super) fn read(path: &Path) -> Result<Values, ConfigError> {
     let wrong = |reason: &dyn fmt::Display| ConfigError::single(Problem::new(format!("`{}`", path.display())).because(reason));
     match path.metadata() {
@@ -110,7 +110,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Values, ConfigError> {
     Ok(values)
 }
 
-/// Returns the valid keys of a text, and an error for each of the others.
+/// Returns the valid keys of a text, and an error for each invalid one.
 pub(super) fn parse_lenient(text: &str, path: &Path) -> Result<(Values, Vec<Problem>), ConfigError> {
     let document = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_number(text.as_bytes(), span.start));

@@ -17,7 +17,7 @@ pub(crate) struct HookPins {
 }
 
 impl HookPins {
-    /// Reads the pins. Without a file, nothing is pinned.
+    /// Reads the pins. Without a file, there are no pins.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -39,7 +39,7 @@ impl HookPins {
         self.files.insert(name.to_owned(), hash);
     }
 
-    /// Saves the pins, in place of earlier ones.
+    /// Saves the pins, replacing earlier ones.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -36,7 +36,8 @@ pub(super) fn check(argv: &[String]) -> Result<(), Problem> {
         return Err(Problem::new("the program is missing").hint(expected));
     };
     if argv.len() == 1 && program.contains(char::is_whitespace) {
-        let problem = Problem::new(format!("`{program}` is one word with spaces")).because("it is not run through a shell");
+        let problem =
+            Problem::new(format!("`{program}` is one word with spaces")).because("aye runs the command without a shell");
         return Err(problem.hint(expected));
     }
     if argv.iter().any(|word| word.contains('\0')) {

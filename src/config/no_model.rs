@@ -7,7 +7,7 @@ use std::fmt;
 /// The reason why no model is available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoModel {
-    /// An API key is missing; the error says which one, and what the alternatives are.
+    /// An API key is missing; the error names the key and the alternatives.
     NoKey(Problem),
     /// The policy does not allow the configured model.
     Forbidden(Problem),

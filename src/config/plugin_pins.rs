@@ -28,7 +28,7 @@ pub(crate) struct PluginPin {
     pub version: Option<String>,
     #[serde(default)]
     pub description: String,
-    /// Directory that it was added from.
+    /// Directory from which the plugin was added.
     pub source: String,
     pub enabled: bool,
     /// Name of its folder in the data directory.
@@ -61,7 +61,7 @@ impl PluginPin {
             Err(error) => return Err(unreadable(error.to_string())),
         };
         let bytes = crate::sys::file::read(&real, FILE_BYTES).map_err(|error| unreadable(error.to_string()))?;
-        let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not valid UTF-8".to_owned()))?;
+        let text = String::from_utf8(bytes).map_err(|_| unreadable("the file is not valid UTF-8".to_owned()))?;
         let pin: Self = toml::from_str(&text).map_err(|error: toml::de::Error| unreadable(error.message().to_owned()))?;
         let is_plain = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         let folder = Path::new(&pin.folder);
@@ -70,12 +70,12 @@ impl PluginPin {
             || folder.components().count() != 1
             || !pin.files.keys().all(|path| is_plain(path))
         {
-            return Err(unreadable("it does not describe this plugin".to_owned()));
+            return Err(unreadable("the file does not describe this plugin".to_owned()));
         }
         Ok(Some(pin))
     }
 
-    /// Reads the pins of all plugins, in the order of their names. The second value describes those that cannot be read.
+    /// Reads the pins of all plugins, in the order of their names. The second value describes unreadable pins.
     pub(crate) fn read_all(config: &Path) -> (Vec<Self>, Vec<String>) {
         let (mut pins, mut problems) = (Vec::new(), Vec::new());
         for name in names(config) {
@@ -87,7 +87,7 @@ impl PluginPin {
         (pins, problems)
     }
 
-    /// Saves the pins, in place of earlier ones of the same plugin.
+    /// Saves the pins, replacing earlier ones of the same plugin.
     ///
     /// # Errors
     /// The file cannot be written.

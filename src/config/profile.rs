@@ -57,7 +57,7 @@ pub(super) fn apply(values: &mut Values, name: &str, file: &Path) -> Result<(), 
     Ok(())
 }
 
-/// Returns the names of all profiles that set something.
+/// Returns the names of all profiles that contain settings.
 fn names(values: &Values) -> Vec<String> {
     let mut names: Vec<String> =
         values.keys().filter(|path| path.len() > 2 && path[0] == TABLE).map(|path| path[1].clone()).collect();

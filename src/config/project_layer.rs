@@ -7,7 +7,7 @@ use super::settings::Settings;
 use crate::protocol::Problem;
 use std::path::Path;
 
-/// How a key of a project can tighten the settings.
+/// Method by which a key of a project can tighten the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TightenRule {
     /// By a smaller number; by any number if none is set.
@@ -117,7 +117,7 @@ fn tighten(key: &[String], said: &Value, values: &Values) -> Result<Option<Value
                 _ => usual().and_then(|default| default.parse().ok()),
             };
             match now {
-                Some(now) if *new > now => Err(format!("it would raise the limit, which stays at {now}")),
+                Some(now) if *new > now => Err(format!("the project would raise the limit, which stays at {now}")),
                 _ => Ok(Some(said.clone())),
             }
         }
@@ -138,7 +138,7 @@ fn tighten(key: &[String], said: &Value, values: &Values) -> Result<Option<Value
                 _ => new.clone(),
             };
             if both.is_empty() {
-                Err("it has nothing in common with your list, which stays in effect".to_owned())
+                Err("the list has no entry in common with your list, which stays in effect".to_owned())
             } else {
                 Ok(Some(Value::List(both)))
             }

@@ -25,7 +25,7 @@ pub(crate) struct ModelChoice {
     pub key_place: KeyPlace,
     /// The environment variable with the key.
     pub key_variable: String,
-    /// The program that prints the key, if `key_place` says so.
+    /// The program that prints the key, if `key_place` is a program.
     pub key_command: Option<KeyCommand>,
     /// Additional headers of every request.
     pub headers: Headers,
@@ -195,7 +195,7 @@ impl Settings {
         built_in.chain(configured).chain(all_key_variables().map(str::to_owned)).collect()
     }
 
-    /// Returns all providers: the built-in ones in search order, then those of the settings.
+    /// Returns all providers: the built-in ones in search order, then the providers in the settings.
     pub(crate) fn providers(&self) -> Vec<String> {
         let mut names: Vec<String> = BUILT_IN.iter().map(|known| known.name.to_owned()).collect();
         for path in self.values.keys() {

@@ -67,7 +67,8 @@ pub(super) fn headers_for(settings: &Settings, provider: &str, environment: &Env
     Ok(expanded)
 }
 
-/// Returns the values of all headers that may be secrets: those from the environment, and literal ones that are not plain words.
+/// Returns the values of all headers that may be secrets: values from the environment, and literal values that are not plain
+/// words.
 pub(super) fn secrets(settings: &Settings, environment: &Environment) -> Vec<String> {
     let mut found = Vec::new();
     for (path, entry) in &settings.values {

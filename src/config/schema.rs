@@ -604,7 +604,7 @@ pub(crate) fn json_schema() -> Value {
 /// A key, and its path below the current table.
 type PathAndKey = (&'static [&'static str], &'static Key);
 
-/// Returns the schema of a table. `keys`: the keys below it, each with the rest of its path.
+/// Returns the schema of a table. `keys`: the keys below it, each with its remaining path.
 fn table(keys: &[PathAndKey]) -> Value {
     let mut properties = Map::new();
     let mut others = Value::Bool(false);

@@ -16,7 +16,7 @@ pub(crate) enum Service {
     Azure { api_version: Option<String> },
     /// Vertex AI on Google Cloud.
     Vertex { project: String, location: String },
-    /// Amazon Bedrock. `region`: absent if only a profile can name it. `profile`: the one that the settings name.
+    /// Amazon Bedrock. `region`: absent if only a profile can name it. `profile`: the profile in the settings.
     Bedrock { region: Option<String>, profile: Option<String> },
 }
 
@@ -29,7 +29,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Returns the service of a provider: the one that the settings name, or the one with the name of the provider.
+    /// Returns the service of a provider: the service in the settings, or the service with the name of the provider.
     pub(super) fn for_provider(settings: &Settings, provider: &str) -> Option<Self> {
         let name = settings.text(&["providers", provider, "service"]).unwrap_or(provider);
         let kinds = [Self::Azure, Self::Vertex, Self::Bedrock];

@@ -366,7 +366,7 @@ fn schema_default(path: &[&str]) -> Option<toml::Value> {
     toml::from_str::<toml::Table>(&format!("value = {default}")).ok()?.remove("value")
 }
 
-/// Returns the shell. `auto` is the shell that the policy rules are written for.
+/// Returns the shell. `auto` is the shell for which the policy rules are written.
 fn shell(values: &Values) -> Shell {
     let path = ["tools", "shell"].map(str::to_owned);
     match values.get(path.as_slice()).map(|entry| &entry.value) {

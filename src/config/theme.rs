@@ -1,4 +1,4 @@
-//! Theme setting: writes it to the user's `config.toml` and leaves everything else unchanged.
+//! Theme setting: writes it to the user's `config.toml` without changing other settings.
 
 use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};

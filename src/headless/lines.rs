@@ -4,8 +4,7 @@ use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 use std::io::{self, Write};
 
-/// Writes the value and a line break. Strings keep their meaning; characters that a terminal obeys or does not show are
-/// escaped.
+/// Writes the value and a line break. Strings keep their meaning; control characters and invisible characters are escaped.
 pub(crate) fn write(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut *out, EscapingWriter)).map_err(io::Error::from)?;
     out.write_all(b"\n")

@@ -64,7 +64,7 @@ struct SpendingTotals {
     latency_ms: u64,
 }
 
-/// How the last task ended.
+/// Outcome of the last task.
 struct End {
     subtype: &'static str,
     text: String,
@@ -207,7 +207,7 @@ impl Messages {
         u32::try_from(self.response.number).unwrap_or(u32::MAX)
     }
 
-    /// Writes the first line, unless that was done.
+    /// Writes the first line, unless it was already written.
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if std::mem::replace(&mut self.begun, true) {
             return Ok(());

@@ -78,7 +78,7 @@ pub(crate) struct Output<'a> {
     pub check: Option<Check<'a>>,
 }
 
-/// Prints the events of a run until their sender is gone.
+/// Prints the events of a run until their sender is dropped.
 pub(crate) async fn run(mut events: UnboundedReceiver<Event>, format: Format, output: Output<'_>) -> Outcome {
     let mut writer = EventWriter::new(format, output);
     while let Some(event) = events.recv().await {
@@ -235,7 +235,7 @@ impl Verdict {
     }
 }
 
-/// Returns the outcome of a goal; `None` if that of its task counts.
+/// Returns the outcome of a goal; `None` if the outcome of its task applies.
 fn goal_outcome(goal: &GoalState) -> Option<Outcome> {
     match (goal.status, goal.reason) {
         (GoalStatus::Working | GoalStatus::Checking, _) => None,

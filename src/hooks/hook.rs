@@ -21,7 +21,7 @@ const MAX_COMMAND_BYTES: usize = 16 << 10;
 pub(crate) enum HookOrigin {
     /// Of the user's own configuration.
     User,
-    /// Of a project, which has to be trusted.
+    /// Of a project, which must be trusted.
     Project,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum HookAction {
         /// Whether the user wants it to run outside the sandbox.
         unsandboxed: bool,
     },
-    /// Nothing can run, for this reason. A call that it concerns requires approval.
+    /// The hook cannot run, for this reason. Calls that it matches require approval.
     Unusable(String),
 }
 

@@ -18,7 +18,7 @@ pub(crate) enum Matcher {
 }
 
 impl Matcher {
-    /// Reads a matcher. Plain names, separated by `|` or commas, match exactly; everything else is a regular expression.
+    /// Reads a matcher. Plain names, separated by `|` or commas, match exactly; other text is a regular expression.
     ///
     /// # Errors
     /// The expression is invalid or too long.

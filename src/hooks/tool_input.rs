@@ -29,8 +29,8 @@ const EDITS: &str = "edits";
 /// Arguments of one edit.
 const EDIT: [Argument; 3] = [named("oldText", "old_string"), named("newText", "new_string"), named("replaceAll", "replace_all")];
 
-/// Tools that have another name, or other arguments. A tool that changes files goes by the names of the tools that change files,
-/// so that a hook that protects a file sees every change of it.
+/// Tools with a different name, or with different arguments. A tool that changes files goes by the names of the tools that change
+/// files, so that a hook that protects a file sees every change of it.
 const SHAPES: &[ToolShape] = &[
     ToolShape {
         tool: "RunCommand",

@@ -1,4 +1,4 @@
-//! Authority of the session that starts an agent: the agent may do nothing that this session may not do.
+//! Authority of the session that starts an agent: the agent has at most the permissions of this session.
 
 use crate::agent::Account;
 use crate::host::policy_layers::Policy;
@@ -32,7 +32,7 @@ pub(crate) type OfferServers = Arc<dyn Fn(&Enforcer) -> RemoteConfig + Send + Sy
 /// State that the tools of an agent share with the session that started it. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ParentTools {
-    /// The changes of files, which the agent adds to.
+    /// The file changes, including those of the agent.
     pub changes: ChangeLog,
     /// The skills in use, which narrow the calls of the agent too.
     pub skills: SessionSkills,

@@ -1,4 +1,4 @@
-//! Agents of a run: those of the user, of a trusted project and of plugins, and the built-in ones.
+//! Agents of a run: user, project (if trusted), plugin and built-in agents.
 
 use crate::config::Directories;
 use crate::host::plugins::PluginStore;
@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct Agents {
     own: Vec<AgentFolder>,
     plugins: PluginStore,
-    /// Files of the project, as they were when it was trusted.
+    /// Files of the project at the time of trust.
     project: Vec<AgentFile>,
     /// Sentences about files of the project that are not read.
     limits: Vec<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// Returns the agents of the user and of plugins. Reads nothing yet.
+    /// Returns the agents of the user and of plugins. Does not read any files yet.
     pub(crate) fn of_user(directories: &Directories, home: &Path) -> Self {
         Self { own: own_folders(directories, home), plugins: PluginStore::for_user(directories), ..Self::default() }
     }
@@ -39,12 +39,12 @@ impl Agents {
         Self { own, plugins, project: files, limits: project.agent_limits(), set: Arc::default() }
     }
 
-    /// Returns the agents as they were when they were first needed.
+    /// Returns the agents in their state at first use.
     pub(crate) fn set(&self) -> Arc<AgentSet> {
         Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
     }
 
-    /// Returns whether both have the same agents. Reads those that were not needed yet.
+    /// Returns whether both have the same agents. Reads agents that were not used yet.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.set() == other.set()
     }

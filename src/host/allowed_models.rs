@@ -1,4 +1,4 @@
-//! Models allowed by the policy, and the choice among them if nobody chose one.
+//! Models allowed by the policy, and the choice among them if the user did not choose one.
 
 use super::policy_layers::Policy;
 use crate::policy::Layer;

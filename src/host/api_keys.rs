@@ -14,7 +14,7 @@ pub(crate) const GOES_BEFORE: &str = "takes precedence";
 /// The same notice for a key entered while aye runs.
 pub(crate) const GOES_BEFORE_LATER: &str = "takes precedence from the next start";
 
-/// Maximum bytes of a key; anything longer is not a key.
+/// Maximum bytes of a key; longer text is not a key.
 pub(crate) const KEY_BYTES: u64 = 8 << 10;
 
 /// Saves a key under this name, in the keyring or in a file if there is none. Returns lines that say where it is. If an

@@ -12,7 +12,7 @@ pub(crate) fn path(directories: &Directories) -> PathBuf {
     directories.shared.join("catalogue.toml")
 }
 
-/// Returns the catalogue with the downloaded list, if there is one; the error says why it cannot be used.
+/// Returns the catalogue with the downloaded list, if there is one; the error explains why it cannot be used.
 pub(crate) fn read(directories: &Directories) -> Result<Catalogue, String> {
     let path = path(directories);
     let unusable = |why: &dyn std::fmt::Display| {

@@ -53,7 +53,7 @@ pub(crate) async fn read(source: &ListSource, place: &AppContext, in_use: &Catal
     };
     let origin = source.origin();
     CatalogueUpdate::read(&bytes, &origin, in_use, today()).map_err(|error| {
-        let problem = Problem::new(format!("the list of `{origin}` was not used")).because(&error);
+        let problem = Problem::new(format!("the list from `{origin}` was not used")).because(&error);
         match error {
             UpdateError::Malformed(_) => {
                 problem.hint("nothing was changed; the list must be a catalogue in TOML, or the JSON of models.dev")
@@ -104,10 +104,10 @@ pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
         Ok(update) if update.changes.is_empty() => None,
         Ok(update) => {
             let count = crate::protocol::format_count(update.changes.len() as u64, "change", "changes");
-            Some(format!("the catalogue of models has {count}; run `aye models update` to see and apply them"))
+            Some(format!("the model catalogue has {count}; run `aye models update` to review and apply them"))
         }
         Err(problem) => {
-            tracing::info!(message = problem.one_line(), "no new catalogue of models");
+            tracing::info!(message = problem.one_line(), "no new model catalogue");
             None
         }
     }

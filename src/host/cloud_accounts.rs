@@ -7,11 +7,11 @@ use crate::llm;
 use crate::protocol::Problem;
 use std::sync::Arc;
 
-/// How a provider is reached.
+/// Access path to a provider.
 pub(crate) struct Access {
     pub service: llm::Service,
     pub base_url: String,
-    /// Absent if a key authenticates the requests, or if nothing does.
+    /// Absent if a key authenticates the requests, or if there is no authentication.
     pub account: Option<llm::Account>,
 }
 

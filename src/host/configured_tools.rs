@@ -22,7 +22,7 @@ pub(crate) struct ConfiguredTools {
     pub problems: Vec<String>,
     /// Sentences about ignored settings of the project.
     pub ignored: Vec<String>,
-    /// A hash of everything that was read: equal files give an equal set.
+    /// A hash of all files that were read: equal files give an equal set.
     print: blake3::Hasher,
 }
 
@@ -163,7 +163,7 @@ impl ConfiguredTools {
     }
 }
 
-/// Returns the first lines, and the number of the others.
+/// Returns the first lines, and the number of further lines.
 fn truncate_list(mut lines: Vec<String>) -> Vec<String> {
     const MAX: usize = 10;
     let more = lines.len().saturating_sub(MAX);

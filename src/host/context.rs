@@ -1,4 +1,4 @@
-//! The place of a run: its workspace, the user's directories and the settings.
+//! The environment of a run: its workspace, the user's directories and the settings.
 
 use super::agent_authority::ParentSession;
 use super::agent_definitions::Agents;
@@ -47,7 +47,7 @@ pub(crate) struct AppContext {
     pub agents: Agents,
     /// The session that started this one, if this is the session of an agent.
     pub parent: Option<ParentSession>,
-    /// Limits on the tools of this run: those of the command line, or those of an agent.
+    /// Limits on the tools of this run, from the command line or from an agent.
     pub run_limits: Vec<ToolLimit>,
     /// The patch file that this run applies.
     pub patch: Option<Arc<PatchFile>>,
@@ -123,7 +123,7 @@ impl AppContext {
         Ok(Self { settings, credentials: Credentials::in_directories(&self.directories), set, ..self.clone() })
     }
 
-    /// Returns the plugins of the user. Reads nothing yet.
+    /// Returns the plugins of the user. Does not read any files yet.
     pub(crate) fn plugins(&self) -> PluginStore {
         PluginStore::for_user(&self.directories)
     }
@@ -205,7 +205,7 @@ impl AppContext {
         self.roots.iter().filter_map(list).collect()
     }
 
-    /// Returns the limits on tools, except those of the policy.
+    /// Returns the limits on tools, except the limits of the policy.
     pub(crate) fn tool_limits(&self) -> Vec<ToolLimit> {
         self.tools.limits.iter().chain(&self.run_limits).cloned().collect()
     }

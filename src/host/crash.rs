@@ -21,7 +21,7 @@ struct State {
     logs: PathBuf,
     /// The command to resume, such as `aye --resume=7f3a…`, once there is a session.
     resume: Option<String>,
-    /// The message about the first crash, which causes the others.
+    /// The message about the first crash, which caused further crashes.
     message: Option<String>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn remember<'a>(values: impl Iterator<Item = &'a str>) {
     }
 }
 
-/// Installs a panic hook that redacts secrets. Call it before anything can panic.
+/// Installs a panic hook that redacts secrets. Call it before any code that can panic.
 pub(crate) fn redact_panics() {
     std::panic::set_hook(Box::new(|info| {
         if std::thread::current().name() == Some(REDACTS) {

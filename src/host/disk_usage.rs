@@ -31,7 +31,7 @@ impl AppContext {
     }
 }
 
-/// Returns the current usage of all kinds. Creates nothing.
+/// Returns the current usage of all kinds. Does not create files.
 pub(crate) fn usage(place: &AppContext) -> Vec<UsageEntry> {
     let (data, retention) = (&place.directories.data, &place.settings.retention);
     let one = |name, bytes, budget_bytes, key| UsageEntry { name, bytes, budget_bytes, key };

@@ -27,7 +27,7 @@ pub(crate) async fn download(given: &str, timeouts: Timeouts, most_bytes: usize)
         match reply.status() {
             200..300 => {
                 let body = reply.into_body(most_bytes).await.map_err(|error| failed(&error))?;
-                body.ok_or_else(|| cannot(&format!("it is larger than {}", crate::protocol::size(most_bytes as u64))))
+                body.ok_or_else(|| cannot(&format!("the file is larger than {}", crate::protocol::size(most_bytes as u64))))
             }
             300..400 => {
                 let target = reply.header("location").unwrap_or_default().to_owned();

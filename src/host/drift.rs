@@ -1,4 +1,4 @@
-//! Changes since the user left a session: files it had changed, the branch, and the policy. Files are compared by
+//! Changes since the user left a session: files that the session had changed, the branch, and the policy. Files are compared by
 //! content, because times are unreliable.
 
 use super::context::AppContext;

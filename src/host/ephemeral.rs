@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Parent of these directories, inside the data directory.
 const DIRECTORY: &str = "ephemeral";
-/// Lock of the directory, which keeps starting runs and the removal of old ones from overlapping.
+/// Lock of the directory, which prevents the removal of old runs while a new run starts.
 const ALL_LOCK: &str = "lock";
 /// Lock that a run holds until it ends.
 const RUN_LOCK: &str = "run.lock";

@@ -39,7 +39,7 @@ impl CliError {
 }
 
 impl CliError {
-    /// Returns a single error, with the others as its lines.
+    /// Returns a single error, with the other errors as its lines.
     pub(crate) fn into_problem(self) -> Problem {
         Problem::joined(self.problems)
     }

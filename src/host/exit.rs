@@ -41,7 +41,7 @@ impl Exit {
         Self::Terminated,
     ];
 
-    /// Returns what the code means, as a sentence for the manual.
+    /// Returns the meaning of the code, as a sentence for the manual.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Completed => "The command succeeded.",

@@ -1,4 +1,4 @@
-//! Hooks of a run: those of the user, which are pinned, and those of a trusted project.
+//! Hooks of a run: pinned hooks of the user, and hooks of a trusted project.
 
 use super::project::ProjectConfig;
 use crate::config::trust::hook_programs;
@@ -24,7 +24,7 @@ pub(crate) struct Hooks {
     set: Arc<OnceLock<Arc<HookSet>>>,
 }
 
-/// The hooks of a trusted project, as they were examined.
+/// The hooks of a trusted project, at the time of examination.
 struct ProjectHooks {
     files: Vec<HookFile>,
     /// Hashes of the project's files, by name.
@@ -57,7 +57,7 @@ impl HookSet {
 }
 
 impl Hooks {
-    /// Returns the hooks of the user. Reads nothing yet.
+    /// Returns the hooks of the user. Does not read any files yet.
     pub(crate) fn of_user(directories: &Directories, home: &Path, workspace: &Path) -> Self {
         let (config, home, workspace) = (directories.config.clone(), home.to_owned(), workspace.to_owned());
         Self { config, home, workspace, ..Self::default() }
@@ -68,7 +68,7 @@ impl Hooks {
         Self { workspace: workspace.to_owned(), project: None, set: Arc::default(), ..self.clone() }
     }
 
-    /// Returns the hooks together with those of a project, if it is trusted. Reads nothing yet.
+    /// Returns the hooks together with those of a project, if it is trusted. Does not read any files yet.
     pub(crate) fn with_project(&self, project: &ProjectConfig) -> Self {
         let of_project = || Arc::new(ProjectHooks { files: project.hooks(), hashes: project.hashes() });
         Self {
@@ -79,7 +79,7 @@ impl Hooks {
         }
     }
 
-    /// Returns the hooks as they were when they were first needed.
+    /// Returns the hooks in their state at first use.
     pub(crate) fn set(&self) -> Arc<HookSet> {
         Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
     }
@@ -112,7 +112,7 @@ impl Hooks {
         }
     }
 
-    /// Returns the files that a hook runs, if they are what the user pinned, or trusts in the project.
+    /// Returns the files that a hook runs, if the user pinned or trusts their current content.
     fn check(&self, hook: &Hook, own_hash: &str) -> Result<Vec<PathBuf>, String> {
         let of_project = hook_programs(hook, &self.workspace);
         match hook.origin {
@@ -121,7 +121,8 @@ impl Hooks {
                 let leaves_sandbox = matches!(hook.action, HookAction::Command { unsandboxed: true, .. });
                 if let Some(name) = of_project.first().filter(|_| leaves_sandbox || self.project.is_none()) {
                     return Err(format!(
-                        "it runs `{name}` of the project, which your own hook may do only in the sandbox and after trust"
+                        "the hook runs `{name}` from the project, which your own hooks may do only in the sandbox and after you \
+                        trust the project"
                     ));
                 }
                 self.check_own(hook, own_hash)

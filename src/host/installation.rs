@@ -19,7 +19,7 @@ const MAX_RECORD: u64 = 4 << 20;
 /// Profile that cargo installs by default.
 const USUAL_PROFILE: &str = "release";
 
-/// The program, and how it was installed.
+/// The program, and its installation method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Installation {
     /// Path of the program, without symlinks.
@@ -49,7 +49,7 @@ pub(crate) enum InstallMethod {
     Unknown,
 }
 
-/// How cargo installed the program.
+/// The method by which cargo installed the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CargoInstall {
     root: PathBuf,
@@ -69,7 +69,7 @@ pub(crate) struct PackageRecords {
     pub cargo_root: Option<PathBuf>,
 }
 
-/// Part of `.crates2.json`, in which cargo lists what it installed.
+/// Part of `.crates2.json`, in which cargo lists installed programs.
 #[derive(Deserialize)]
 struct CargoRecord {
     installs: BTreeMap<String, CargoEntry>,
@@ -83,7 +83,7 @@ struct CargoEntry {
 }
 
 impl PackageRecords {
-    /// Returns the places on this system.
+    /// Returns the installation locations on this system.
     pub(crate) fn from_system(variable: impl Fn(&str) -> Option<String>) -> Self {
         let home = || variable("HOME").map(|home| PathBuf::from(home).join(".cargo"));
         let named = variable("CARGO_INSTALL_ROOT").or_else(|| variable("CARGO_HOME")).map(PathBuf::from);

@@ -54,7 +54,7 @@ impl LanguageServers {
         Arc::clone(&self.servers) as Arc<dyn Diagnostics>
     }
 
-    /// Starts servers with these settings from now on.
+    /// Uses these settings for servers that start later.
     pub(super) fn set_settings(&self, settings: &tools::Settings) {
         // The settings must not contain the servers that contain them.
         let settings = tools::Settings { diagnostics: None, ..settings.clone() };
@@ -67,7 +67,7 @@ impl LanguageServers {
     }
 }
 
-/// Returns the function that finds the command of a language: the one in the settings of the user, or the usual program in PATH.
+/// Returns the function that finds the command of a language: the command in the user's settings, or the usual program in PATH.
 fn command_finder(place: &AppContext) -> FindCommand {
     let path = place.environment.get("PATH").map(str::to_owned).unwrap_or_default();
     let rustup_home = place.environment.get("RUSTUP_HOME").map_or_else(|| place.home.join(".rustup"), PathBuf::from);

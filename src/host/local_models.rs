@@ -1,4 +1,4 @@
-//! Local models: which one to use if nobody chose a model, and warnings about them.
+//! Local models: the default choice among them, and warnings about them.
 
 use super::models::{LOCAL, ModelCatalog};
 use crate::config::{NoModel, Settings};

@@ -72,7 +72,7 @@ impl ModelCatalog {
         }
     }
 
-    /// Sets the notification for new keys, which must be redacted from then on.
+    /// Sets the notification for new keys, which must then be redacted.
     pub(crate) fn with_key_notification(self, new_key: Arc<Notify>) -> Self {
         Self { new_key, ..self }
     }
@@ -235,7 +235,7 @@ impl ModelCatalog {
         self.spec(choice)
     }
 
-    /// Returns the models known without a request: the default, then usable models, then the others.
+    /// Returns the models known without a request: the default, then usable models, then other models.
     fn known_models(&self, catalogue: &Catalogue) -> Vec<ListedModel> {
         let default = self.would_use(None).ok();
         let first = default.map(|choice| {
@@ -410,7 +410,7 @@ fn quoted(patterns: &[&str]) -> String {
 #[derive(Debug, Clone, Default)]
 struct MissingRequirement {
     words: Option<String>,
-    /// If only an API key is missing: its name.
+    /// Name of the API key, if only the key is missing.
     key_of: Option<String>,
 }
 

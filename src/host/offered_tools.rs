@@ -5,12 +5,12 @@ use crate::ports::ToolRouter;
 use crate::protocol::ToolDefinition;
 use crate::tools::Router;
 
-/// Returns the tools for the model: those whose capability is granted and that no layer disables.
+/// Returns the tools for the model: tools with a granted capability that no layer disables.
 pub(crate) fn tools_for_model(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
     router.definitions().into_iter().filter(|tool| is_granted(&tool.tool_name, router, policy)).collect()
 }
 
-/// Returns the names of those tools, and of the tools that the model can load.
+/// Returns the names of these tools, and of the tools that the model can load.
 pub(crate) fn available(router: &Router, policy: &Enforcer) -> Vec<String> {
     router.available().into_iter().filter(|name| is_granted(name, router, policy)).collect()
 }

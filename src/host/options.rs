@@ -43,7 +43,7 @@ pub(crate) struct RunOptions {
     pub allowed_tools: Option<Vec<String>>,
     /// The file with the JSON Schema of the final response.
     pub output_schema: Option<PathBuf>,
-    /// True if nothing of the session is saved.
+    /// True if the session is not saved.
     pub is_ephemeral: bool,
     /// The file that receives the changes, instead of the workspace.
     pub patch: Option<PathBuf>,

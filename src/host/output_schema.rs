@@ -1,4 +1,4 @@
-//! The JSON Schema that the final response of a task has to match: that of `--output-schema`, or one defined by aye.
+//! The JSON Schema that the final response of a task must match: that of `--output-schema`, or one defined by aye.
 
 use crate::headless::ResponseCheck;
 use crate::host::error::CliError;

@@ -5,7 +5,7 @@ use super::options::Common;
 use crate::config::{Directories, Environment, Settings};
 use std::path::PathBuf;
 
-/// Returns the options with those of the profile, which the other options override.
+/// Returns the options combined with the profile, which explicit options override.
 pub(crate) fn with_profile(common: &Common) -> Result<Common, CliError> {
     let Some(name) = &common.profile else { return Ok(common.clone()) };
     let environment = Environment::from_process();

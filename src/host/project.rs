@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
-/// Maximum number of names in a line; the rest are counted.
+/// Maximum number of names in a line; further names are counted.
 const NAMES: usize = 6;
 /// Maximum number of files in the trust prompt that run code when the folder is opened.
 const MAX_THAT_RUN_CODE: usize = 8;
@@ -121,7 +121,8 @@ impl InstructionSource for NestedParts {
 }
 
 impl NestedParts {
-    /// Returns true if the user trusts the current content of the file. Otherwise reports it, and the next start asks.
+    /// Returns true if the user trusts the current content of the file. Otherwise reports the change, and aye asks at the next
+    /// start.
     fn is_trusted(&self, file: &InstructionFile) -> bool {
         let name = file.path.strip_prefix(&self.workspace).unwrap_or(&file.path).to_string_lossy().into_owned();
         let why = match &self.allowed {
@@ -154,7 +155,7 @@ fn metadata_change_time(path: &Path) -> Option<SystemTime> {
 }
 
 impl ProjectConfig {
-    /// Examines the project. Reads only what needs no trust, or is trusted.
+    /// Examines the project. Reads only files that are trusted or need no trust.
     pub(crate) fn inspect(workspace: &Path, config: &Path, trust: Trust) -> Self {
         let project = Project::examine(workspace);
         let standing = match trust {
@@ -195,7 +196,7 @@ impl ProjectConfig {
         Arc::clone(&self.unread)
     }
 
-    /// Returns true if something is waiting for trust.
+    /// Returns true if changed or new files need trust.
     pub(crate) fn needs_trust(&self) -> bool {
         self.proof.is_none() && self.project.effective_items().next().is_some()
     }
@@ -210,12 +211,12 @@ impl ProjectConfig {
         kept.map(|_| ())
     }
 
-    /// Returns true if the user has not yet decided whether to trust a project that has nothing to review.
+    /// Returns true if the user has not yet decided whether to trust a project without files to review.
     pub(crate) fn is_undecided(&self) -> bool {
         self.proof.is_none() && !self.needs_trust() && !self.project.is_declined(&self.config)
     }
 
-    /// Records that the user does not trust a project that has nothing to review.
+    /// Records that the user does not trust a project without files to review.
     pub(crate) fn decline(&self) -> Result<(), ConfigError> {
         self.project.decline(&self.config)
     }
@@ -332,27 +333,27 @@ impl ProjectConfig {
         self.project.items().iter().any(|item| item.kind == Kind::Config)
     }
 
-    /// Returns the project's slash commands as they were examined, if it is trusted.
+    /// Returns the project's slash commands at the time of examination, if the project is trusted.
     pub(crate) fn commands(&self) -> Vec<(PathBuf, &[u8])> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of_kind(Kind::Command, proof))
     }
 
-    /// Returns the project's hook files as they were examined, if it is trusted.
+    /// Returns the project's hook files at the time of examination, if the project is trusted.
     pub(crate) fn hooks(&self) -> Vec<HookFile> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.hooks(proof))
     }
 
-    /// Returns the hashes of the project's files as they were examined, by name.
+    /// Returns the hashes of the project's files at the time of examination, by name.
     pub(crate) fn hashes(&self) -> BTreeMap<String, String> {
         self.project.now()
     }
 
-    /// Returns the project's skills as they were examined, if it is trusted.
+    /// Returns the project's skills at the time of examination, if the project is trusted.
     pub(crate) fn skills(&self) -> Vec<FolderContents> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.skills(proof).to_vec())
     }
 
-    /// Returns the project's agents as they were examined, if it is trusted.
+    /// Returns the project's agents at the time of examination, if the project is trusted.
     pub(crate) fn agents(&self) -> Vec<(PathBuf, &[u8])> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of_kind(Kind::Agent, proof))
     }
@@ -365,7 +366,7 @@ impl ProjectConfig {
         if self.is_trusted() { items.map(sentence).collect() } else { Vec::new() }
     }
 
-    /// Returns the project's tool manifests as they were examined, if it is trusted and they still exist.
+    /// Returns the project's tool manifests at the time of examination, if the project is trusted and they still exist.
     pub(crate) fn manifests(&self) -> Manifests<'_> {
         let Some(proof) = &self.proof else { return Manifests::default() };
         let now = Project::examine(self.project.root());

@@ -35,7 +35,7 @@ const EQUIVALENTS: &[(&[&str], &str)] = &[
 pub(crate) enum PromptMeaning {
     /// A prompt for the model.
     Prompt(String),
-    /// A command of the full-screen UI, as it was typed.
+    /// A command of the full-screen UI, as typed by the user.
     OfScreen(String),
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct PromptCommands {
 }
 
 impl PromptCommands {
-    /// Reads the commands of the user, and those of the project if it is trusted.
+    /// Reads the commands of the user, and the commands of the project if it is trusted.
     pub(crate) fn find(place: &AppContext, project: &ProjectConfig) -> Self {
         let commands = Commands::new(place.directories.config.join("commands"), place.skills.clone(), place.plugins());
         commands.trust(project);
@@ -84,7 +84,7 @@ impl PromptCommands {
         if is_text { Ok(PromptMeaning::Prompt(text)) } else { Err(self.unknown_command(name)) }
     }
 
-    /// Returns the command of this name; built-in ones come first.
+    /// Returns the command of this name; built-in ones take precedence.
     fn find_by_name(&self, name: &str) -> Option<CustomCommand> {
         let is_free = !tui::is_built_in_command(name);
         CustomCommand::built_in(name).or_else(|| self.own.iter().find(|command| is_free && command.name == name).cloned())
@@ -99,7 +99,7 @@ impl PromptCommands {
             file(root).is_file() || is_skill()
         };
         if self.untrusted.as_deref().is_some_and(is_brought) {
-            let problem = problem.because("it is a command or a skill of this project, which is not trusted");
+            let problem = problem.because("the command or skill belongs to this project, which is not trusted");
             return problem.hint("pass `--trust` to trust the project for this run, or start `aye` to review its files");
         }
         if name.split_once(':').is_some_and(|(server, _)| self.servers.iter().any(|known| known == server)) {

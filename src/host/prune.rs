@@ -142,8 +142,8 @@ fn is_complete(data: &std::path::Path) -> bool {
     !entries.any(|entry| entry.file_name().to_string_lossy().contains(".damaged"))
 }
 
-/// Chooses sessions that are too old, then the oldest of the others until the rest fits. Never one that is open in a
-/// process, and none that is interrupted, paused or waiting and younger than the age limit.
+/// Chooses sessions that are too old, then the oldest remaining sessions until the total is within the limit. Never one that is
+/// open in a process, and none that is interrupted, paused or waiting and younger than the age limit.
 fn select_sessions(
     sessions: &[SessionSummary],
     sizes: &HashMap<SessionId, Size>,

@@ -71,7 +71,7 @@ impl QueryService {
         QueryTask { end, task }
     }
 
-    /// Sets the history to show and export from now on.
+    /// Sets the history to show and export.
     pub(crate) fn open_history(&self, history: SessionHistory, place: AppContext) {
         self.lock().history = Some((history, place));
         self.answer_pending();

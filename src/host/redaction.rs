@@ -12,7 +12,7 @@ const KEY_FILE: &str = "redaction.key";
 /// Minimum bytes of a secret value that is redacted everywhere; a shorter one occurs in text by chance.
 const MIN_BYTES: usize = 8;
 
-/// Returns the redactor. `known`: additional secret values, besides those of the environment and of `aye auth`.
+/// Returns the redactor. `known`: additional secret values, in addition to the environment and `aye auth`.
 pub(crate) fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -> Arc<Redactor> {
     let keys = place.settings.key_variables();
     let own = place.environment.variables().filter(|(name, value)| {

@@ -82,7 +82,7 @@ impl Release {
     fn read(bytes: &[u8], url: &str) -> Result<Self, String> {
         let index: IndexFile = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if index.format != FORMAT {
-            return Err(format!("its format is {}, but this version of aye reads format {FORMAT}", index.format));
+            return Err(format!("the index has format {}, but this version of aye reads format {FORMAT}", index.format));
         }
         let version = Version::parse(&index.version).map_err(|error| format!("invalid `version`: {error}"))?;
         let date: Date = index.date.parse().map_err(|error| format!("invalid `date`: {error}"))?;
@@ -184,7 +184,7 @@ mod tests {
         let release = read(&good).unwrap();
         assert_eq!(release.file("aye_0.2.0~rc1_amd64.deb").unwrap().1, "https://dl.example/aye_0.2.0~rc1_amd64.deb");
         for (key, value, why) in [
-            ("format", json!(2), "its format is 2"),
+            ("format", json!(2), "the index has format 2"),
             ("format", json!(null), "invalid type"),
             ("version", json!("1.0"), "invalid `version`"),
             ("version", json!("1.0.0; reboot"), "invalid `version`"),

@@ -64,7 +64,7 @@ enum ReloadTrigger {
     ModeOrKey,
     /// MCP servers offer other tools or have another state, or an instruction file is ignored.
     OtherTools,
-    /// The session that started this one may do something else.
+    /// The permissions of the parent session have changed.
     Authority,
 }
 
@@ -76,7 +76,7 @@ async fn changed(watch: &mut Option<Watch>) -> std::io::Result<()> {
     }
 }
 
-/// Waits until the session that started this one may do something else; forever if there is none.
+/// Waits until the permissions of the parent session change; forever without a parent.
 async fn authority_changed(parent: &mut Option<ParentSession>) {
     match parent {
         Some(parent) => parent.changed().await,

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 /// File whose modification time is the time of the last pruning.
 const STAMP: &str = "pruned";
 const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Time that the end of a run waits for pruning; the rest is left for another day.
+/// Time that the end of a run waits for pruning; remaining work is left for another day.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Prunes in parallel to a session; ends with the process at the latest.

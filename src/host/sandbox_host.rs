@@ -68,7 +68,7 @@ impl SandboxHost {
         Self { ground, missing, homes, home: place.home.clone() }
     }
 
-    /// Returns the sandbox that a verdict may rely on.
+    /// Returns the sandbox on which a verdict may rely.
     pub(crate) fn sandbox(&self) -> Sandbox {
         if self.ground.tier.is_enforcing() { Sandbox::Present } else { Sandbox::Absent }
     }

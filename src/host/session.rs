@@ -63,7 +63,7 @@ pub(crate) struct Session {
     pub draft: String,
     /// The last output of commands that were running when the previous process ended.
     pub tails: HashMap<CallId, SavedTail>,
-    /// The end of a journal; the rest is loaded later.
+    /// The end of a journal; the earlier part is loaded later.
     pub tail: SessionPart,
     /// The last model of a resumed session.
     pub model_before: Option<String>,
@@ -99,9 +99,9 @@ pub(crate) struct SharedToolState {
     editor: Option<EditorConnection>,
     /// The tools that the model loaded on demand.
     loaded: LoadedTools,
-    /// The web search, and how many searches are left.
+    /// The web search, and the number of remaining searches.
     search: SessionSearch,
-    /// The skills, and those that the running task uses.
+    /// The skills, and the skills that the running task uses.
     skills: SessionSkills,
     /// The questions of the model to the user.
     questions: UserQuestions,
@@ -187,7 +187,7 @@ impl SharedToolState {
         self.servers.as_ref()
     }
 
-    /// Returns what the agents of the session share with it.
+    /// Returns the state that the agents of the session share with it.
     pub(crate) fn for_agents(&self, place: &AppContext) -> ParentTools {
         let offer = |servers: Servers| -> OfferServers {
             let place = place.clone();
@@ -382,7 +382,7 @@ pub(super) fn choose(
     Ok(Some(summary))
 }
 
-/// Returns the hooks of a session in this place; `None` if there are none.
+/// Returns the hooks of a session in this environment; `None` if there are none.
 fn session_hooks(place: &AppContext) -> Option<SessionHooks> {
     let hooks = place.hooks.set().for_session()?;
     Some(match &place.parent {
@@ -395,7 +395,7 @@ fn session_hooks(place: &AppContext) -> Option<SessionHooks> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadScope {
     All,
-    /// Enough for a few screens; the rest is loaded in the background.
+    /// Enough for a few screens; earlier parts are loaded in the background.
     Tail,
 }
 
@@ -502,7 +502,7 @@ fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<T
     (settled, known)
 }
 
-/// Returns everything that the agent's host needs. The caller keeps the lock, which must outlive the session.
+/// Returns all inputs of the agent's host. The caller keeps the lock, which must outlive the session.
 pub(super) fn setup(
     place: &AppContext,
     policy: &Policy,

@@ -33,7 +33,7 @@ pub(crate) fn first_hit(
     Ok(hit)
 }
 
-/// Parses a search text: `/…/` is a regular expression, anything else is literal.
+/// Parses a search text: `/…/` is a regular expression, other text is literal.
 pub(crate) fn pattern(text: &str) -> Result<Regex, CliError> {
     let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).filter(|inner| !inner.is_empty());
     let source = inner.map_or_else(|| regex::escape(text), str::to_owned);

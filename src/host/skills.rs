@@ -1,4 +1,4 @@
-//! Skills of a run: those of the user, of plugins, and of a trusted project.
+//! Skills of a run: user, plugin and project skills (if trusted).
 
 use super::plugins::PluginStore;
 use super::project::ProjectConfig;
@@ -17,7 +17,7 @@ pub(crate) struct Skills {
 }
 
 impl Skills {
-    /// Returns the skills of the user and of plugins. Reads nothing yet.
+    /// Returns the skills of the user and of plugins. Does not read any files yet.
     pub(crate) fn for_user(directories: &Directories, home: &Path) -> Self {
         let reach = SkillFolders { own: own_folders(directories, home), ..SkillFolders::default() };
         Self { reach, plugins: PluginStore::for_user(directories), set: Arc::default() }
@@ -30,12 +30,12 @@ impl Skills {
         Self { reach, plugins: self.plugins.clone(), set: Arc::default() }
     }
 
-    /// Returns the skills as they were when they were first needed.
+    /// Returns the skills in their state at first use.
     pub(crate) fn skill_set(&self) -> Arc<SkillSet> {
         Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
     }
 
-    /// Returns the current skills; those of the project as they were when it was trusted.
+    /// Returns the current skills; project skills are as the user trusted them.
     pub(crate) fn read(&self) -> SkillSet {
         let mut set = self.reach.read();
         for plugin in self.plugins.enabled().plugins {
@@ -44,7 +44,7 @@ impl Skills {
         set
     }
 
-    /// Returns whether both have the same skills with the same content. Reads those that were not needed yet.
+    /// Returns whether both have the same skills with the same content. Reads skills that were not used yet.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.skill_set().print() == other.skill_set().print()
     }

@@ -6,7 +6,8 @@ use crate::config::NoModel;
 use crate::llm;
 use crate::protocol::Problem;
 
-/// Opens the model that the settings name for summaries; nothing is sent. `main`: the model of the session, if there is one.
+/// Opens the model that the settings name for summaries; without sending a request. `main`: the model of the session, if there is
+/// one.
 ///
 /// # Errors
 /// The policy does not allow the model, and `is_strict` is set. Other problems are notices, and the model of the session

@@ -40,7 +40,7 @@ impl Starts {
 /// Reports a notice: on the console, or in the log while a screen covers the console.
 type Report = fn(&str);
 
-/// The environment of the tools: the place with what a trusted project adds, the policy, and the sandbox.
+/// The environment of the tools: the environment with the additions of a trusted project, the policy, and the sandbox.
 pub(crate) struct ToolEnvironment {
     pub place: AppContext,
     pub policy: Enforcer,

@@ -40,7 +40,7 @@ impl UsageGroup {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsageFilter {
-    /// Start of the period; `None` for everything.
+    /// Start of the period; `None` for all time.
     pub since: Option<jiff::Timestamp>,
     /// The only workspace to count; `None` for all.
     pub workspace: Option<WorkspaceId>,
@@ -82,8 +82,8 @@ impl UsageReport {
     }
 }
 
-/// Reads the usage of the stored sessions. Deleted sessions do not count, and records that a fork shares with its parent
-/// count once.
+/// Reads the usage of the stored sessions. Deleted sessions are not counted, and records that a fork shares with its parent count
+/// once.
 ///
 /// # Errors
 ///

@@ -3,7 +3,7 @@
 use crate::policy::Bundle;
 use std::path::Path;
 
-/// Returns a new file that grants what the built-in policy grants, below a comment that says who created it.
+/// Returns a new file that extends the built-in policy, below a comment that names its creator.
 pub(crate) fn new_file(creator: &str) -> String {
     format!(
         "# Created by {creator}. The built-in policy applies to every capability that this file does not name;\n\
@@ -13,7 +13,7 @@ pub(crate) fn new_file(creator: &str) -> String {
     )
 }
 
-/// Returns a new file for the rules of one project, below a comment that says who created it.
+/// Returns a new file for the rules of one project, below a comment that names its creator.
 pub(crate) fn new_project_file(creator: &str, directory: &Path) -> String {
     format!("# Rules you saved with {creator} in {}.\nschema_version = 1\n", directory.to_string_lossy().escape_debug())
 }

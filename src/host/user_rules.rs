@@ -26,7 +26,7 @@ pub(crate) struct UserRules {
     config: PathBuf,
     workspace: PathBuf,
     home: PathBuf,
-    /// The reason why nothing can be saved in this run.
+    /// The reason why rules cannot be saved in this run.
     refused: Option<&'static str>,
 }
 
@@ -185,7 +185,7 @@ impl UserRules {
         Ok(SavedRules { names: named.map(|kept| layer.scope.rule(kept.line)).collect(), layer: Some(layer) })
     }
 
-    /// Returns the saved rules that apply here, those of this project first.
+    /// Returns the saved rules that apply here, rules of this project first.
     fn applicable_rules(&self) -> Result<Vec<NamedRule>, ConfigError> {
         let mut all = Vec::new();
         for scope in SCOPES {
@@ -196,7 +196,7 @@ impl UserRules {
     }
 }
 
-/// Returns the saved rules of a file. In the user's own policy, only rules marked as saved count.
+/// Returns the saved rules of a file. In the user's own policy, only rules marked as saved are included.
 pub(crate) fn in_file(file: &Path, scope: GrantScope, directory: Option<String>) -> Result<Vec<NamedRule>, ConfigError> {
     let Some(text) = grants::read(file)? else { return Ok(Vec::new()) };
     let kept = grants::list(&text).map_err(|why| ConfigError::single(format!("`{}`: {why}", file.display())))?;

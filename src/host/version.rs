@@ -1,4 +1,4 @@
-//! The version of the program, the commit it was built from, and the target it was built for.
+//! The version of the program, its commit and its target.
 
 use std::sync::OnceLock;
 

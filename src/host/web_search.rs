@@ -5,7 +5,7 @@ use crate::config::{Credentials, Environment, Search, SearchChoice, SearchServic
 use crate::tools::{Endpoint, SearchKey, ServiceKind, SessionSearch};
 use std::sync::Arc;
 
-/// Returns the web search that the settings choose; nothing is sent.
+/// Returns the web search that the settings choose; without sending a request.
 pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
     let Search { choice, most } = place.settings.search.clone();
     let (service, base_url) = match choice {

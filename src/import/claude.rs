@@ -149,7 +149,7 @@ fn path_pattern(specifier: &str) -> Result<String, String> {
         return Err("aye does not support this form of path".to_owned());
     }
     if trimmed.split('/').any(|part| part == "..") {
-        return Err("its path contains `..`".to_owned());
+        return Err("the path contains `..`".to_owned());
     }
     if let Some(absolute) = trimmed.strip_prefix("//") {
         return Ok(format!("/{absolute}"));
@@ -166,7 +166,7 @@ fn path_pattern(specifier: &str) -> Result<String, String> {
     })
 }
 
-/// Reads the servers of the user, and those that the user added for this project.
+/// Reads the servers of the user, and the servers that the user added for this project.
 fn read_servers(sources: &mut Sources, secrets: &SecretFinder, settings: &mut AgentSettings) {
     let found = sources.json(Root::User, ".claude.json", STATE_BYTES);
     if let Some((place, entries)) = found.or_else(|| sources.json(Root::Home, ".claude.json", STATE_BYTES)) {

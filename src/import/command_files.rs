@@ -40,10 +40,10 @@ fn add(settings: &mut AgentSettings, place: &str, level: Level, name: &str, text
             && !part.contains(|letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\')
     };
     if !name.split('/').all(is_name) {
-        return settings.leave_out(place, format!("command `{name}`"), "its name cannot be typed after `/`");
+        return settings.leave_out(place, format!("command `{name}`"), "the name cannot be typed after `/`");
     }
     if text.trim().is_empty() {
-        return settings.leave_out(place, format!("command `{name}`"), "it has no text");
+        return settings.leave_out(place, format!("command `{name}`"), "the file has no text");
     }
     settings.commands.push(CommandFile { place: place.to_owned(), level, name: name.to_owned(), text });
 }

@@ -30,7 +30,7 @@ pub(super) fn toml(text: &str) -> Result<toml::Table, String> {
     })
 }
 
-/// Replaces comments and trailing commas by spaces, so that every line stays where it is.
+/// Replaces comments and trailing commas by spaces, so that line numbers do not change.
 fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();

@@ -14,7 +14,7 @@ const END: &str = "<!-- aye import: end -->";
 pub(super) fn with_block(text: Option<&str>, place: &str, content: &str) -> Result<String, String> {
     let content = content.trim();
     if content.contains(MARK) || place.contains("-->") {
-        return Err("it contains a marker of an earlier import".to_owned());
+        return Err("the file contains a marker of an earlier import".to_owned());
     }
     let begin = format!("{MARK} {place} -->");
     let block = format!("{begin}\n{content}\n{END}\n");

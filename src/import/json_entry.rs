@@ -21,7 +21,7 @@ impl<'a> JsonEntry<'a> {
         sources.report(self.place, format!("`{}{key}` must be {expected}; it is not imported", self.path));
     }
 
-    /// Returns an object below this one.
+    /// Returns a nested object.
     pub(super) fn object(&self, key: &str, sources: &mut Sources) -> Option<JsonEntry<'a>> {
         match self.entries.get(key)? {
             Value::Object(entries) => Some(JsonEntry { place: self.place, path: format!("{}{key}.", self.path), entries }),

@@ -131,7 +131,7 @@ struct Entry<'a> {
     tool: &'a str,
     pattern: &'a str,
     action: &'a str,
-    /// Whether other patterns of the tool allow something.
+    /// Whether other patterns of the tool allow some calls.
     has_exceptions: bool,
 }
 
@@ -183,7 +183,9 @@ fn subject(tool: &str, pattern: &str) -> Subject {
         "websearch" => Subject::Other("write rules about queries under `Network.Search` of your policy".to_owned()),
         "task" => Subject::Other("agents need no rule: each of their calls is judged".to_owned()),
         "external_directory" => Subject::Other("see `allowed_paths` of File.Read and File.Write".to_owned()),
-        "*" => Subject::Other("it applies to every tool; aye asks about everything that its policy does not allow".to_owned()),
+        "*" => {
+            Subject::Other("the entry applies to every tool; aye asks about everything that its policy does not allow".to_owned())
+        }
         _ => Subject::Other("aye has no such tool".to_owned()),
     }
 }
@@ -221,7 +223,11 @@ fn read_servers(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, secre
         let headers = entry.pairs("headers", sources);
         let values = pairs.iter().chain(&headers).map(|(_, value)| value);
         if words.iter().chain(values).any(|text| text.contains("{file:")) {
-            settings.leave_out(file.place, label, "it reads a value from a file (`{file:…}`); use an environment variable");
+            settings.leave_out(
+                file.place,
+                label,
+                "the entry reads a value from a file (`{file:…}`); use an environment variable",
+            );
             continue;
         }
         let converted =

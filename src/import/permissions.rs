@@ -1,4 +1,4 @@
-//! Permissions of other agents as rules of a policy file. An allow becomes what "always allow" could save, and nothing more.
+//! Permissions of other agents as rules of a policy file. An allow is never broader than a rule that "always allow" could save.
 
 use super::command_pattern::{CommandPattern, split_plain_command};
 use super::settings::{Level, Permission, Subject, Unsupported};
@@ -12,13 +12,13 @@ use std::path::Path;
 
 /// Maximum number of commands to which the alternatives of a pattern expand.
 const MAX_ALTERNATIVES: usize = 64;
-const EVERY_COMMAND: &str = "it would allow every command";
+const EVERY_COMMAND: &str = "the rule would allow every command";
 const WORKSPACE: &str = "${workspace}";
 
 /// Converts permissions to rules.
 pub(super) struct Judge<'a> {
     pub agent: Agent,
-    /// The policy of the user, which decides what can be saved.
+    /// The policy of the user, which limits the rules that can be saved.
     pub enforcer: &'a Enforcer,
     pub workspace: &'a Path,
     pub now: Timestamp,
@@ -172,7 +172,7 @@ impl Judge<'_> {
                 ));
             }
             Subject::Tools(_) => {
-                return Err("it would allow every use of a tool; `--mode auto-edit` edits without asking".to_owned());
+                return Err("the rule would allow every use of a tool; `--mode auto-edit` edits without asking".to_owned());
             }
         };
         if rules.is_empty() {
@@ -190,7 +190,7 @@ impl Judge<'_> {
             };
             lines = lines.iter().flat_map(longer).collect();
             if lines.len() > MAX_ALTERNATIVES {
-                return Err(format!("it expands to more than {MAX_ALTERNATIVES} commands"));
+                return Err(format!("the rule expands to more than {MAX_ALTERNATIVES} commands"));
             }
         }
         let mut rules = Vec::new();
@@ -200,7 +200,7 @@ impl Judge<'_> {
                 last.pop();
             }
             if line.last().is_some_and(String::is_empty) {
-                return Err("it has a wildcard in place of a whole word".to_owned());
+                return Err("the rule has a wildcard in place of a whole word".to_owned());
             }
             rules.extend(self.enforcer.rules_within(&line, &self.cwd(), self.now)?);
         }
@@ -221,7 +221,7 @@ impl Judge<'_> {
                 }
             };
             let Some(below) = sample.strip_prefix(WORKSPACE).and_then(|below| below.strip_prefix('/')) else {
-                return Err("it matches files outside the workspace".to_owned());
+                return Err("the rule matches files outside the workspace".to_owned());
             };
             let target = Target { given: below.to_owned(), real: self.workspace.join(below), place: Place::File { bytes: 0 } };
             rules.extend(self.enforcer.rules_for_paths(pattern, &target, self.now)?);
@@ -367,7 +367,7 @@ fn without_paths(words: &[Vec<String>]) -> Vec<Vec<String>> {
     words
 }
 
-/// Describes rules that cover less than every command that begins with the words of a pattern.
+/// Describes rules that do not cover all commands matching a pattern.
 fn describe_narrowing(rules: &[GrantRule]) -> Option<String> {
     let one = |rule: &GrantRule| match rule {
         GrantRule::Command(CommandRule { words, exact, sandboxed, message, .. }) => {

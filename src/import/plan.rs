@@ -1,4 +1,4 @@
-//! The plan of an import: which files would change and how, and what is not imported.
+//! The plan of an import: the changes of each file, and the entries that are not imported.
 
 use super::instruction_block::with_block;
 use super::permissions::{Judge, PolicyChange, is_valid};
@@ -99,7 +99,7 @@ pub(crate) struct Planner<'a> {
     pub secrets: &'a SecretFinder,
     pub home: &'a Path,
     pub workspace: &'a Path,
-    /// The workspace of the enforcer: another one if this one is so broad that everything in it needs approval.
+    /// The workspace of the enforcer: a different one if the workspace is so broad that all access in it needs approval.
     pub judged_in: &'a Path,
     pub now: Timestamp,
     /// Whether allow entries of the project's files are imported.
@@ -126,7 +126,7 @@ impl Planner<'_> {
             let has_secret = self.secrets.line_of_secret(&permission.text).is_some();
             if has_secret {
                 let (place, entry) = (permission.place.clone(), permission.text.clone());
-                left_out.push(Unsupported { place, entry, reason: "it contains a secret".to_owned() });
+                left_out.push(Unsupported { place, entry, reason: "the entry contains a secret".to_owned() });
             }
             !has_secret
         });

@@ -21,7 +21,7 @@ enum Value {
     List(Vec<Value>),
 }
 
-/// Returns the valid rules in a file, and the errors in the others.
+/// Returns the valid rules in a file, and the errors in the invalid ones.
 pub(super) fn parse(text: &str) -> (Vec<PrefixRule>, Vec<Mistake>) {
     let (mut rules, mut mistakes) = (Vec::new(), Vec::new());
     let mut reader = Reader { text, at: 0 };

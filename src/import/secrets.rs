@@ -3,7 +3,7 @@
 use crate::policy::redact::{Redactor, names_a_secret};
 use std::sync::Arc;
 
-/// Minimum length of a random-looking value that counts as a secret under any name.
+/// Minimum length of a random-looking value that is treated as a secret under any name.
 const RANDOM_BYTES: usize = 20;
 /// Minimum number of different characters in such a value.
 const DIFFERENT: usize = 10;
@@ -35,7 +35,7 @@ pub(crate) struct SecretFinder {
     redactor: Arc<Redactor>,
 }
 
-/// A value that may be written, and the environment variable that it refers to, if it was a secret.
+/// A value that may be written, and the environment variable to which a secret refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProtectedValue {
     pub value: String,
@@ -135,7 +135,7 @@ fn looks_random(value: &str) -> bool {
         && value.split(['-', '_']).any(|part| part.len() >= RANDOM_BYTES / 2 && part.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Removes references to environment variables. The default value of one stays, because it is written in the file.
+/// Removes references to environment variables. The default value of a reference is preserved, because it is written in the file.
 fn without_references(value: &str) -> String {
     let mut rest = value;
     let mut literal = String::new();

@@ -43,20 +43,20 @@ fn convert(name: &str, found: ServerDescription, secrets: &SecretFinder) -> Resu
         (None, None) => return Err("neither a command nor an address is set".to_owned()),
         (Some(command), None) if command.trim().is_empty() => return Err("the command is empty".to_owned()),
         (None, Some(url)) if url.contains("${") => {
-            return Err("its address contains a variable, which aye expands only in `env` and `headers`".to_owned());
+            return Err("the address contains a variable, which aye expands only in `env` and `headers`".to_owned());
         }
         (None, Some(url)) if secrets.has_secret_in_url(url) => {
-            return Err(format!("its address contains a secret; add it with `aye mcp add {name} URL` and a header instead"));
+            return Err(format!("the address contains a secret; add it with `aye mcp add {name} URL` and a header instead"));
         }
         (None, Some(url)) => check_url(url)?,
         (Some(_), None) => {}
     }
     let words: Vec<String> = found.command.iter().chain(&found.args).cloned().collect();
     if words.iter().any(|word| word.contains("${")) {
-        return Err("its command contains a variable, which aye expands only in `env` and `headers`".to_owned());
+        return Err("the command contains a variable, which aye expands only in `env` and `headers`".to_owned());
     }
     if secrets.has_secret_argument(&words) {
-        return Err("its arguments contain a secret; put the secret into an environment variable of the program".to_owned());
+        return Err("the arguments contain a secret; put the secret into an environment variable of the program".to_owned());
     }
     let mut variables = Vec::new();
     let protect = |variables: &mut Vec<String>, name: &str, value: &str, variable: String| {

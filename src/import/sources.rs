@@ -28,7 +28,7 @@ pub(crate) struct Sources {
     problems: Vec<(String, String)>,
 }
 
-/// The directory that a file belongs to.
+/// The directory of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Root {
     /// The user's directory of the agent.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// Arguments in parts.
 #[derive(Debug, Default)]
 pub(super) struct ArgumentBuffer {
-    /// All arguments, or the start of overlong ones.
+    /// All arguments, or the beginning of overlong arguments.
     text: String,
     bytes: usize,
 }
@@ -25,7 +25,7 @@ impl ArgumentBuffer {
         }
     }
 
-    /// Sets the complete arguments, replacing what arrived before.
+    /// Sets the complete arguments, replacing earlier parts.
     pub(crate) fn set(&mut self, whole: &str) {
         *self = Self::default();
         self.push(whole);

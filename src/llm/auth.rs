@@ -26,7 +26,7 @@ pub(super) struct Key {
 struct CachedKey {
     /// Last key, which the redactor may not know.
     key: Option<String>,
-    /// Key that the provider rejected, so that another one is looked up.
+    /// Key that the provider rejected, so that a different key is looked up.
     rejected: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Key {
         Ok((self.make)(key).into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect())
     }
 
-    /// Records that the provider rejected the key. Returns whether another one may be looked up, so that a retry makes sense.
+    /// Records that the provider rejected the key. Returns whether a different key may be looked up, so that a retry makes sense.
     pub(crate) fn reject(&self) -> bool {
         let Some(Secret(SecretValue::Renewable(_))) = &self.secret else { return false };
         let mut looked_up = self.lock_cache();

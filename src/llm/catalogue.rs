@@ -18,9 +18,9 @@ use std::sync::{Arc, OnceLock};
 const MODELS: &str = include_str!("../../assets/models.toml");
 /// Context window assumed for unknown models, in tokens.
 const UNKNOWN_WINDOW: u64 = 200_000;
-/// Provider name for open models, which any provider may serve; the rest of the entry is a prefix of their names.
+/// Provider name for open models, which any provider may serve; the part after it is a prefix of their names.
 const OPEN: &str = "any";
-/// Prefix of local models, which are free unless a list says otherwise.
+/// Prefix of local models, which are free unless a list sets a price.
 const LOCAL: &str = "local/";
 const NOTHING: Price = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
 
@@ -33,7 +33,7 @@ pub(crate) struct Catalogue {
     deployments: Arc<BTreeMap<String, String>>,
 }
 
-/// Where an entry of the catalogue comes from.
+/// Source of a catalogue entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Provenance {
     pub documentation: Option<String>,
@@ -63,7 +63,7 @@ impl Catalogue {
         Ok(Self { updated, ..self })
     }
 
-    /// Returns the day of the list in use, and where it was downloaded from; `None` for the built-in list.
+    /// Returns the day of the list in use, and its source URL; `None` for the built-in list.
     pub(crate) fn state(&self) -> (Option<Date>, Option<&str>) {
         match &self.updated {
             Some(updated) => (updated.date, updated.origin.as_deref()),
@@ -71,7 +71,7 @@ impl Catalogue {
         }
     }
 
-    /// Returns where the entry of a model comes from. A downloaded entry that says the same as the built-in one keeps its provenance.
+    /// Returns the source of the entry of a model. A downloaded entry that equals the built-in one keeps its provenance.
     pub(crate) fn provenance(&self, full_name: &str) -> Provenance {
         let listed = built_in().find_exact(full_name);
         let downloaded = self.updated.as_ref().and_then(|updated| updated.find_exact(full_name));
@@ -178,7 +178,7 @@ impl Cards {
 }
 
 impl Card {
-    /// Returns whether this entry adds nothing to another entry of the same model.
+    /// Returns whether this entry adds no data to another entry of the same model.
     fn repeats(&self, other: &Self) -> bool {
         let base = ModelFacts { name: other.name.clone(), ..built_in().facts(&other.name, unknown_model(&other.name)) };
         self.apply_to(base.clone()) == base

@@ -136,7 +136,7 @@ impl Connection {
 /// Header of AWS with the kind of an error.
 pub(super) const ERROR_TYPE: &str = "x-amzn-errortype";
 
-/// Returns whether AWS says that the credentials have expired.
+/// Returns whether an AWS error means that the credentials have expired.
 fn is_expired(reply: &Reply) -> bool {
     reply.header(ERROR_TYPE).is_some_and(|kind| kind.contains("ExpiredToken") || kind.contains("UnrecognizedClient"))
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const CONVERSATION: &str = include_str!("../../assets/demo/conversation.toml");
-/// Fallback turn for anything that was not recorded.
+/// Fallback turn for requests that were not recorded.
 const OVER: &str = "over";
 const CALL_PREFIX: &str = "demo_";
 const WINDOW: u64 = 200_000;
@@ -41,7 +41,7 @@ pub(crate) fn project() -> &'static [(&'static str, &'static [u8], u32)] {
 pub(crate) enum Pace {
     /// Speed of a real model.
     Recorded,
-    /// All parts at once.
+    /// All parts in one chunk.
     #[cfg(test)]
     Instant,
 }

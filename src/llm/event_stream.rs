@@ -156,7 +156,7 @@ fn error(code: &str, message: &str) -> String {
     json!({"type": "error", "error": {"type": kind, "message": message}}).to_string()
 }
 
-/// Reads the headers with string values, and skips the others.
+/// Reads the headers with string values, and skips other headers.
 fn kind(mut rest: &[u8]) -> Option<Kind> {
     let mut kind = Kind::default();
     while let Some((length, after)) = rest.split_first() {

@@ -35,7 +35,7 @@ impl Ids {
     }
 }
 
-/// FNV-1a hash. It must be the same in every version, so that repeated requests stay identical.
+/// FNV-1a hash. It must be the same in every version, so that repeated requests are identical.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

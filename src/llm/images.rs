@@ -1,4 +1,4 @@
-//! Images of results: which of them a request contains, and the note for the others.
+//! Images of results: the images that a request contains, and the note for omitted ones.
 
 use crate::ports::ModelRequest;
 use crate::protocol::{Image, Message, ToolResult};
@@ -25,7 +25,7 @@ pub(super) fn content<'a>(image: &Image, request: &'a ModelRequest) -> Option<&'
     request.images.as_ref()?.get(&image.uri).map(AsRef::as_ref)
 }
 
-/// Returns the note in place of an image that is not sent.
+/// Returns the note that replaces an image that is not sent.
 pub(super) fn omitted_note(request: &ModelRequest) -> &'static str {
     match &request.images {
         None => "[not shown: this model does not support images]",

@@ -19,10 +19,10 @@ pub(super) fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value:
     let _ = serde_json::to_writer(out, value);
 }
 
-/// Maximum plausible token count; more is a mistake, and sums of counts cannot overflow.
+/// Maximum plausible token count; a larger count is a mistake, and sums of counts cannot overflow.
 const MAX_COUNT: u64 = 1 << 40;
 
-/// Parses a count: a whole number, a number with a fraction, or a string. Negative values count as 0.
+/// Parses a count: a whole number, a number with a fraction, or a string. Negative values become 0.
 pub(super) fn parse_count(value: &Value) -> Option<u64> {
     let count = match value {
         Value::Number(number) => number.as_u64().or_else(|| number.as_f64().map(|count| count.round() as u64)),
@@ -32,7 +32,7 @@ pub(super) fn parse_count(value: &Value) -> Option<u64> {
     count.map(|count| count.min(MAX_COUNT))
 }
 
-/// Returns the text of a JSON string, without a copy if nothing is escaped; `None` for any other value.
+/// Returns the text of a JSON string, without a copy if there are no escapes; `None` for any other value.
 pub(super) fn parse_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let json = raw.get();
     if !json.starts_with('"') {

@@ -1,5 +1,4 @@
-//! Limits of what a server may send in one response. The limits of one call are in `Arguments` of the
-//! protocol.
+//! Limits on the data that a server may send in one response. The limits of one call are in `Arguments` of the protocol.
 
 /// Maximum bytes of one event. The longest response is shorter, even if its last event repeats it with everything escaped twice.
 pub(crate) const EVENT_BYTES: usize = 32 << 20;

@@ -104,7 +104,7 @@ impl Api {
     }
 }
 
-/// Looks up a key, given the one that the provider rejected.
+/// Looks up a key, given the key that the provider rejected.
 type RenewKey = Arc<dyn Fn(Option<&str>) -> Result<String, Failure> + Send + Sync>;
 
 /// API key; never printed.

@@ -67,7 +67,7 @@ pub(crate) async fn models(spec: ProviderSpec) -> Result<Vec<ModelEntry>, Failur
     list.fetch_all().await
 }
 
-/// Checks that a provider accepts the key or account, with a request that costs nothing.
+/// Checks that a provider accepts the key or account, with a free request.
 pub(crate) async fn check(spec: ProviderSpec) -> Result<(), Failure> {
     let connection = Connection::new(&spec, "")?;
     if spec.account.is_some() {

@@ -4,7 +4,7 @@ use crate::ports::{Model, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts, Remedy};
 use futures_util::{StreamExt, stream};
 
-/// Placeholder for a model. Every request fails with the reason why nothing was sent.
+/// Placeholder for a model. Every request fails with the reason, and is not sent.
 pub(crate) struct MissingModel {
     facts: ModelFacts,
     why: String,

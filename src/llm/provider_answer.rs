@@ -15,7 +15,7 @@ pub(super) struct ProviderAnswer {
     /// Queries that were sent to the search.
     pub queries: Vec<String>,
     pub usage: Usage,
-    /// Number of searches that the provider made.
+    /// Number of searches by the provider.
     pub searches: u64,
     /// Why the search failed, in the words of the provider.
     pub error: Option<String>,
@@ -36,16 +36,16 @@ impl ProviderAnswer {
     }
 }
 
-/// Returns the text that asks for a search.
+/// Returns the text that requests a search.
 pub(super) fn instruction(request: &SearchRequest) -> String {
     format!(
         "Search the web once, for exactly this query, without changing it:\n\n{}\n\nThen list up to {} relevant pages, each with \
-         its address and one or two sentences about what it says about the query. Do not answer from memory.",
+         its address and one or two sentences about its relevance to the query. Do not answer from memory.",
         request.query, request.count
     )
 }
 
-/// Returns the text that asks for a search on certain domains, for APIs without a filter.
+/// Returns the text that requests a search on certain domains, for APIs without a filter.
 pub(super) fn instruction_with_domains(request: &SearchRequest) -> String {
     match &request.domains[..] {
         [] => instruction(request),

@@ -13,7 +13,7 @@ pub(super) enum Field {
     Tools,
     Effort,
     Thinking,
-    /// Newer of the two ways to request thinking.
+    /// Newer method of requesting thinking.
     Adaptive,
     Cache,
     SystemRole,

@@ -229,7 +229,8 @@ impl Inner {
         (status, error, body)
     }
 
-    /// Learns from an error what to omit from the next request. The agent sends that request, so that the user sees the retry.
+    /// Learns from an error which fields to omit from the next request. The agent sends that request, so that the user sees the
+    /// retry.
     fn learn(&self, status: u16, request: &ModelRequest, quirks: &Quirks, body: &[u8], error: &mut ModelError) {
         let of_request =
             matches!(error.failure.kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
@@ -309,7 +310,7 @@ impl SearchConnection for Inner {
     }
 }
 
-/// Adds the code that a header has to the body of an error.
+/// Adds a code from a header to the body of an error.
 fn with_code(body: &[u8], code: &str) -> Vec<u8> {
     let mut body: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).unwrap_or_default();
     // The header may go on with a URL after a colon.

@@ -1,4 +1,4 @@
-//! Parser of a response body: its events, or what the server sent instead of events.
+//! Parser of a response body: its events, or the content that the server sent instead of events.
 
 use super::limits::{EVENT_BYTES, OTHER_BYTES};
 use crate::sys::http::HttpError;
@@ -35,7 +35,7 @@ pub(super) enum SseError {
 
 pub(super) type Events = BoxStream<'static, Result<Event, SseError>>;
 
-/// Returns the events of `body`. The last one counts even without the blank line after it.
+/// Returns the events of `body`. The last event is included even without the blank line after it.
 pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Events {
     stream::once(async move {
         // The body is polled again after its end if it ends before the first event.

@@ -1,4 +1,4 @@
-//! Reader of a streamed response: passes on the first chunk at once, the rest in batches, and the end without delay.
+//! Reader of a streamed response: passes on the first chunk at once, later chunks in batches, and the end without delay.
 
 use super::arguments::enforce_limit;
 use super::deltas::Deltas;
@@ -86,7 +86,7 @@ enum ReadEvent {
 }
 
 impl Listener {
-    /// Creates a reader. `idle`: time for which the server may send nothing at all.
+    /// Creates a reader. `idle`: maximum time without data from the server.
     pub(crate) fn new(speaker: ErrorContext, events: Events, answer: Box<dyn Answer>, idle: Duration) -> Self {
         let quiet = idle.saturating_mul(QUIET_IDLES);
         Self {
@@ -236,8 +236,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Returns whether an event is more than a keep-alive, which has its own name or repeats itself. `added`: it contains a part
-    /// of the response.
+    /// Returns whether an event is more than a keep-alive, which has a special name or repeats itself. `added`: it contains a
+    /// part of the response.
     fn is_news(&mut self, event: Event, added: bool) -> bool {
         let alive = event.name.as_deref().is_some_and(|name| matches!(name, "ping" | "keepalive" | "keep-alive" | "heartbeat"));
         if alive || event.data.trim().is_empty() {
@@ -292,7 +292,7 @@ fn with_ids(mut content: Vec<Part>) -> Vec<Part> {
     content
 }
 
-/// Reads the rest of the body in the background, because dropping it early closes the connection.
+/// Reads the remaining body in the background, because dropping it early closes the connection.
 fn drain(mut events: Events) {
     tokio::spawn(async move {
         let _ = timeout(DRAIN, async { while events.next().await.is_some() {} }).await;

@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Message in a provider's format; empty if it has no counterpart there.
+/// Message in a provider's format; empty if the message has no equivalent there.
 #[derive(Debug)]
 pub(super) struct Fragment {
     message: Arc<Message>,
@@ -50,7 +50,7 @@ impl Source {
     }
 }
 
-/// Settings, other than the messages, that the JSON depends on; when they change, everything is written again.
+/// Settings, other than the messages, that the JSON depends on; when they change, all JSON is written again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WireSettings {
     pub ids: Ids,

@@ -97,7 +97,7 @@ async fn search(
     let summary = match error {
         Some(error) => Some(format!("The search failed: {error}.")),
         None if searches == 0 && pages.is_empty() => {
-            Some("The model of the provider did not search; what follows is not from the web.\n".to_owned() + &summary)
+            Some("The model of the provider did not search; the following text is not from the web.\n".to_owned() + &summary)
         }
         None => Some(summary).filter(|summary| !summary.trim().is_empty()),
     };

@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
-/// Error codes with which a server asks to repeat a request: the content changed, or the server cancelled it.
+/// Error codes with which a server requests that a request be repeated: the content changed, or the server cancelled it.
 const REPEAT: [i64; 2] = [-32_801, -32_802];
 const METHOD_NOT_FOUND: i64 = -32_601;
 
@@ -125,7 +125,7 @@ impl Connection {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
     }
 
-    /// Sends a request and waits for its response. A request that the server asks to repeat is repeated.
+    /// Sends a request and waits for its response. A request is repeated if the server requests this.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl Connection {
                 Ok(Ok(result)) => return Ok(result),
                 Ok(Err(error)) if REPEAT.contains(&error.code) => tokio::time::sleep(RETRY_PAUSE).await,
                 Ok(Err(error)) => {
-                    return Err(format!("it refused `{method}`: {}", shorten(&error.message)));
+                    return Err(format!("the server refused `{method}`: {}", shorten(&error.message)));
                 }
                 Err(_) => return Err(self.lost()),
             }
@@ -153,16 +153,16 @@ impl Connection {
             return Err(reason);
         }
         self.outgoing.try_send(frame(message.to_string().as_bytes())).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => "it does not read its input".to_owned(),
+            mpsc::error::TrySendError::Full(_) => "the server does not read its input".to_owned(),
             mpsc::error::TrySendError::Closed(_) => self.lost(),
         })
     }
 
     fn lost(&self) -> String {
-        self.end_reason().unwrap_or_else(|| "it closed its input".to_owned())
+        self.end_reason().unwrap_or_else(|| "the server closed its input".to_owned())
     }
 
-    /// Starts to keep the diagnostics of a file that is opened.
+    /// Starts to record the diagnostics of a file that is opened.
     pub(super) fn follow(&self, path: &Path) {
         lock(&self.shared.published).insert(path.to_owned(), None);
     }
@@ -224,7 +224,7 @@ impl Connection {
             let _ = tokio::time::timeout(SHUTDOWN_TIME, self.request("shutdown", &Value::Null)).await;
             let _ = self.notify("exit", &Value::Null);
         }
-        self.shared.kill("it was ended".to_owned()).await;
+        self.shared.kill("the server was stopped".to_owned()).await;
     }
 }
 
@@ -236,7 +236,7 @@ impl Drop for Connection {
     }
 }
 
-/// Removes a request that is no longer waited for.
+/// Removes a request without a waiting caller.
 struct ForgetPending<'a> {
     shared: &'a Shared,
     id: i64,
@@ -253,7 +253,7 @@ impl Shared {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// Ends the process, and everything that waits for it.
+    /// Ends the process and wakes all waiting callers.
     async fn kill(&self, reason: String) {
         lock(&self.ended).get_or_insert(reason);
         lock(&self.pending).clear();
@@ -267,7 +267,7 @@ impl Shared {
     /// Handles a message. Returns the response to a request.
     fn handle(&self, body: &[u8]) -> Result<Option<Value>, String> {
         let message: Incoming<'_> =
-            serde_json::from_slice(body).map_err(|_| "it sent a message that is not valid JSON-RPC".to_owned())?;
+            serde_json::from_slice(body).map_err(|_| "the server sent a message that is not valid JSON-RPC".to_owned())?;
         match (message.method, message.id) {
             (Some(method), Some(id)) => {
                 let id: Value = serde_json::from_str(id.get()).unwrap_or_default();
@@ -317,7 +317,7 @@ impl Shared {
         }
     }
 
-    /// Returns the response to a request of the server. aye changes nothing for a server.
+    /// Returns the response to a request of the server. aye makes no changes for a server.
     fn respond(&self, method: &str, params: Option<&RawValue>, id: &Value) -> Value {
         let result = match method {
             "workspace/configuration" => {
@@ -372,7 +372,9 @@ async fn read(shared: Arc<Shared>, output: Box<dyn AsyncRead + Send + Unpin>, ou
             Ok(None) => {
                 // The last words on stderr may still be on their way.
                 tokio::time::sleep(SETTLE_TIME).await;
-                break shared.last_line().map_or_else(|| "it exited".to_owned(), |line| format!("it exited: {line}"));
+                break shared
+                    .last_line()
+                    .map_or_else(|| "the server exited".to_owned(), |line| format!("the server exited: {line}"));
             }
             Err(reason) => break reason,
         };
@@ -380,7 +382,7 @@ async fn read(shared: Arc<Shared>, output: Box<dyn AsyncRead + Send + Unpin>, ou
             Ok(None) => {}
             Ok(Some(response)) => {
                 if outgoing.try_send(frame(response.to_string().as_bytes())).is_err() {
-                    break "it does not read its input".to_owned();
+                    break "the server does not read its input".to_owned();
                 }
             }
             Err(reason) => break reason,
@@ -398,7 +400,7 @@ async fn write(mut input: Box<dyn AsyncWrite + Send + Unpin>, mut queue: mpsc::R
     }
 }
 
-/// Reads all output, so that the server never blocks, and keeps the end of it.
+/// Reads all output, so that the server never blocks, and stores its end.
 async fn read_stderr(shared: Arc<Shared>, mut errors: Box<dyn AsyncRead + Send + Unpin>) {
     let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = errors.read(&mut chunk).await {

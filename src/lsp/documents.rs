@@ -79,7 +79,7 @@ impl Documents {
         connection.notify("textDocument/didClose", &json!({ "textDocument": { "uri": file_uri(path) } }))
     }
 
-    /// Closes files whose content on disk is not what the server sees, except these.
+    /// Closes files whose content on disk differs from the server's view, except these.
     pub(super) fn close_changed(&mut self, connection: &Connection, except: &[ProposedText]) -> Result<(), String> {
         let mut changed = Vec::new();
         for (path, file) in &mut self.open {

@@ -6,7 +6,7 @@ use crate::text;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Severity of errors in the protocol; without a severity, a diagnostic counts as an error.
+/// Severity of errors in the protocol; without a severity, a diagnostic is treated as an error.
 const ERROR: u64 = 1;
 
 /// The errors of one text.

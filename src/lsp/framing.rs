@@ -14,7 +14,7 @@ pub(super) fn frame(body: &[u8]) -> Vec<u8> {
 /// Reader of messages. After an error, the next message cannot be found.
 pub(super) struct MessageReader<R> {
     from: BufReader<R>,
-    /// Start of the current period, and what arrived in it.
+    /// Start of the current period, and the data that arrived in it.
     since: Instant,
     bytes: usize,
     messages: usize,
@@ -37,8 +37,8 @@ impl<R: tokio::io::AsyncRead + Unpin> MessageReader<R> {
         let read = (&mut self.from).take(length as u64).read_to_end(&mut body).await;
         match read {
             Ok(count) if count == length => Ok(Some(body)),
-            Ok(_) => Err("its output ended in the middle of a message".to_owned()),
-            Err(error) => Err(format!("its output cannot be read: {error}")),
+            Ok(_) => Err("the output ended in the middle of a message".to_owned()),
+            Err(error) => Err(format!("the output cannot be read: {error}")),
         }
     }
 
@@ -50,10 +50,10 @@ impl<R: tokio::io::AsyncRead + Unpin> MessageReader<R> {
         self.messages += 1;
         let seconds = RATE_PERIOD.as_secs();
         if self.bytes > RATE_BYTES {
-            return Err(format!("it sent more than {} MB in {seconds} s", RATE_BYTES >> 20));
+            return Err(format!("the server sent more than {} MB in {seconds} s", RATE_BYTES >> 20));
         }
         if self.messages > RATE_MESSAGES {
-            return Err(format!("it sent more than {RATE_MESSAGES} messages in {seconds} s"));
+            return Err(format!("the server sent more than {RATE_MESSAGES} messages in {seconds} s"));
         }
         Ok(())
     }
@@ -65,31 +65,31 @@ async fn read_header(from: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<us
     loop {
         let mut line = Vec::new();
         let read = (&mut *from).take(left as u64).read_until(b'\n', &mut line).await;
-        let count = read.map_err(|error| format!("its output cannot be read: {error}"))?;
+        let count = read.map_err(|error| format!("the output cannot be read: {error}"))?;
         if count == 0 && left == HEADER_BYTES {
             return Ok(None);
         }
         left -= count;
         if !line.ends_with(b"\n") {
             return Err(if left == 0 {
-                format!("it sent a header of more than {HEADER_BYTES} bytes")
+                format!("the server sent a header of more than {HEADER_BYTES} bytes")
             } else {
-                "its output ended in the middle of a message".to_owned()
+                "the output ended in the middle of a message".to_owned()
             });
         }
         let line = line.trim_ascii();
         if line.is_empty() {
-            return length.map(Some).ok_or_else(|| "it sent a message without its length".to_owned());
+            return length.map(Some).ok_or_else(|| "the server sent a message without its length".to_owned());
         }
         let text = std::str::from_utf8(line).unwrap_or_default();
         let Some((name, value)) = text.split_once(':') else {
-            return Err("it wrote text that is not a message of the Language Server Protocol".to_owned());
+            return Err("the server wrote text that is not a message of the Language Server Protocol".to_owned());
         };
         if name.trim().eq_ignore_ascii_case("Content-Length") {
             length = match value.trim().parse::<usize>() {
                 Ok(bytes) if bytes <= MESSAGE_BYTES => Some(bytes),
-                Ok(_) => return Err(format!("it sent a message of more than {} MB", MESSAGE_BYTES >> 20)),
-                Err(_) => return Err("it sent a message with an invalid length".to_owned()),
+                Ok(_) => return Err(format!("the server sent a message of more than {} MB", MESSAGE_BYTES >> 20)),
+                Err(_) => return Err("the server sent a message with an invalid length".to_owned()),
             };
         }
     }

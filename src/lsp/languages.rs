@@ -14,7 +14,7 @@ pub(crate) struct Language {
     pub command: &'static [&'static str],
     /// Variables for the server.
     pub environment: &'static [(&'static str, &'static str)],
-    /// Whether the server reports when it has loaded the project, and its diagnostics are incomplete before.
+    /// Whether the server reports when it has loaded the project, and whether its diagnostics are incomplete before.
     pub reports_loading: bool,
 }
 
@@ -82,7 +82,7 @@ impl Language {
         self.extensions.iter().find(|(known, _)| *known == extension).map(|(_, id)| *id)
     }
 
-    /// Returns the settings of the server. They keep it from starting programs of the project and from writing.
+    /// Returns the settings of the server. The settings prevent it from starting programs of the project and from writing.
     pub(super) fn settings(&self) -> Value {
         match self.name {
             "rust" => json!({

@@ -1,4 +1,4 @@
-//! Limits on language servers: what aye accepts from them, what it sends, and how long it waits.
+//! Limits on language servers: the data that aye accepts and sends, and its timeouts.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 pub(super) const QUERY_TIME: Duration = Duration::from_millis(500);
 /// Number of queries in a row without a response in time, after which a query does not wait until the server responds again.
 pub(super) const MISSES: u32 = 3;
-/// Time for the diagnostics of the text on disk. Later queries benefit from it, so this one goes on after `QUERY_TIME`.
+/// Time for the diagnostics of the text on disk. Later queries benefit from it, so this query continues after `QUERY_TIME`.
 pub(super) const RESPONSE_TIME: Duration = Duration::from_secs(60);
 /// Time for the response to `initialize`.
 pub(super) const START_TIME: Duration = Duration::from_secs(60);
@@ -18,9 +18,9 @@ pub(super) const SHUTDOWN_TIME: Duration = Duration::from_millis(500);
 pub(super) const END_TIME: Duration = Duration::from_secs(2);
 /// Pauses before each restart. After the last one, the server stays off.
 pub(super) const RESTART_PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
-/// Time after which diagnostics without a version count as complete if no others arrive.
+/// Time after which diagnostics without a version are treated as complete if no further ones arrive.
 pub(super) const SETTLE_TIME: Duration = Duration::from_millis(100);
-/// Pause before a request that the server asked to repeat.
+/// Pause before a request that is repeated at the server's request.
 pub(super) const RETRY_PAUSE: Duration = Duration::from_millis(30);
 
 /// Maximum bytes of one message.

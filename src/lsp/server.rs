@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-/// Finds the command of a language, with the path of its program; the error says why there is none.
+/// Finds the command of a language, with the path of its program; the error explains why there is none.
 pub(crate) type FindCommand = Arc<dyn Fn(&Language) -> Result<ServerCommand, String> + Send + Sync>;
 
-/// How a server is started.
+/// Launch parameters of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerCommand {
     pub argv: Vec<String>,
@@ -101,8 +101,8 @@ impl Server {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 
-    /// Returns the diagnostics of a change, if they arrive in time. The work goes on after that, so that the server is ready for the
-    /// next query and sees the right text.
+    /// Returns the diagnostics of a change, if they arrive in time. The work continues after that, so that the server is ready
+    /// for the next query and sees the right text.
     pub(super) async fn check(
         &self,
         texts: Vec<ProposedText>,
@@ -198,7 +198,7 @@ impl Server {
         let command = match found {
             Ok(Ok(command)) => command,
             Ok(Err(reason)) => return Err(StartError::Off(reason)),
-            Err(_) => return Err(StartError::Off("its program could not be searched for".to_owned())),
+            Err(_) => return Err(StartError::Off("the search for the program failed".to_owned())),
         };
         let program = ServerProgram {
             server: self.name().to_owned(),
@@ -220,7 +220,7 @@ impl Server {
         tracing::warn!(server = self.name(), reason, "a language server failed");
         self.set_state(match pause {
             Some(pause) => State::Failed { reason, since: Instant::now() + *pause },
-            None => State::Off { reason: format!("it failed {failures} times; last: {reason}") },
+            None => State::Off { reason: format!("the server failed {failures} times; last: {reason}") },
         });
     }
 

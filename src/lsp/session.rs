@@ -45,13 +45,13 @@ impl Session {
         let initialize = connection.request("initialize", &params);
         let result = match timeout(START_TIME, initialize).await {
             Ok(result) => result?,
-            Err(_) => return Err(format!("it did not start within {} s", START_TIME.as_secs())),
+            Err(_) => return Err(format!("the server did not start within {} s", START_TIME.as_secs())),
         };
         connection.notify("initialized", &json!({}))?;
         if language.reports_loading {
             match timeout(LOAD_TIME, connection.loaded()).await {
                 Ok(loaded) => loaded?,
-                Err(_) => return Err(format!("it did not load the project within {} s", LOAD_TIME.as_secs())),
+                Err(_) => return Err(format!("the server did not load the project within {} s", LOAD_TIME.as_secs())),
             }
         }
         let answers_requests = result.pointer("/capabilities/diagnosticProvider").is_some_and(Value::is_object);
@@ -91,7 +91,7 @@ impl Session {
         let before = timeout(RESPONSE_TIME, try_join_all(self.all_findings(texts, &sent))).await;
         let Ok(before) = before else {
             self.settle(texts, purpose)?;
-            return Err(format!("it did not respond within {} s", RESPONSE_TIME.as_secs()));
+            return Err(format!("the server did not respond within {} s", RESPONSE_TIME.as_secs()));
         };
         let before = before?;
         if Instant::now() >= deadline {
@@ -118,7 +118,7 @@ impl Session {
         Ok(compared)
     }
 
-    /// Makes the server see what is on disk: the old text of a proposal, the new one of a saved change.
+    /// Sends the content on disk to the server: the old text of a proposal, the new text of a saved change.
     fn settle(&mut self, texts: &[ProposedText], purpose: Purpose) -> Result<(), String> {
         for text in texts {
             let on_disk = match purpose {

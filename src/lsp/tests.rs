@@ -309,7 +309,7 @@ async fn a_server_that_exits_is_restarted_a_few_times_and_then_stays_off() {
     let servers = servers(&launcher);
     for pause in RESTART_PAUSES {
         assert!(servers.check_proposal(change()).await.is_empty());
-        assert!(state(&servers).starts_with("failed: it exited: panic: no more memory"), "{}", state(&servers));
+        assert!(state(&servers).starts_with("failed: the server exited: panic: no more memory"), "{}", state(&servers));
         // During the pause, it is not started.
         let started = launcher.started.load(Ordering::SeqCst);
         assert!(servers.check_proposal(change()).await.is_empty());
@@ -317,7 +317,7 @@ async fn a_server_that_exits_is_restarted_a_few_times_and_then_stays_off() {
         tokio::time::sleep(pause).await;
     }
     assert!(servers.check_proposal(change()).await.is_empty());
-    assert_eq!(state(&servers), "off: it failed 4 times; last: it exited: panic: no more memory");
+    assert_eq!(state(&servers), "off: the server failed 4 times; last: the server exited: panic: no more memory");
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert!(servers.check_proposal(change()).await.is_empty());
     assert_eq!((launcher.started.load(Ordering::SeqCst), launcher.ended.load(Ordering::SeqCst)), (4, 4));

@@ -20,7 +20,7 @@ pub struct McpDeps {
 
 /// Approval of a project's server.
 pub trait Approval: Send + Sync {
-    /// Returns whether the server is still as approved; the error says what changed and what to do.
+    /// Returns whether the server is unchanged since its approval; the error names the change and the remedy.
     fn verify(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>>;
 }
 
@@ -29,7 +29,7 @@ pub trait Tokens: Send + Sync {
     /// Returns the value after `Bearer`, refreshed if it has expired; `None` without a sign-in.
     fn token<'a>(&'a self, spec: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>>;
 
-    /// Handles a rejected request. Another token is tried at once; `None` means that the user has to sign in.
+    /// Handles a rejected request. Another token is tried at once; `None` means that the user must sign in.
     fn on_rejected<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>>;
 }
 

@@ -5,7 +5,7 @@ use super::limits::{DESCRIPTION_BYTES, FORM_CHOICES, FORM_FIELDS, NAME_BYTES};
 use crate::protocol::{FieldKind, FormField};
 use serde_json::{Map, Value};
 
-/// Returns the fields in the server's order; an error if the schema contains anything but plain fields.
+/// Returns the fields in the server's order; an error if the schema contains other elements than plain fields.
 pub(super) fn fields(schema: &Value, order: Option<&[String]>) -> Result<Vec<FormField>, String> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Err("the form has no fields".to_owned());

@@ -1,4 +1,4 @@
-//! Limits on what aye accepts from a server.
+//! Limits on data from a server.
 
 use std::time::Duration;
 

@@ -29,7 +29,7 @@ fn unsupported_in_object(members: &Map<String, Value>) -> Option<String> {
     })
 }
 
-/// Returns why a pattern is invalid. Only errors in every dialect count: servers use ECMAScript, Python and PCRE.
+/// Returns why a pattern is invalid. Only errors in all dialects are reported: servers use ECMAScript, Python and PCRE.
 fn fault(pattern: &str) -> Option<&'static str> {
     let mut characters = pattern.chars().peekable();
     let (mut open, mut can_repeat) = (0_usize, false);

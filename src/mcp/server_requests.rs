@@ -23,7 +23,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 pub(super) struct ServerRequests {
     server: String,
     asks: Option<Arc<dyn RemoteAsks>>,
-    /// Receivers of progress, by the token that the request was sent with.
+    /// Receivers of progress, by the token of the request.
     listeners: Mutex<HashMap<NumberOrString, mpsc::Sender<String>>>,
     /// Number of running requests, and number of requests that wait for the user.
     busy: watch::Sender<ActivityState>,

@@ -1,4 +1,4 @@
-//! All servers of one session, as the agent uses them.
+//! All servers of a session, as seen by the agent.
 
 use super::limits::TERMINATE_TIMEOUT;
 use super::resources;

@@ -11,7 +11,7 @@ pub struct Spec {
     /// Reason why the settings or a missing approval disable it, if so.
     pub off: Option<String>,
     pub of_project: bool,
-    /// Number of connection retries before the server counts as unreachable; `retry_delay` is the first delay.
+    /// Number of connection retries before the server is reported as unreachable; `retry_delay` is the first delay.
     pub retry_attempts: u32,
     pub retry_delay: Duration,
     pub start_timeout: Duration,

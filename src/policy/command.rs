@@ -1,4 +1,4 @@
-//! Verdicts on shell lines: checks what a line would run against rules, option tables and paths.
+//! Verdicts on shell lines: checks the commands of a line against rules, option tables and paths.
 
 use super::bundle::{Approve, Decision, Rule, Shell, Terms};
 use super::git::{is_plain_add, without_message, without_messages};
@@ -24,7 +24,7 @@ const DISCARDS: &str = "aye can restore workspace files, except ignored and very
 const UNCOVERED: &str = "no rule matches this command";
 const CONCEALS_NAME: &str = "runs a program whose name is known only at run time, and this policy blocks programs";
 const CONCEALS_TEXT: &str = "runs code that is known only at run time, and this policy blocks programs";
-const ENTERS: &str = "changes to a directory of the workspace";
+const ENTERS: &str = "changes to a directory in the workspace";
 const MOVES: &str = "the line changes directory, so aye cannot resolve its paths";
 
 /// Rule in the verdict on a command that the approved plan names.
@@ -62,12 +62,14 @@ fn working_directory(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> Opt
     (bad_operand(directory, scene).is_none() && scene.context.in_workspace(&path)).then_some(path)
 }
 
-/// Returns the directory in which the commands of a line run: that of the line, or the one in the workspace that it changes to.
+/// Returns the directory in which the commands of a line run: its working directory, or the workspace directory that it changes
+/// to.
 pub(crate) fn command_directory(command: &str, scene: &CommandScene<'_>) -> PathBuf {
     entered(command).and_then(|entered| working_directory(&entered, scene)).unwrap_or_else(|| scene.cwd.to_owned())
 }
 
-/// Judges a line that changes to a directory of the workspace: the rest is judged as a line that runs there.
+/// Judges a line that changes to a directory of the workspace: the remaining commands are judged as a line that runs in that
+/// directory.
 fn judge_entered(entered: &EnteredLine<'_>, directory: &Path, scene: &CommandScene<'_>) -> Finding {
     let change = judge_change(entered, scene);
     let mut rest = judge_line(entered.rest, &CommandScene { cwd: directory, ..*scene });
@@ -260,7 +262,7 @@ pub(crate) fn is_in_reach(rule: &Rule, line: &Line, part: &SimpleCommand, scene:
     is_in_effect(rule.expires_at, scene.now) && uncovered_reason(rule, line, part, &part.invocations[0], scene).is_none()
 }
 
-/// Returns whether a managed layer asks about or denies some part of a line.
+/// Returns whether a managed layer denies or asks about a part of a line.
 pub(crate) fn is_managed(command: &str, scene: &CommandScene<'_>) -> bool {
     let line = read_line(command);
     let decides = |layer: &CompiledLayer| {
@@ -570,7 +572,7 @@ fn uncovered_reason(
         return Some((*floor).to_owned());
     }
     if invocation.argv[0].quoted {
-        return Some("the program's name is quoted".to_owned());
+        return Some("the name of the program is quoted".to_owned());
     }
     for redirect in &part.redirects {
         match &redirect.target {

@@ -34,7 +34,7 @@ pub fn to_shell_line(argv: &[String], input: Option<&str>) -> String {
     format!("{line} <<'{end}'\n{input}{gap}{end}")
 }
 
-/// Judges a custom tool. A tool may not do anything that commands may not do; rules that allow commands do not allow tools.
+/// Judges a custom tool. A tool has at most the permissions of commands; rules that allow commands do not allow tools.
 pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &CommandScene<'_>) -> Finding {
     // The mode is applied to the tool, not to its command.
     let context = Context { mode: Mode::Ask, ..scene.context.clone() };

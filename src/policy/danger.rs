@@ -1,4 +1,4 @@
-//! Danger of a command: its effect with the highest risk, and the properties that decide what may run without approval.
+//! Danger of a command: its effect with the highest risk, and the properties that decide whether it may run without approval.
 
 use super::effect::{Effect, worst_effect};
 use super::git::without_message;
@@ -19,7 +19,7 @@ pub(crate) struct PartDanger {
     pub effect: Option<Effect>,
     pub risk: Risk,
     pub critical: bool,
-    /// Whether the part changes nothing.
+    /// Whether the part has no effects.
     pub reads_only: bool,
     /// Whether the part needs approval each time.
     pub never_remembered: bool,
@@ -54,7 +54,7 @@ pub(crate) fn for_part(part: &SimpleCommand, context: &Context, cwd: &Path) -> P
     }
 }
 
-/// Properties of a part that decide what it may do without approval.
+/// Properties of a part that decide whether it may run without approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Conduct {
     reads_only: bool,
@@ -102,7 +102,7 @@ pub fn deletes_ignored_files(line: &str) -> bool {
     super::shell::read(line).parts.iter().flat_map(|part| &part.invocations).any(super::git::deletes_ignored)
 }
 
-/// Returns the paths that a line deletes, as it spells them: those known before it runs, relative to its working directory.
+/// Returns the paths that a line deletes, as spelled in the line: paths known before it runs, relative to its working directory.
 /// Empty if the line changes directory.
 pub fn deleted_paths(line: &str) -> Vec<String> {
     let line = super::shell::read(line);
@@ -129,7 +129,7 @@ pub fn deleted_paths(line: &str) -> Vec<String> {
     places
 }
 
-/// Returns the URLs passed to programs that use the network, as the line spells them: those known before it runs.
+/// Returns the URLs passed to programs that use the network, as spelled in the line: URLs known before it runs.
 pub fn addresses(line: &str) -> Vec<String> {
     let line = super::shell::read(line);
     let invocations = line.parts.iter().flat_map(|part| &part.invocations);
@@ -160,7 +160,7 @@ pub fn lasting(line: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns why a part needs approval each time, as a verb with its object; `None` if nothing about it is risky.
+/// Returns why a part needs approval each time, as a verb with its object; `None` if it is not risky.
 pub(crate) fn always_ask_reason(part: &SimpleCommand, danger: &PartDanger) -> Option<String> {
     let part = &*without_message(part);
     let in_a_copy = is_kept_in_a_copy(part);

@@ -1,4 +1,5 @@
-//! All errors in a bundle at once. The parser stops at the first error, so the line is removed and the rest is parsed again.
+//! All errors in a bundle at once. The parser stops at the first error, so the line is removed and the remaining text is parsed
+//! again.
 
 use super::bundle::{Bundle, BundleError};
 use std::ops::Range;
@@ -62,8 +63,8 @@ fn find_header(lines: &[&str], at: usize) -> Option<usize> {
     (0..=at).rev().find(|line| is_header(lines[*line]))
 }
 
-/// Returns the lines to remove so that the error is gone and the rest is still TOML: the whole table if its header is wrong,
-/// otherwise the fewest lines around the position.
+/// Returns the lines to remove so that the remaining text is valid TOML: the whole table if its header is wrong, otherwise the
+/// fewest lines around the position.
 fn find_faulty_section(lines: &[&str], at: usize) -> Option<Range<usize>> {
     if is_header(lines[at]) {
         let end = (at + 1..lines.len()).find(|line| is_header(lines[*line])).unwrap_or(lines.len());

@@ -14,7 +14,7 @@ pub struct ExcludedPaths {
 }
 
 impl ExcludedPaths {
-    /// Parses the text of a list. An invalid pattern excludes nothing.
+    /// Parses the text of a list. An invalid pattern is ignored.
     pub fn parse(root: &Path, text: &str) -> Self {
         let mut builder = GitignoreBuilder::new(root);
         // Names that differ only in case are the same file there.

@@ -171,7 +171,7 @@ fn fixed_verdict(access: Access, target: &Target, context: &Context) -> Option<L
         return Some(LayerVerdict::deny("built-in", format!("`{given}` contains the workspace or aye's own files")));
     }
     if access != Access::Read && is_deceptive_name(&path.to_string_lossy()) {
-        let reason = "the name contains control or invisible characters, so it may be misleading";
+        let reason = "the name contains control or invisible characters and may be misleading";
         return Some(LayerVerdict::ask("built-in", reason).not_grantable());
     }
     context.is_too_wide().then(|| {
@@ -246,10 +246,10 @@ impl FileScene<'_> {
             return LayerVerdict { is_uncovered: true, ..asked };
         }
         if listed == Some(None) {
-            return LayerVerdict::allow("built-in", "reads a file of one of the user's skills");
+            return LayerVerdict::allow("built-in", "reads a file of one of your skills");
         }
         let line = listed.flatten().unwrap_or(files.line);
-        LayerVerdict::allow(scope.rule(line), format!("{verb} a file where the policy allows it"))
+        LayerVerdict::allow(scope.rule(line), format!("{verb} a file, as the policy allows"))
     }
 }
 

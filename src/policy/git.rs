@@ -13,7 +13,7 @@ pub enum GitWrites {
     Nothing,
     /// Writes objects, references or the index.
     Writes,
-    /// Creates a repository, and only git runs, so that everything in it is written by git.
+    /// Creates a repository, and only git runs, so that git writes all files in it.
     Makes,
 }
 
@@ -30,7 +30,7 @@ const VALUED: &[&str] = &[
     "--attr-source",
     "--list-cmds",
 ];
-/// Subcommands that write nothing to a repository, or nothing that is ever executed.
+/// Subcommands that write no files of a repository, or only files that are never executed.
 const READING: &[&str] = &[
     "annotate",
     "archive",
@@ -102,13 +102,13 @@ const LISTING: &[(&str, &[&str])] = &[
     ("branch", &["-a", "--all", "-r", "--remotes", "-v", "-vv", "--verbose", "-l", "--list", "--show-current", "--contains"]),
     ("tag", &["-l", "--list", "-n", "--contains", "--points-at"]),
 ];
-/// Programs that may run next to `git init` or `git clone`, like those that only read: they write nothing.
+/// Programs that may run next to `git init` or `git clone`, like read-only programs: they write no files.
 const BESIDE: &[&str] = &["git", "cd", "echo", "printf", "true"];
 
 /// Words with which git would copy programs or settings from elsewhere into a new repository.
 const PROGRAMS: &[&str] = &["--template", "--config", "--exec-path"];
 
-/// Returns the access that the git commands of a line need, including those behind wrappers.
+/// Returns the access that the git commands of a line need, including git commands behind wrappers.
 pub fn git_writes(line: &str) -> GitWrites {
     let line = read(line);
     let all = || line.parts.iter().flat_map(|part| &part.invocations);
@@ -189,7 +189,7 @@ pub(super) fn without_message(part: &SimpleCommand) -> Cow<'_, SimpleCommand> {
     if invocations == part.invocations { Cow::Borrowed(part) } else { Cow::Owned(SimpleCommand { invocations, ..part.clone() }) }
 }
 
-/// Returns whether `git add` has only options that choose files and show what is added.
+/// Returns whether `git add` has only options that choose files and show the added files.
 pub(super) fn is_plain_add(argv: &[Arg]) -> bool {
     const OPTIONS: &[&str] =
         &["-A", "--all", "-u", "--update", "-v", "--verbose", "-n", "--dry-run", "-N", "--intent-to-add", "--no-all", "--"];
@@ -242,7 +242,7 @@ fn is_a_path(word: &str) -> bool {
     word == "." || word.starts_with("./") || word.starts_with("../") || word.contains('*') || extension().is_some_and(like_one)
 }
 
-/// Returns whether a subcommand writes. Unknown subcommands count as writing: the user sees the command, and hooks stay
+/// Returns whether a subcommand writes. Unknown subcommands are treated as writing: the user sees the command, and hooks stay
 /// protected.
 fn writes(name: &str, words: &[Arg]) -> bool {
     let first = words.first().map(|word| word.text.as_str());

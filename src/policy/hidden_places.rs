@@ -8,7 +8,7 @@ use super::shell::options::check_options;
 use super::shell::{Arg, Invocation, read};
 use std::path::{Path, PathBuf};
 
-/// Directories outside the workspace that are visible to every command, or of which it has its own copy.
+/// Directories outside the workspace that are visible to every command, or of which every command has its own copy.
 const SEEN: &[&str] = &[
     "/usr",
     "/bin",

@@ -102,13 +102,13 @@ pub(crate) fn is_kept_in_a_copy(part: &SimpleCommand) -> bool {
     is_plain && kind(&invocation.argv[0].text).is_some() && program_word_count(&invocation.argv).is_ok()
 }
 
-/// Returns how many of the words name the program that runs: all words of a task runner, and those of an interpreter up to its
+/// Returns the number of words that name the program: all words of a task runner, and the words of an interpreter up to its
 /// script or module.
 ///
 /// # Errors
 /// Returns why no rule covers the command, as a verb with its object: the line or the input contains the code.
 pub(crate) fn program_word_count(argv: &[Arg]) -> Result<usize, String> {
-    let by_line = |word: &str| format!("runs code from the line (`{word}`)");
+    let by_line = |word: &str| format!("runs code from the command line (`{word}`)");
     let words = &argv[1..];
     if let Some(word) = words.iter().find(|word| !word.is_known()) {
         return Err(by_line(&word.text.replace('\0', "…")));
@@ -157,8 +157,8 @@ pub(crate) fn can_run_any_code(words: &[String]) -> bool {
     }
 }
 
-/// Returns the word after the first `count` words with which a task runner could run something else; `None` for interpreters,
-/// whose program gets all words after its name.
+/// Returns the word after the first `count` words with which a task runner could run other code; `None` for interpreters, whose
+/// program gets all words after its name.
 pub(crate) fn adds_task(argv: &[Arg], count: usize) -> Option<&str> {
     if kind(&argv[0].text) != Some(RunsCode::TaskRunner) {
         return None;

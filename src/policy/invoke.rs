@@ -17,7 +17,7 @@ pub(crate) struct Offered<'a> {
     pub tool: &'a str,
     /// Fingerprint of its description and schema.
     pub fingerprint: &'a str,
-    /// Whether the tool differs from the one that was last allowed.
+    /// Whether the tool differs from the version that was last allowed.
     pub changed: bool,
 }
 

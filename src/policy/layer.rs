@@ -10,15 +10,16 @@ use std::sync::Arc;
 /// Author of a bundle, from the strongest to the weakest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// Managed policy; nothing can loosen it.
+    /// Managed policy; no other layer can loosen it.
     Managed,
-    /// The part of the built-in policy that a managed policy extends; nothing can loosen it either.
+    /// The part of the built-in policy that a managed policy extends; no other layer can loosen it either.
     ManagedBase,
     User,
     /// `--policy FILE`, instead of the user's policy and the saved rules.
     File,
     BuiltIn,
-    /// Rules that the user saved for this project: they count as the user's own; everything else in the file can only tighten.
+    /// Rules that the user saved for this project: they are treated as the user's own rules; other entries in the file can only
+    /// tighten.
     Mine,
     /// Rules that the user allowed until aye quits, applied in the same way.
     Session,
@@ -78,7 +79,7 @@ impl Scope {
         }
     }
 
-    /// Returns whether a layer grants capabilities, so that those it does not list are denied.
+    /// Returns whether a layer grants capabilities, so that unlisted capabilities are denied.
     pub fn grants(self) -> bool {
         match self {
             Self::BuiltIn | Self::User | Self::File | Self::Managed | Self::ManagedBase => true,
@@ -201,8 +202,8 @@ pub(crate) struct CompiledLayer {
     pub tools: Vec<ScopedRule<ToolRule>>,
     /// Rules about custom tools.
     pub custom: Vec<ScopedRule<ToolRule>>,
-    /// Capabilities of the layer that this one extends, or that extends this one; they are not denied if this layer does not list
-    /// them.
+    /// Capabilities of the layer that this layer extends, or that extends this layer; they are not denied if this layer does not
+    /// list them.
     listed_elsewhere: Vec<String>,
 }
 
@@ -227,7 +228,7 @@ impl CompiledLayer {
         }
     }
 
-    /// Compiles a layer, and the one that it extends.
+    /// Compiles a layer, and the layer that it extends.
     fn compile(layer: Layer, context: &Context) -> Vec<Self> {
         let base = layer.base();
         let mut layer = Self::new(layer, context);

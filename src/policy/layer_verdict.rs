@@ -17,7 +17,7 @@ pub(crate) struct LayerVerdict {
     pub locked: bool,
     /// Whether a rule or a grant allowed the program by its name.
     pub by_name: bool,
-    /// Whether no rule matched: the capability requires approval of everything.
+    /// Whether no rule matched, so that the capability requires approval by default.
     pub is_uncovered: bool,
     /// Timing of the approval if the verdict is ask; `Effects` for other verdicts.
     pub approve: Approve,
@@ -67,7 +67,8 @@ impl LayerVerdict {
         self
     }
 
-    /// Returns the verdict of a mode that allows what the rules ask about. Its terms for a run in a copy are unchanged.
+    /// Returns the verdict of a mode that allows calls for which the rules require approval. Its terms for a run in a copy are
+    /// unchanged.
     pub(crate) fn allowed_by_mode(self, mode: Mode) -> Self {
         let Self { by_name, approve, in_a_copy, reason, .. } = self;
         let rule = format!("{} mode", mode.as_str());
@@ -139,7 +140,7 @@ pub(crate) struct Finding {
     pub decided: LayerVerdict,
     pub risk: Risk,
     pub critical: bool,
-    /// Whether the action changes nothing, so that plan mode allows it.
+    /// Whether the action makes no changes, so that plan mode allows it.
     pub reads_only: bool,
     pub remember: Option<Grant>,
     pub parts: Vec<CommandPart>,

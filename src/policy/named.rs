@@ -64,7 +64,7 @@ fn command_verdict(scope: Scope, command: &NamedCommand) -> LayerVerdict {
     decided
 }
 
-/// Judges a path argument. Only denials and locked verdicts count; the command itself decides whether to ask.
+/// Judges a path argument. Only denials and locked verdicts are considered; the command itself decides whether to ask.
 fn judge_path_argument(
     access: Access,
     target: &Target,

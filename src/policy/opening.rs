@@ -23,9 +23,9 @@ pub(crate) fn judge(target: &Target, layers: &[CompiledLayer], context: &Context
     finding.risk = risk(target);
     if !finding.decided.is_denial() {
         let reason = if finding.risk == Risk::High {
-            "opens it outside the sandbox, in a program that may execute it"
+            "opens the path outside the sandbox, in a program that may execute the file"
         } else {
-            "opens it outside the sandbox, in another program"
+            "opens the path outside the sandbox, in another program"
         };
         let asked = LayerVerdict::ask("built-in", reason).not_grantable();
         finding.decided = if finding.decided.is_question() { finding.decided.stricter(asked) } else { asked };

@@ -149,8 +149,8 @@ fn is_cluster(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-') && !word.starts_with("--")
 }
 
-/// Returns the links that a program follows by its options. A letter in the value of an option counts too; then more is checked
-/// than needed.
+/// Returns the links that a program follows by its options. A letter in the value of an option is also treated as an option; then
+/// more is checked than needed.
 fn follows(program: &str, words: &[Arg]) -> Follows {
     let has = |letter: char, long: &str| {
         words.iter().any(|word| is_cluster(&word.text) && word.text[1..].contains(letter) || word.text == long)

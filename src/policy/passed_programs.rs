@@ -36,14 +36,14 @@ pub(super) fn blocked_program_reason(part: &SimpleCommand, is_blocked: impl Fn(&
     Some(format!("sets a variable to `{word}`, which this policy blocks"))
 }
 
-/// Returns whether a program may start what its arguments name. What a shell would start is found by parsing it.
+/// Returns whether a program may start programs in its arguments. For shells, the line is parsed instead.
 fn may_run_arguments(invocation: &Invocation) -> bool {
     let name = invocation.base();
     let prints = NAMES_AND_TEXT.contains(&name) || parses_its_text(name);
     !prints && !matches!(check_options(&invocation.argv), OptionVerdict::Reads { .. })
 }
 
-/// Returns whether a program may start what its input names.
+/// Returns whether a program may start programs named in its input.
 fn may_run_input(invocation: &Invocation) -> bool {
     may_run_arguments(invocation) && !STORES_INPUT.contains(&invocation.base())
 }

@@ -52,7 +52,7 @@ impl Permit {
         self.in_layer.then(|| PreviewPermit { actions: self.actions.clone(), run, hosts: Vec::new() })
     }
 
-    /// Returns whether an action under this permit may change nothing.
+    /// Returns whether an action under this permit must be read-only.
     pub fn reads_only(&self) -> bool {
         self.reads_only
     }
@@ -99,9 +99,9 @@ impl Permit {
 pub enum PreviewRun {
     /// At the request of the user or of the policy.
     Requested,
-    /// Before any approval, so the command sees less than others.
+    /// Before any approval, so that fewer files are visible than usual.
     BeforeApproval,
-    /// Once more, with access that was blocked before and that the user approved for this run. It sees nothing else that was hidden.
+    /// Once more, with previously blocked access that the user approved for this run. All other hidden paths remain hidden.
     WithAccess,
 }
 
@@ -169,7 +169,7 @@ pub struct Question {
     pub risk: Risk,
     pub critical: bool,
     pub parts: Vec<CommandPart>,
-    /// Whether no rule matched: the capability requires approval of everything.
+    /// Whether no rule matched, so that the capability requires approval by default.
     pub is_uncovered: bool,
     pub(super) reads_only: bool,
     pub(super) approve: ApproveWhen,

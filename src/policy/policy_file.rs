@@ -47,8 +47,8 @@ impl Bundle {
         BUILT_IN.clone()
     }
 
-    /// Returns what the built-in policy adds to a bundle that extends it: the capabilities and settings that the bundle does not
-    /// name. `None` for a bundle that extends nothing.
+    /// Returns the additions of the built-in policy to a bundle that extends it: the capabilities and settings that the bundle
+    /// does not name. `None` for a bundle that extends nothing.
     pub fn inherited_sections(&self) -> Option<Self> {
         let mut base = self.extends.then(Self::built_in)?.ok()?;
         for capability in &self.granted {

@@ -1,4 +1,4 @@
-//! Kinds of programs by name: those that act as root, delete, use the network, interpret code or install packages.
+//! Kinds of programs by name: programs that act as root, delete, use the network, interpret code or install packages.
 
 use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;

@@ -8,10 +8,10 @@ use super::layer::Scope;
 use super::shell::Arg;
 use crate::protocol::{SandboxAccess, Target};
 
-/// Words after those of a rule that change only how much a command prints, or make it use the locked versions.
+/// Words after those of a rule that affect only the verbosity of a command, or select the locked versions.
 const QUIET: &[&str] = &["-q", "--quiet", "-v", "-vv", "--verbose", "--silent", "--no-progress", "--locked", "--frozen"];
 
-/// Returns the hosts that rules let a line reach: those for its only command. A project's policy cannot add any.
+/// Returns the hosts that rules let a line reach: the hosts for its only command. A project's policy cannot add any.
 pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &CommandScene<'_>) -> Vec<SandboxAccess> {
     let mut hosts: Vec<SandboxAccess> = Vec::new();
     only_command(command, cwd, scene, |line, part, scene| {
@@ -35,7 +35,7 @@ pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &CommandScene
     hosts
 }
 
-/// Returns whether a rule lets this command reach its hosts: it has the words of the rule, and no others that could be relevant.
+/// Returns whether a rule lets this command reach its hosts: it has the words of the rule, and no other relevant words.
 fn covers(rule: &Rule, argv: &[Arg]) -> bool {
     let is_plain = |arg: &Arg| arg.is_known() && !arg.glob;
     let adds = argv.iter().skip(rule.word_count()).any(|arg| !QUIET.contains(&arg.text.as_str()));

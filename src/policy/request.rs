@@ -58,7 +58,7 @@ pub(crate) fn judge(url: &str, method: &str, layers: &[CompiledLayer], mode: Mod
     Finding { remember, ..finding(decided, risk) }
 }
 
-/// Returns an error if a connection for this URL may not use the address that its name was resolved to.
+/// Returns an error if a connection for this URL must not use the resolved address.
 pub(crate) fn may_connect(url: &str, address: IpAddr, layers: &[CompiledLayer]) -> Result<(), String> {
     let destination = parse(url)?;
     let Some(kind) = special_purpose(address) else { return Ok(()) };

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 const CAPABILITY: &str = "Network.Search";
 
-/// Length in bytes from which a query can leak data rather than ask about something.
+/// Length in bytes from which a query can leak data rather than ask a question.
 const LONG_QUERY: usize = 256;
 
 /// A search as the service would receive it.
@@ -22,8 +22,8 @@ pub(crate) struct SearchText<'a> {
     pub service: &'a str,
 }
 
-/// Returns the verdict of all layers on one search. A search changes nothing, so plan mode asks like the
-/// others; no mode allows it, because the query leaves this machine.
+/// Returns the verdict of all layers on one search. A search does not change any files, so plan mode asks like the others; no
+/// mode allows it, because the query leaves this machine.
 pub(crate) fn judge(searched: &SearchText<'_>, layers: &[CompiledLayer], now: Timestamp) -> Finding {
     let long = searched.query.len() > LONG_QUERY;
     let risk = if long { Risk::High } else { Risk::Medium };

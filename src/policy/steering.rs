@@ -102,7 +102,7 @@ const STEERING_STARTS: &[&str] = &[
     "COR_",
 ];
 
-/// Returns whether a variable can make a program do something other than its arguments say.
+/// Returns whether a variable can change the behaviour of a program beyond its arguments.
 pub(crate) fn steers(name: &str) -> bool {
     STEERING.contains(&name) || STEERING_STARTS.iter().any(|start| name.starts_with(start))
 }

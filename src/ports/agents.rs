@@ -15,7 +15,7 @@ pub(crate) struct AgentTask {
     pub prompt: String,
     /// Instructions of the agent.
     pub instructions: String,
-    /// Names of its tools; it has no others.
+    /// Names of its tools; it has no other tools.
     pub tools: Vec<String>,
     /// Names of tools that it does not have, even if `tools` names them.
     pub denied_tools: Vec<String>,
@@ -37,9 +37,9 @@ pub(crate) struct AgentTerms {
     pub budget_percent: u32,
 }
 
-/// Runs agents. The agent of a call may do nothing that the session of the call may not do.
+/// Runs agents. An agent has at most the permissions of the session that starts it.
 pub(crate) trait AgentRunner: Send + Sync {
-    /// Returns the limits of an agent that asks for this number of steps.
+    /// Returns the limits of an agent with this requested number of steps.
     fn terms(&self, max_steps: Option<u32>) -> AgentTerms;
     /// Runs an agent until its task ends, and returns its last message. The output in `context` receives its steps.
     fn run(&self, task: AgentTask, context: RunContext) -> BoxFuture<'static, Result<String, ToolError>>;

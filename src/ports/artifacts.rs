@@ -3,7 +3,7 @@
 use crate::protocol::{Artifact, ArtifactKind};
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes stored for one artifact. A caller with more writes what fits and reports the rest.
+/// Maximum bytes stored for one artifact. A caller with more data writes the part that fits and reports the omitted part.
 pub(crate) const ARTIFACT_BYTES: u64 = 64 << 20;
 
 /// Description of an artifact to store.
@@ -36,7 +36,7 @@ pub(crate) trait ArtifactWriter: Send {
     fn finish(self: Box<Self>) -> Result<Artifact, ArtifactError>;
 }
 
-/// Storage that keeps contents by hash, within a quota. All methods may block on the disk.
+/// Content-addressed storage with a quota. All methods may block on the disk.
 pub(crate) trait Artifacts: Send + Sync {
     fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError>;
     /// Finds an artifact by its URI. The error says whether it never existed or was evicted.

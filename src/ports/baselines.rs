@@ -5,7 +5,7 @@ use crate::protocol::{ChangedBy, SessionId, TaskId};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-/// Session, task and step that changes are attributed to.
+/// Session, task and step to which changes are attributed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub session: SessionId,
@@ -70,7 +70,7 @@ pub(crate) struct Touch {
     /// Mark of the state in which the step left the path, if seen.
     pub after: Option<Vec<u8>>,
     pub by: Vec<ChangedBy>,
-    /// Whether something else changed the path during the step.
+    /// Whether another writer changed the path during the step.
     pub mixed: bool,
 }
 
@@ -95,9 +95,9 @@ pub(crate) struct Trail {
     pub left_out: u64,
 }
 
-/// Storage for the baselines of sessions. The first baseline stored for a path stays.
+/// Storage for the baselines of sessions. The first baseline stored for a path is never replaced.
 pub(crate) trait Baselines: Send + Sync {
-    /// Stores baselines before a tool changes these paths or anything below them.
+    /// Stores baselines before a tool changes these paths or paths below them.
     fn keep(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Records the state of these paths after a tool changed them.
     fn record_tool_change(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
@@ -107,8 +107,8 @@ pub(crate) trait Baselines: Send + Sync {
     fn begin_span(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>>;
     /// Records the changes of a command, and ends the span unless the command is still running (`goes_on`).
     fn end_span(&self, span: Span, changed: Vec<PathDifference>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Returns those of the changed paths that a file tool of another session wrote while the command ran, and that are still as
-    /// it left them.
+    /// Returns the changed paths that a file tool of another session wrote while the command ran, and that are still as it left
+    /// them.
     fn written_by_others(
         &self,
         span: Span,

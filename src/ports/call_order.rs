@@ -4,8 +4,8 @@ use super::{Footprint, Plan, touched_path};
 use crate::protocol::{Action, Place};
 use std::path::PathBuf;
 
-/// Paths that a call reads, writes and runs, for the comparison with earlier calls. Paths named in its arguments count even if its plan
-/// fails or finds nothing to change, because an earlier call may change that.
+/// Paths that a call reads, writes and runs, for the comparison with earlier calls. Paths named in its arguments are included
+/// even if its plan fails or finds nothing to change, because an earlier call may change that.
 #[derive(Debug, Default)]
 pub(crate) struct CallOrder {
     touches: Vec<PathBuf>,

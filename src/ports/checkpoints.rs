@@ -52,7 +52,7 @@ pub(crate) struct CheckpointError {
 
 /// Storage that takes snapshots of files and compares them. `files` lists all files to include, relative to the root, symlinks among them.
 pub(crate) trait Checkpoints: Send + Sync {
-    /// Takes a snapshot. The cost is a check of every file, and a copy of what changed since the last snapshot.
+    /// Takes a snapshot. The cost is a check of every file, and a copy of the files that changed since the last snapshot.
     fn take(&self, root: PathBuf, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Checkpoint, CheckpointError>>;
     /// Compares with the current files, and returns the changed paths in order.
     fn changes(&self, since: Checkpoint, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<PathDifference>, CheckpointError>>;

@@ -13,7 +13,7 @@ pub(crate) struct Doubts {
     pub as_reading: Option<String>,
     /// Reason for a command line that a rule allows by its words: a symlink redirects one of its operands.
     pub through_links: Option<String>,
-    /// Reason for any call: a skill does not list its tool, or a file of a skill changed. It asks before the call runs.
+    /// Reason for any call: a skill does not list its tool, or a file of a skill changed. The approval precedes the run.
     pub skill: Option<String>,
     /// Reason for any call: a hook asks for approval.
     pub hook: Option<String>,

@@ -14,7 +14,8 @@ pub(crate) struct Footprint<'a> {
 }
 
 impl Footprint<'_> {
-    /// Returns whether two calls must run in order: they touch the same path and one changes it, or one changes what the other runs.
+    /// Returns whether two calls must run in order: they touch the same path and one changes it, or one changes a file that the
+    /// other runs.
     pub(crate) fn collides(&self, other: &Footprint<'_>) -> bool {
         let meet = |these: &[PathBuf], those: &[PathBuf]| {
             these.iter().any(|path| those.iter().any(|also| path.starts_with(also) || also.starts_with(path)))

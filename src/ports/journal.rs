@@ -62,7 +62,7 @@ pub(crate) enum Record {
         /// Whether some counts are estimated because the provider did not report them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
-        /// Model that was asked, if it was not the model in use.
+        /// Model that was used, if it was not the current model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
@@ -73,7 +73,7 @@ pub(crate) enum Record {
         /// Message with the summary.
         message: Message,
         compaction: Compaction,
-        /// Messages in the replaced range that are kept: those of the user for the running task.
+        /// Messages in the replaced range that are kept: messages of the user for the running task.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         verbatim: Vec<MessageId>,
         usage: Usage,
@@ -90,7 +90,7 @@ pub(crate) enum Record {
     },
     /// Compaction ended without a summary.
     CompactionGivenUp,
-    /// The oldest messages are no longer sent, so that the others fit this estimated number of tokens.
+    /// The oldest messages are no longer sent, so that the remaining messages fit this estimated number of tokens.
     Truncated {
         tokens: u64,
         removed: u64,
@@ -162,7 +162,7 @@ pub(crate) enum Record {
     /// The user approved a plan: its actions, as far as a plan may cover them, are allowed until the task ends. Without actions,
     /// the mandate of an earlier plan ends.
     MandateSet {
-        /// Digest of the plan as it was shown; absent if the mandate ends.
+        /// Digest of the plan as shown; absent if the mandate ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<String>,
         /// Actions that were shown as allowed.
@@ -238,7 +238,7 @@ pub(crate) enum Record {
         result: ToolResult,
         latency_ms: u64,
     },
-    /// The command ran and was blocked by the sandbox. The user is asked whether to run it again with that access.
+    /// The command ran and was blocked by the sandbox. aye asks the user whether to run it again with that access.
     KeptFrom {
         result: ToolResult,
         latency_ms: u64,
@@ -297,7 +297,7 @@ pub(crate) enum Record {
         from: Option<MessageId>,
         rewound: Rewound,
     },
-    /// The user runs a command. Its call has the same records as one of the model. `shared`: aye tells the model.
+    /// The user runs a command. Its call has the same records as a call of the model. `shared`: aye tells the model.
     OwnStarted {
         task_id: TaskId,
         step_id: StepId,
@@ -321,7 +321,7 @@ pub(crate) enum Record {
     GoalChanged {
         change: GoalChange,
     },
-    /// Policy bundles and mode in effect from here on.
+    /// Policy bundles and mode in effect from this record on.
     PolicyInForce {
         layers: Vec<PolicyLayer>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -356,7 +356,7 @@ pub(crate) enum GoalChange {
     },
     /// The check ran and did not exit with 0.
     CheckFailed {
-        /// How it ended: `exit 101`.
+        /// Outcome: `exit 101`.
         ended: String,
         /// End of its redacted output.
         output: String,
@@ -385,7 +385,7 @@ pub(crate) enum GoalChange {
 }
 
 impl GoalChange {
-    /// Returns what happened, as a sentence for the user.
+    /// Returns the outcome, as a sentence for the user.
     pub(crate) fn explanation(&self) -> Option<&str> {
         match self {
             Self::Paused { explanation, .. } | Self::Ended { explanation, .. } => Some(explanation),

@@ -70,8 +70,8 @@ pub(crate) trait Model: Send + Sync {
     fn name(&self) -> &str;
     /// Returns the facts that are known about the model without a request.
     fn facts(&self) -> ModelFacts;
-    /// Queries the server for more facts, if useful; `None` if there is nothing new. Never an error: a server that does not describe its
-    /// models may still respond to requests.
+    /// Queries the server for more facts, if useful; `None` if there are no new facts. Never an error: a server that does not
+    /// describe its models may still respond to requests.
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         Box::pin(std::future::ready(None))
     }
@@ -85,7 +85,7 @@ pub(crate) trait Model: Send + Sync {
 
 /// Available models.
 pub(crate) trait Models: Send + Sync {
-    /// Opens a model; sends nothing yet.
+    /// Opens a model; does not send requests yet.
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure>;
     /// Saves an API key for the provider of this model, like `aye auth login`, and returns where it was saved. May block on a keyring.
     fn keep_key(&self, name: &str, key: &SecretString) -> Result<String, Failure>;

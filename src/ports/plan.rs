@@ -21,7 +21,7 @@ pub(crate) struct Plan {
     pub actions: Vec<Action>,
     /// Present for tools that change something.
     pub proposal: Option<Proposal>,
-    /// Whether running it can change anything. Reads need no commit before they run.
+    /// Whether the run can have effects. Reads need no commit before they run.
     pub changes: bool,
     /// Whether it waits for the user while it runs, without a time limit.
     pub waits_for_user: bool,
@@ -35,15 +35,15 @@ pub(crate) struct Plan {
     pub effects: Option<Box<Effects>>,
     /// Whether the call can run in a layer without approval, and the result of that run.
     pub layer: LayerRun,
-    /// Access beyond what commands may do.
+    /// Access beyond the permissions of commands.
     pub opens: Vec<SandboxAccess>,
-    /// For commands: seconds until it is killed.
+    /// For commands: seconds until the command is killed.
     pub timeout_seconds: u64,
     /// Sandbox of this command, if it differs from that of other commands.
     pub sandbox: Option<String>,
     /// Plan for the task that the call proposes. It always needs approval, and approving it allows the actions that it names.
     pub task_plan: Option<Box<TaskPlan>>,
-    /// The same plan as it was shown for approval.
+    /// The same plan in the form shown for approval.
     pub proposed_plan: Option<Box<ProposedPlan>>,
     /// Reasons to ask although the policy allows the call.
     pub doubts: Doubts,
@@ -54,7 +54,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Returns an empty plan for a call that changes something: it touches nothing and asks for nothing yet.
+    /// Returns an empty plan for a call that changes something: it has no paths and requests no access yet.
     pub(crate) fn empty(call: ToolCall, tool_name: String, payload: Box<dyn Any + Send>) -> Self {
         Self {
             call,

@@ -7,16 +7,16 @@ use std::path::PathBuf;
 /// State on disk of a call that changes files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RecoveredState {
-    /// Every path is as the call leaves it.
+    /// Every path has the state in which the call leaves it.
     Done {
         /// Temporary files that were not removed.
         left: Vec<PathBuf>,
     },
-    /// Every path is as it was before.
+    /// Every path has its previous state.
     NotDone { left: Vec<PathBuf> },
-    /// The call continues where it was if it is run again.
+    /// The call continues from its interrupted state if it is run again.
     Resumable,
-    /// Neither; the words say which path is in which state.
+    /// Neither; the text describes the state of each path.
     Partly { words: String },
 }
 

@@ -22,7 +22,7 @@ pub struct RemoteTool {
     /// JSON Schema of the arguments; an object.
     pub input_schema: Value,
     pub output_schema: Option<Value>,
-    /// Whether the server claims that the tool changes nothing. The claim is not verified.
+    /// Whether the server claims that the tool is read-only. The claim is not verified.
     pub says_read_only: bool,
     /// Fingerprint of name, description, both schemas and hints. A different fingerprint means a different tool.
     pub fingerprint: String,
@@ -82,7 +82,7 @@ pub enum RemoteContent {
     },
 }
 
-/// Reason why a call failed. Each message says what to do.
+/// Reason why a call failed. Each message contains a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
     #[error("{message}")]

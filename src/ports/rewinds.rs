@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub(crate) enum RewindStart {
     /// This step of the session and all later ones.
     Step(u64),
-    /// The rewind of this number and everything after it.
+    /// The rewind with this number and all later ones.
     Rewind(u32),
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct RunContext {
     pub interrupt: CancellationToken,
     /// Fires when the user moves a command to the background: the call returns a result at once, and the command keeps running.
     pub background: CancellationToken,
-    /// Maximum bytes of output that fit the conversation. A tool returns no more, and says how to continue.
+    /// Maximum bytes of output that fit the conversation. A tool never returns more, and its result says how to continue.
     pub most_bytes: usize,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct RunContext {
 const NOTE_BYTES: usize = 1024;
 
 impl RunContext {
-    /// Returns the context of a call whose output nobody watches and that nobody interrupts.
+    /// Returns the context of a call with unobserved output that cannot be interrupted.
     pub(crate) fn detached() -> Self {
         let (output, _unwatched) = mpsc::channel(1);
         Self {
@@ -64,10 +64,10 @@ pub(crate) trait ToolRouter: Send + Sync {
     fn definitions(&self) -> Vec<ToolDefinition>;
     /// Returns the capability that a tool needs; `None` for an unknown name.
     fn capability(&self, tool_name: &str) -> Option<&'static str>;
-    /// Plans a call. Reads what is needed and writes nothing.
+    /// Plans a call. May read files, but writes nothing.
     fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>>;
-    /// Returns what a call would touch, based on its arguments alone. Nothing is opened, and it works even if the call cannot be planned.
-    /// Empty if the arguments are invalid.
+    /// Returns the actions of a call, based on its arguments alone. Nothing is opened, and it works even if the call cannot be
+    /// planned. Empty if the arguments are invalid.
     fn scope(&self, call: ToolCall) -> BoxFuture<'_, Vec<Action>> {
         let _ = call;
         Box::pin(std::future::ready(Vec::new()))

@@ -18,13 +18,13 @@ pub(crate) struct UserQuestion {
 }
 
 impl UserQuestions {
-    /// Creates a sender, and the receiver for a session with a user. Without the receiver, nobody answers.
+    /// Creates a sender, and the receiver for a session with a user. Without the receiver, questions are not answered.
     pub(crate) fn new() -> (Self, mpsc::Receiver<UserQuestion>) {
         let (sender, questions) = mpsc::channel(DEPTH);
         (Self(sender), questions)
     }
 
-    /// Returns a sender whose questions nobody answers.
+    /// Returns a sender whose questions are never answered.
     pub(crate) fn to_nobody() -> Self {
         Self::new().0
     }

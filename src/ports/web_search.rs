@@ -29,7 +29,7 @@ pub(crate) struct SearchAnswer {
     pub pages: Vec<FoundPage>,
     /// Summary by the model of the provider.
     pub summary: Option<String>,
-    /// Queries that the service says it sent, if it chooses them itself.
+    /// Queries that the service reports as sent, if it chooses them itself.
     pub queries: Vec<String>,
     /// Usage of a model, if the search is a request to one.
     pub used: Option<ModelUse>,
@@ -43,9 +43,9 @@ pub(crate) trait SearchEngine: Send + Sync {
     fn host(&self) -> &str;
     /// Returns whether the address is certainly a search service: a configured one, or a provider at its own address.
     fn is_certain(&self) -> bool;
-    /// Returns whether the service words the query itself, from the one it receives.
+    /// Returns whether the service may reword the query.
     fn rewrites_query(&self) -> bool;
-    /// Checks whether a request could be sent at all, without sending anything.
+    /// Checks whether a request could be sent, without sending it.
     ///
     /// # Errors
     ///

@@ -69,7 +69,7 @@ pub enum Action {
         fingerprint: String,
         /// Whether the user has seen the tool: it is their own, or a project tool with exactly this content.
         known: bool,
-        /// Whether the tool declares that it changes nothing and runs where it cannot change anything.
+        /// Whether the tool declares that it changes nothing and runs read-only.
         reads_only: bool,
     },
     /// Call a tool of an MCP server.
@@ -78,7 +78,7 @@ pub enum Action {
         tool: String,
         /// Fingerprint of the description and schema. A different fingerprint means a different tool.
         fingerprint: String,
-        /// Whether the definition differs from the one last approved.
+        /// Whether the definition differs from the last approved one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         changed: bool,
     },

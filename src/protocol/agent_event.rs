@@ -22,7 +22,7 @@ pub enum AgentEvent {
         /// Share of each remaining budget, in percent.
         budget_percent: u32,
     },
-    /// An agent begins a call.
+    /// An agent starts a call.
     Called {
         agent_session_id: SessionId,
         /// Number of calls so far.
@@ -30,7 +30,7 @@ pub enum AgentEvent {
         /// One-line summary of the call.
         summary: String,
     },
-    /// A request of an agent ended. It counts in the totals of the session and its task, but is not part of its conversation.
+    /// A request of an agent ended. It counts toward the totals of the session and its task, but is not part of its conversation.
     Spent {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub enum AgentEvent {
     },
 }
 
-/// How an agent ended.
+/// Outcome of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentState {

@@ -48,7 +48,7 @@ pub struct Hunk {
     /// Index of its file in `Amendable::files`, if that file can be edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<usize>,
-    /// Replaced lines in the proposed file, counted from 0: the first one, and the one after the last.
+    /// Replaced lines in the proposed file, counted from 0: the first line, and the line after the last.
     pub first: usize,
     pub end: usize,
     /// Enclosing item of the source code: `greet()`.
@@ -65,13 +65,13 @@ pub struct Hunk {
 pub struct EffectPart {
     /// Path of a file or folder, as in `Effects`.
     pub path: String,
-    /// Index of the hunk among those of the file; absent if the part is the whole path.
+    /// Index of the hunk in the file; absent if the part is the whole path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunk: Option<usize>,
     /// Enclosing item of the source code: `greet()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Range of hunks of the part in the diff of all files: the first hunk, and the one after the last.
+    /// Range of hunks of the part in the diff of all files: the first hunk, and the hunk after the last.
     pub first: usize,
     pub end: usize,
 }

@@ -1,4 +1,4 @@
-//! Approval requests, with everything the user needs to decide.
+//! Approval requests, with all information that the user needs to decide.
 
 use super::{
     Amendable, Amendment, ApprovalId, CallId, Effects, GrantChoice, GrantOptions, PreviewOffer, Proposal, ProposedPlan,
@@ -70,10 +70,10 @@ impl Approve {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApproveWhen {
-    /// Before the command runs.
+    /// The command, before it runs.
     #[default]
     Before,
-    /// After the command ran in a copy-on-write layer, based on its effects.
+    /// The effects of the command, after it ran in a copy-on-write layer.
     Effects,
 }
 
@@ -90,7 +90,7 @@ impl ApproveWhen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
-    /// Nothing.
+    /// No access.
     Blocked,
     /// Only the part that concerns the workspace.
     OnlyWorkspace,
@@ -186,7 +186,7 @@ pub struct Approval {
     /// Whether a preview can show the effects of the command. Not sent by `aye serve`, which has no method to request one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub preview: PreviewOffer,
-    /// Effects of the command in its preview. Approval applies them; nothing runs again.
+    /// Effects of the command in its preview. Approval applies them without another run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<Box<Effects>>,
     /// Access that approval grants for one more run, because the sandbox blocked it in the first run.
@@ -198,7 +198,7 @@ pub struct Approval {
     /// Plan for the task, with the effect of approving it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Box<ProposedPlan>>,
-    /// Time in milliseconds after which the call is denied if nobody decides. Absent if it waits without limit.
+    /// Time in milliseconds after which an undecided call is denied. Absent if there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Ways to change the proposal. Not sent by `aye serve`, which has no method to change one.
@@ -217,7 +217,7 @@ impl Approval {
         self
     }
 
-    /// Returns a description of what approving another run means: `The command runs once more, in a fresh copy …`; `None` if
+    /// Returns a description of the effect of approving another run: `The command runs once more, in a fresh copy …`; `None` if
     /// nothing was blocked.
     pub fn next_run(&self) -> Option<String> {
         if self.opens.is_empty() {
@@ -305,7 +305,7 @@ pub enum Decision {
     Approved,
     /// Approved; earlier messages are no longer sent to the model. For a plan; for other calls the same as `approved`.
     ApprovedInCleanContext,
-    /// Approved, and a rule is saved so that the same action is not asked about again.
+    /// Approved, and a rule is saved so that the same action needs no further approval.
     #[serde(alias = "approved_for_session")]
     ApprovedAlways {
         #[serde(flatten)]

@@ -9,7 +9,7 @@ pub const ARTIFACT_SCHEME: &str = "artifact:";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactKind {
-    /// Complete output of a tool: what a command printed, the body of a response.
+    /// Complete output of a tool, such as the output of a command or the body of a response.
     ToolOutput,
     /// A unified diff.
     FileDiff,

@@ -45,7 +45,7 @@ pub struct Budget {
     pub most: Option<f64>,
 }
 
-/// Limit that the user sets while the session runs. It replaces the total from now on.
+/// Limit that the user sets while the session runs. It replaces the current total.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BudgetLimit {
     pub scope: BudgetScope,

@@ -24,7 +24,7 @@ pub struct ChangedFiles {
 }
 
 impl ChangedFiles {
-    /// Returns `3 files (+12 −4)`, or `None` if nothing changed.
+    /// Returns `3 files (+12 −4)`, or `None` if there are no changes.
     pub fn summary(&self) -> Option<String> {
         let count = self.files.len() as u64 + self.more_files;
         let files = match count {
@@ -43,7 +43,7 @@ pub struct ChangedFile {
     /// Path, relative to the workspace if inside it.
     pub path: String,
     pub status: ChangeStatus,
-    /// Unified diff without secrets. If it is empty, `note` says why.
+    /// Unified diff without secrets. If it is empty, `note` gives the reason.
     pub diff: FileDiffs,
     pub added: u64,
     pub removed: u64,

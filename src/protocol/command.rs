@@ -36,7 +36,7 @@ pub enum HostCommand {
     ReconnectServer { name: String },
     /// Stop an agent. The call that started it fails, and the task continues.
     StopAgent { agent_session_id: SessionId },
-    /// Continue although nothing can be saved. Unsaved records stay in memory until they can be; a crash loses them.
+    /// Continue although saving fails. Unsaved records are buffered in memory until they can be saved; a crash loses them.
     GoOnUnsaved,
     /// Reload the policy files, then continue the paused task under them.
     Resume,
@@ -77,7 +77,7 @@ pub enum Command {
         approval_id: ApprovalId,
         file: usize,
     },
-    /// Move a running command to the background; without an ID, the one that has run longest.
+    /// Move a running command to the background; without an ID, the longest-running one.
     Background {
         tool_call_id: Option<CallId>,
     },
@@ -98,7 +98,7 @@ pub enum Command {
     },
     /// Remove the rule saved last in this session.
     UndoGrant,
-    /// List the prompts that can be rewound to.
+    /// List the prompts to which the session can be rewound.
     ListRewindPoints,
     /// Show the effects of a rewind.
     PlanRewind {
@@ -114,18 +114,18 @@ pub enum Command {
     },
     /// List the saved rules.
     ListGrants,
-    /// Interrupt the task: the model and running commands stop at once, and nothing new starts. Changes of files finish. The text of an
-    /// interrupted response stays in the conversation.
+    /// Interrupt the task: the model and running commands stop immediately, and no new work starts. File changes are completed.
+    /// The text of an interrupted response stays in the conversation.
     Cancel,
-    /// Interrupt the task, and kill everything that is still running.
+    /// Interrupt the task, and kill all running processes.
     Kill,
-    /// Stop the model and start nothing new; the task ends when the running calls have ended.
+    /// Stop the model and start no new calls; the task ends when the running calls have ended.
     Finish,
     /// Continue a paused or interrupted task.
     Continue,
     /// Retry the pending request now.
     RetryNow,
-    /// Replace older messages with a summary. `focus`: what the summary must preserve.
+    /// Replace older messages with a summary. `focus`: information that the summary must preserve.
     Compact {
         focus: Option<String>,
     },
@@ -147,7 +147,7 @@ pub enum Command {
     SetGoalCheck {
         check: String,
     },
-    /// End the goal, and interrupt what runs for it.
+    /// End the goal, and interrupt its running work.
     StopGoal,
     /// Assume a price for the model in use, if its price is unknown.
     AssumePrice {

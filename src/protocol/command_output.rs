@@ -1,6 +1,6 @@
-//! Output of a command, as the model gets it: notes about the user's edits, the exit code, and what was printed.
+//! Output of a command for the model: notes about the user's edits, the exit code, and the printed text.
 
-/// Note after the output of a command that ran in a copy and changed nothing there.
+/// Note after the output of a command that ran in a copy without changes.
 pub const UNCHANGED_NOTE: &str = "[no file changed]";
 
 /// Skips the lines about the user's edits at the start of a command's output.

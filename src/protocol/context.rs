@@ -12,7 +12,7 @@ pub struct ContextUse {
     /// Tokens reserved for the response.
     pub reserved: u64,
     pub shares: Vec<ContextShare>,
-    /// Tokens that the provider counted itself; the rest is estimated.
+    /// Tokens that the provider counted; other tokens are estimated.
     pub counted: u64,
     /// Estimated tokens that `/compact` would free.
     pub compactable: u64,
@@ -50,7 +50,7 @@ pub enum CompactionTrigger {
     TooLong,
 }
 
-/// Summary that replaces messages. The messages stay in the store.
+/// Summary that replaces messages. The messages remain in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {
@@ -62,7 +62,7 @@ pub struct Compaction {
     /// Model that wrote it, if it is not the model in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Number of messages that the summary replaces, and number that are kept unchanged.
+    /// Number of messages that the summary replaces, and of messages that remain unchanged.
     pub summarised: u64,
     pub kept: u64,
     pub tokens_before: u64,

@@ -72,7 +72,7 @@ impl CustomCommand {
         (Self { name, description, argument_hint, text, source }, notices)
     }
 
-    /// Returns whether the command does nothing without arguments.
+    /// Returns whether the command has no effect without arguments.
     pub fn needs_arguments(&self) -> bool {
         self.argument_hint.as_ref().is_some_and(|hint| !hint.starts_with('['))
     }

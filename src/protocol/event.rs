@@ -25,7 +25,7 @@ pub const APPROVED_UNSANDBOXED: &str = "approved by you, outside the sandbox";
 /// End of the summary of a command that ran outside the sandbox.
 pub const OUTSIDE_SANDBOX: &str = ", outside the sandbox";
 
-/// Event with the IDs it belongs to.
+/// Event with its IDs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
@@ -109,7 +109,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A request of a review alongside the session ended. It counts in the totals of the session, but is not part of its
+    /// A request of a review alongside the session ended. It counts toward the totals of the session, but is not part of its
     /// conversation.
     ReviewSpent {
         usage: Usage,
@@ -122,7 +122,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// An agent started, began a call or ended, or one of its requests ended.
+    /// An agent started, started a call or ended, or one of its requests ended.
     Agent(AgentEvent),
     /// The request is retried after a delay. A partial response, if any, is discarded.
     LlmRetry {
@@ -146,7 +146,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request_id: Option<String>,
     },
-    /// The response streamed so far is discarded. It stays visible, marked as discarded. Not sent when the user interrupts a response.
+    /// The response streamed so far is discarded. It remains visible, marked as discarded. Not sent when the user interrupts a
+    /// response.
     AnswerDiscarded {
         reason: String,
     },
@@ -203,7 +204,7 @@ pub enum EventKind {
     ToolStarted {
         tool_call_id: CallId,
         rule: String,
-        /// Summary of what runs, if the user edited the command line.
+        /// Summary of the call that runs, if the user edited the command line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
         /// Effects that are applied without an approval, of a command that ran in a copy; without its output.
@@ -273,11 +274,11 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// A changed policy file is invalid. The last valid one stays in effect.
+    /// A changed policy file is invalid. The last valid one remains in effect.
     PolicyRejected {
         message: String,
     },
-    /// Sandbox for commands from now on.
+    /// Sandbox for subsequent commands.
     SandboxInForce {
         tier: SandboxTier,
         /// Status row text: `sandbox on · net off`.
@@ -358,7 +359,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notices: Vec<String>,
     },
-    /// The model is asked for a summary of the conversation; the task continues afterwards.
+    /// aye asks the model for a summary of the conversation; the task continues afterwards.
     CompactionStarted {
         trigger: CompactionTrigger,
         messages: u64,
@@ -393,17 +394,17 @@ pub enum EventKind {
         failure: Failure,
         step_count: u32,
     },
-    /// The user interrupted the task. The text of the last response so far stays in the conversation, and aye tells the model about the
-    /// interruption. The stop reason of that response is `cancelled`.
+    /// The user interrupted the task. The partial text of the last response remains in the conversation, and aye tells the model
+    /// about the interruption. The stop reason of that response is `cancelled`.
     TaskCancelled {
         step_count: u32,
     },
-    /// Everything is saved, and nothing happens until the session is resumed. Also the last event of a session that ends with an open task,
-    /// which can be resumed later.
+    /// The session is saved, and no work is done until it is resumed. Also the last event of a session that ends with an open
+    /// task, which can be resumed later.
     SessionPaused {
         failure: Failure,
     },
-    /// The session continues although nothing can be saved and a crash would lose it, or everything is saved again.
+    /// The session continues although it cannot be saved and a crash would lose it, or it is completely saved again.
     SavingChanged {
         saved: bool,
         message: String,
@@ -453,7 +454,7 @@ pub struct HistorySum {
 }
 
 impl EventKind {
-    /// Returns whether nothing more happens in the task without the user.
+    /// Returns whether the task waits for the user.
     pub fn is_over(&self) -> bool {
         matches!(
             self,

@@ -156,7 +156,7 @@ impl FileDiff {
         Self { kind: FileDiffKind::Binary, ..file }
     }
 
-    /// Adds the changed lines, with the names of both sides. Without hunks, nothing is added.
+    /// Adds the changed lines, with the names of both sides. Without hunks, no lines are added.
     #[must_use]
     pub fn with_hunks(mut self, old: &str, new: &str, hunks: Vec<DiffHunk>) -> Self {
         if !hunks.is_empty() {
@@ -256,7 +256,7 @@ impl fmt::Display for DiffHunk {
     }
 }
 
-/// Reads a unified diff. Rows that no hunk and no header explains are kept as remarks, so nothing is lost.
+/// Reads a unified diff. Rows that belong to no hunk and no header are preserved as remarks.
 pub(super) fn read(unified: &str) -> Vec<FileDiff> {
     let mut reader = DiffReader::default();
     if unified.is_empty() {
@@ -276,7 +276,7 @@ struct DiffReader {
     /// Number of lines that are still missing in the current hunk on each side.
     old_left: usize,
     new_left: usize,
-    /// Whether the current file began with a `diff --git` row and has no names below it yet.
+    /// Whether the current file started with a `diff --git` row and has no names yet.
     is_in_head: bool,
     /// The row after an old name, which is the new one.
     is_new_name: bool,
@@ -357,7 +357,7 @@ impl DiffReader {
         self.file().head.push(HeadRow { text: row.to_owned(), is_remark: false });
     }
 
-    /// Returns the current file; a diff may begin without a name.
+    /// Returns the current file; a diff may start without a name.
     fn file(&mut self) -> &mut FileDiff {
         if self.files.is_empty() {
             self.files.push(FileDiff::default());

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct FileDiffs(Arc<Vec<FileDiff>>);
 
 impl FileDiffs {
-    /// Reads a unified diff. Lines outside hunks and headers become remarks, so nothing is lost.
+    /// Reads a unified diff. Lines outside hunks and headers are preserved as remarks.
     pub fn read(unified: &str) -> Self {
         Self(Arc::new(read(unified)))
     }

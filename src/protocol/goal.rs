@@ -1,4 +1,4 @@
-//! Goals: what a session works towards, the command that decides whether it is reached, and its limits.
+//! Goals: the objective of a session, the check that decides whether it is reached, and its limits.
 
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -253,7 +253,7 @@ pub enum GoalReason {
     CheckPassed,
     /// The check failed in the same way several times in a row, and no file changed.
     Blocked,
-    /// The check did not run: it was denied, its program is missing, or it took too long.
+    /// The check did not run: the check was denied, its program is missing, or it timed out.
     CheckDidNotRun,
     /// The user stopped the task or the check.
     Interrupted,

@@ -8,7 +8,7 @@ use std::fmt;
 /// Maximum length of a rule written by the user.
 const LINE_BYTES: usize = 4096;
 
-/// Rule that allows something, in the form used in policy files.
+/// Rule that allows actions, in the form used in policy files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum GrantRule {
@@ -62,8 +62,8 @@ impl CommandRule {
         keys
     }
 
-    /// Returns the commands that a saved rule lists as examples: those that it matches, and those that it does not match. None
-    /// for a rule about exact words, which are their own example.
+    /// Returns the commands that a saved rule lists as examples: commands that it matches, and commands that it does not match.
+    /// None for a rule about exact words, which are their own example.
     pub fn examples(&self) -> (Vec<String>, Vec<String>) {
         let plain =
             |word: &String| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
@@ -89,7 +89,7 @@ fn list(words: &[String]) -> String {
 }
 
 impl GrantRule {
-    /// Returns the capability that the rule belongs to.
+    /// Returns the capability of the rule.
     pub fn capability(&self) -> &'static str {
         match self {
             Self::Command(_) | Self::Readable { .. } => "Shell.Exec",
@@ -195,7 +195,7 @@ impl fmt::Display for GrantRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantScope {
-    /// Until aye exits; kept in memory only.
+    /// Until aye exits; stored in memory only.
     #[default]
     Session,
     /// For this user, in this project.
@@ -219,7 +219,7 @@ pub struct GrantOptions {
 }
 
 impl GrantOptions {
-    /// Removes the offers that no file can keep, and marks the others.
+    /// Removes the offers that no file can represent, and marks the other ones.
     #[must_use]
     pub fn only_in_files(mut self) -> Self {
         self.offers.retain(|offer| offer.memory_only.is_none());

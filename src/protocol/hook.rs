@@ -117,7 +117,7 @@ impl CallHooks {
         Some((&run.hook, run.reason.as_deref().unwrap_or("no reason given")))
     }
 
-    /// Returns why the call requires approval, if a hook asks for it.
+    /// Returns the reason if a hook requires approval of the call.
     pub fn question(&self) -> Option<String> {
         let asks = self.runs.iter().filter(|run| run.decision == HookDecision::Ask);
         let asks: Vec<String> = asks

@@ -60,7 +60,7 @@ pub enum HostRequest {
         #[serde(default)]
         until: ForkUntil,
     },
-    /// This session and its forks, and the sessions it was forked from.
+    /// This session, its forks, and its ancestors.
     Branches {
         session_id: SessionId,
     },
@@ -70,7 +70,7 @@ pub enum HostRequest {
     KeepTheme {
         name: String,
     },
-    /// State of the workspace for the status row, after something changed.
+    /// State of the workspace for the status row, after a change.
     Worktree,
     /// Tasks in copies of the workspace, now and whenever one of them changes its state.
     Tasks,
@@ -88,7 +88,7 @@ pub enum HostRequest {
     },
 }
 
-/// Part of a session that a fork starts with.
+/// Initial part of a session for a fork.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "until", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ForkUntil {
@@ -167,7 +167,7 @@ pub enum HostResponse {
         session_id: SessionId,
         archived: bool,
     },
-    /// Sessions, each after the one it was forked from.
+    /// Sessions, each after its parent.
     Branches {
         branches: Vec<Branch>,
     },
@@ -183,7 +183,7 @@ pub enum HostResponse {
         path: String,
         text: Option<Result<String, String>>,
     },
-    /// File in which the theme was saved, or why it was not.
+    /// File in which the theme was saved, or the reason for a failure.
     ThemeKept {
         name: String,
         kept: Result<String, String>,
@@ -351,7 +351,7 @@ pub struct ListedSession {
     pub session_id: SessionId,
     pub title: Option<String>,
     pub state: ListedState,
-    /// Directory as shown to users, if it is another one.
+    /// Directory for display, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
     /// Time of the last message.

@@ -31,7 +31,7 @@ id!(/// Workspace directory that sessions belong to: the hex hash of its real pa
     WorkspaceId);
 id!(/// Session: 32 hex digits.
     SessionId);
-id!(/// Task: one prompt and everything that follows from it, until the model is done.
+id!(/// Task: one prompt and all resulting steps, until the model is done.
     TaskId);
 id!(/// Step: one request to the model, and the tools it called.
     StepId);

@@ -1,4 +1,4 @@
-//! Omissions in an output: counts that stay correct when the output is shortened again.
+//! Omissions in an output: counts that remain correct when the output is shortened again.
 
 use super::truncate::{cut_position_before, gap, middle, truncate_with_gap};
 use serde::{Deserialize, Serialize};
@@ -58,14 +58,14 @@ pub struct Within {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Items {
-    /// Each line is an item. `folded`: output lines that represent several lines, and how many more.
+    /// Each line is an item. `folded`: output lines that represent several lines, and the number of further lines.
     Lines { folded: Vec<(u64, u64)> },
     /// Each item starts at one of these output lines, counted from 0.
     Starts { lines: Vec<u64> },
 }
 
 impl LeftOut {
-    /// Returns `None` if nothing is omitted.
+    /// Returns `None` without omissions.
     pub fn from_gaps(gaps: Vec<u64>, run: Option<Run>) -> Option<Box<Self>> {
         (!gaps.is_empty() || run.is_some()).then(|| Box::new(Self { gaps, run }))
     }

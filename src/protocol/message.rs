@@ -19,7 +19,7 @@ pub struct Message {
     pub message_id: MessageId,
     pub role: Role,
     pub content: Vec<Part>,
-    /// Estimated tokens; the provider's own count corrects the total.
+    /// Estimated tokens; the provider's count corrects the total.
     pub token_count: u64,
     pub task_id: TaskId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,7 +120,7 @@ pub enum ArgumentFault {
 }
 
 impl Arguments {
-    /// Returns arguments of which only the start is kept.
+    /// Returns arguments of which only the beginning is stored.
     pub fn over_limit(head: &str, limit: &str) -> Self {
         Self::Malformed(format!("{head}{OVER_LIMIT}{limit}]"))
     }
@@ -144,7 +144,8 @@ impl Arguments {
         })
     }
 
-    /// Parses arguments. Empty text counts as an empty object, because several servers send nothing for a call without arguments.
+    /// Parses arguments. Empty text is parsed as an empty object, because several servers send no text for a call without
+    /// arguments.
     pub fn parse(text: &str) -> Self {
         if text.trim().is_empty() {
             return Self::Object(Map::new());

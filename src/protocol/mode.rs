@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Mode {
     /// No tool may write; the shell is read-only.
     Plan,
-    /// As the policy decides.
+    /// The policy decides.
     #[default]
     Ask,
     /// Writes in the workspace that would require approval are allowed.

@@ -93,7 +93,7 @@ impl AssumedPrice {
     /// Maximum dollars per million tokens; more is a mistake.
     const MOST: f64 = 100_000.0;
 
-    /// Returns the price; cached tokens count as fresh ones.
+    /// Returns the price; cached tokens cost as much as uncached ones.
     pub fn price(self) -> Price {
         Price { input: self.input, output: self.output, cache_read: self.input, cache_write: self.input }
     }
@@ -140,7 +140,7 @@ impl ModelFacts {
         self.price.map(|price| price.cost_usd(usage))
     }
 
-    /// Returns the efforts that can be chosen; if only their existence is known, those that most models have.
+    /// Returns the efforts that can be chosen; if only their existence is known, the levels that most models have.
     pub fn supported_efforts(&self) -> &[Effort] {
         match (self.reasoning, self.efforts.as_slice()) {
             (false, _) => &[],
@@ -149,8 +149,8 @@ impl ModelFacts {
         }
     }
 
-    /// Returns the supported effort that is nearest to this one; `None` if the model has no configurable effort. Reasoning is turned off
-    /// only if `wanted` says so. Of two equally near efforts, the lower one costs less.
+    /// Returns the nearest supported effort; `None` if the model has no configurable effort. Reasoning is turned off only if
+    /// `wanted` says so. Of two equally near efforts, the lower one costs less.
     pub fn nearest_effort(&self, wanted: Effort) -> Option<Effort> {
         let supported = self.supported_efforts().iter().copied();
         let others = supported.clone().filter(|effort| *effort != Effort::Off || wanted == Effort::Off);
@@ -177,7 +177,7 @@ pub enum Effort {
 impl Effort {
     /// All efforts, in ascending order.
     pub const ALL: [Self; 7] = [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
-    /// Efforts of a model that has a configurable effort, if nothing else is known.
+    /// Default efforts of a model with a configurable effort.
     const USUAL: [Self; 4] = [Self::Off, Self::Low, Self::Medium, Self::High];
 
     pub fn as_str(self) -> &'static str {
@@ -223,7 +223,8 @@ pub struct ListedModel {
     /// Documentation of the provider, or the list from which the catalogue has the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation: Option<String>,
-    /// Day on which the entry was checked against the provider's documentation: `2026-11-29`; absent if it was not.
+    /// Day on which the entry was checked against the provider's documentation: `2026-11-29`; absent if the entry was not
+    /// checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<String>,
 }

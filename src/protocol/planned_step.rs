@@ -7,7 +7,7 @@ use std::fmt;
 /// Name of the tool that replaces the list.
 pub const UPDATE_STEPS: &str = "UpdateSteps";
 
-/// One step of the list. The model writes it; the step itself changes nothing.
+/// One step of the list. The model writes it; the step itself has no effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedStep {
@@ -62,7 +62,7 @@ impl PlannedStep {
         StepStatus::ALL.into_iter().find_map(step)
     }
 
-    /// Returns the number of steps that are done.
+    /// Returns the number of completed steps.
     pub fn count_done(steps: &[Self]) -> usize {
         steps.iter().filter(|step| step.status == StepStatus::Done).count()
     }

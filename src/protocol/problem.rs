@@ -1,11 +1,11 @@
-//! Errors for the user as data: what failed, why, and what to do.
+//! Errors for the user as data: the failure, its cause, and hints.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Label of the first line of an error.
 const ERROR: &str = "error: ";
-/// Label of a line that says what to do.
+/// Label of a hint.
 pub const HINT: &str = "hint: ";
 
 /// An error for the user. Library code fills in the parts, and front ends lay them out with [`Problem::lines`].
@@ -57,7 +57,7 @@ impl Problem {
         Self { what: format!("{place}: {}", self.what), ..self }
     }
 
-    /// Joins several errors into the first one; the others become its lines.
+    /// Joins several errors into the first one; the other errors become its lines.
     pub fn joined(problems: Vec<Self>) -> Self {
         let mut problems = problems.into_iter();
         let mut first = problems.next().unwrap_or_else(|| Self::new("unknown error"));
@@ -95,7 +95,7 @@ impl Problem {
     }
 }
 
-/// The message without the hints: `what failed: why`.
+/// The message without the hints: `failure: cause`.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.why {

@@ -1,4 +1,4 @@
-//! Queued messages: typed while the agent works, kept until they are delivered.
+//! Queued messages: typed while the agent works, stored until they are delivered.
 
 use serde::{Deserialize, Serialize};
 

@@ -9,14 +9,14 @@ const BASE: (&str, &str) = ("--base", "BRANCH");
 const COMMIT: (&str, &str) = ("--commit", "COMMIT");
 const STAGED: &str = "--staged";
 
-/// Maximum number of paths in a note; the rest are counted.
+/// Maximum number of paths in a note; further paths are counted.
 const NAMES: usize = 20;
 
 /// The changes to review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "subject", content = "name", rename_all = "snake_case")]
 pub enum ReviewSubject {
-    /// The uncommitted changes, or else those since the default branch.
+    /// The uncommitted changes, or else the changes since the default branch.
     Default,
     Staged,
     Base(String),
@@ -24,7 +24,7 @@ pub enum ReviewSubject {
 }
 
 impl ReviewSubject {
-    /// Reads the arguments of `/review`, which are those of `aye review`.
+    /// Reads the arguments of `/review`, which are the same as for `aye review`.
     ///
     /// # Errors
     /// An argument is unknown, lacks its value, has an invalid one, or excludes another.
@@ -90,7 +90,7 @@ impl Severity {
     }
 }
 
-/// How sure the model is of a finding.
+/// Confidence of the model in a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
@@ -122,7 +122,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns the place of the finding: `src/main.rs:12`.
+    /// Returns the location of the finding: `src/main.rs:12`.
     pub fn location(&self) -> String {
         format!("{}:{}", self.file, self.line)
     }
@@ -152,7 +152,7 @@ impl ReviewedChanges {
         format!("{}: {files} (+{} −{})", self.title, self.diffs.added_lines(), self.diffs.removed_lines())
     }
 
-    /// Returns the sentence that says that there is nothing to review.
+    /// Returns the message for a review without changes.
     pub fn no_changes_note(&self) -> String {
         match self.left_out_names() {
             Some(names) => format!("nothing to review in the {}: these files are not text, or too large: {names}", self.title),
@@ -228,7 +228,7 @@ impl Review {
 /// Request about a review alongside the session. Only one runs at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewQuery {
-    /// Review changes with this model and effort, or those of the settings.
+    /// Review changes with this model and effort, by default those in the settings.
     Start {
         subject: ReviewSubject,
         model: Option<String>,
@@ -245,7 +245,7 @@ pub enum ReviewUpdate {
     Started(String),
     /// Current step of the model: `Read src/main.rs`.
     Step(String),
-    /// The review ended. Without diffs, nothing was sent to the model.
+    /// The review ended. Without diffs, no request was sent to the model.
     Ended(Box<Review>),
     Stopped,
     Failed(Problem),

@@ -26,9 +26,9 @@ pub enum RewindTarget {
 pub enum RewindScope {
     #[default]
     Both,
-    /// Conversation only; files stay.
+    /// Conversation only; files are unchanged.
     Conversation,
-    /// Files only; the conversation stays, and aye tells the model.
+    /// Files only; the conversation is unchanged, and aye tells the model.
     Files,
 }
 
@@ -93,10 +93,10 @@ pub struct RewindFile {
     /// Added and removed lines.
     pub added: u64,
     pub removed: u64,
-    /// Reason why the path is not restored by default: it was changed outside aye since then.
+    /// Reason why the path is not restored by default: the path was changed outside aye since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<String>,
-    /// Whether the path stays unchanged.
+    /// Whether the path is left unchanged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
 }

@@ -43,9 +43,9 @@ pub enum SandboxAccess {
     Host { host: String, port: u16 },
     /// Network, if the host is unknown.
     Network,
-    /// Write access to this path and everything below it.
+    /// Write access to this path and all paths below it.
     Write { path: String },
-    /// Read access to this path and everything below it.
+    /// Read access to this path and all paths below it.
     Read { path: String },
 }
 
@@ -259,7 +259,7 @@ pub struct CountedEffects {
     pub deleted: u64,
     /// Total size in bytes of new and changed files.
     pub bytes: u64,
-    /// Whether the command wrote to the directory itself; these changes stay regardless of the decision.
+    /// Whether the command wrote to the directory itself; these changes remain regardless of the decision.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
 }

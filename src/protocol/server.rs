@@ -26,7 +26,7 @@ pub struct ServerStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ServerState {
-    /// Not needed yet; its tools are known from an earlier run.
+    /// Not started yet; its tools are known from an earlier run.
     Asleep,
     Starting,
     Ready,
@@ -43,7 +43,7 @@ pub enum ServerState {
 }
 
 impl ServerStatus {
-    /// Returns a message if the user has to fix something, or if the tools of the server are unavailable.
+    /// Returns a message if the user must act, or if the tools of the server are unavailable.
     pub fn problem(&self) -> Option<String> {
         let Self { name, tools, .. } = self;
         let out = match tools {
@@ -119,7 +119,7 @@ pub enum ElicitationKind {
     #[serde(rename_all = "camelCase")]
     Question {
         options: Vec<QuestionOption>,
-        /// Number of the question among those of the call, from 1, and their count.
+        /// Number of the question in the call, from 1, and the number of questions.
         number: usize,
         count: usize,
     },

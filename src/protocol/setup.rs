@@ -104,7 +104,7 @@ pub struct FoundModel {
     pub by: String,
 }
 
-/// Choice about approvals: what needs approval in new sessions.
+/// Choice about approvals: the actions that need approval in new sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalsChoice {

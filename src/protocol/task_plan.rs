@@ -1,4 +1,4 @@
-//! Plans that the model proposes for a task, and what approving one means.
+//! Plans that the model proposes for a task, and the effect of approving one.
 
 use super::Action;
 use serde::{Deserialize, Serialize};
@@ -85,13 +85,13 @@ pub struct ProposedPlan {
 }
 
 impl ProposedPlan {
-    /// Returns what approving allows until the task ends.
+    /// Returns the actions that approving allows until the task ends.
     pub fn allows(&self) -> Vec<String> {
         let covered = self.lines.iter().filter(|line| line.coverage == Coverage::Covered);
         covered.map(|line| line.subject.to_string()).collect()
     }
 
-    /// Returns what the plan names and approving does not allow, with the reasons.
+    /// Returns the actions in the plan that approving does not allow, with the reasons.
     pub fn will_ask(&self) -> Vec<String> {
         let line = |line: &JudgedLine| match &line.coverage {
             Coverage::Covered | Coverage::Allowed { .. } => None,

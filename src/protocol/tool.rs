@@ -22,7 +22,7 @@ pub struct ToolDefinition {
 pub struct Proposal {
     /// One-line summary: `Edit src/main.rs +6 −5`.
     pub summary: String,
-    /// Unified diff; empty if nothing changes or the change is unknown.
+    /// Unified diff; empty if there are no changes or the change is unknown.
     pub diff: FileDiffs,
     /// All affected paths.
     pub paths: Vec<PathBuf>,
@@ -58,7 +58,7 @@ impl Proposal {
     }
 }
 
-/// File that other programs run, or that defines what they run.
+/// File that other programs run, or that determines which code they run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunsCode {
@@ -108,7 +108,7 @@ pub enum ErrorCode {
     OutcomeUnknown,
 }
 
-/// Reason why a call failed; the message says what to do next.
+/// Reason why a call failed; the message contains the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
@@ -131,7 +131,7 @@ pub struct Redaction {
     pub count: usize,
 }
 
-/// Returns `2 secrets hidden from the model (github-token, password)`; `None` if nothing was hidden.
+/// Returns `2 secrets hidden from the model (github-token, password)`; `None` if no secrets were hidden.
 pub fn redaction_summary(redactions: &[Redaction]) -> Option<String> {
     let count: usize = redactions.iter().map(|redaction| redaction.count).sum();
     let kinds: Vec<&str> = redactions.iter().map(|redaction| redaction.kind.as_str()).collect();
@@ -247,7 +247,7 @@ impl ToolResult {
         self
     }
 
-    /// Returns the note after an output that was cut in the middle, which says where the rest is.
+    /// Returns the note after an output that was truncated in the middle, with the location of the full text.
     fn rest_note(&self) -> String {
         let rest = match &self.artifact_uris[..] {
             [] => "request less per call".to_owned(),

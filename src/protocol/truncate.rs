@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Percentage of the limit used for the start of a long text; the rest is for its end.
+/// Percentage of the limit used for the start of a long text; the remainder is for its end.
 const HEAD_PERCENT: usize = 80;
 
 /// Shortens a text to about `most_bytes`: its start, its end, and between them the number of omitted bytes.

@@ -26,7 +26,7 @@ impl Lines {
         lines
     }
 
-    /// Ends the input. Returns the rest as a line, because half of a message is not valid JSON.
+    /// Ends the input. Returns the remaining input as a line, because half of a message is not valid JSON.
     pub(crate) fn end(&mut self) -> Option<Line> {
         self.0.finish().filter(is_message)
     }

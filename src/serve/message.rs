@@ -96,7 +96,7 @@ struct Members<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// Reads an optional member; `null` counts as given.
+/// Reads an optional member; `null` counts as present.
 fn read_optional<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }

@@ -39,8 +39,8 @@ pub(crate) struct CreateSession {
     pub protocol_version: Option<Value>,
 }
 
-/// Resumes a stored session and continues what was not done when its process ended. If the session of this process is
-/// paused, reads the policy again and continues that session. The result names the policy and the tools in effect.
+/// Resumes a stored session and continues unfinished work of its previous process. If the session of this process is paused,
+/// reads the policy again and continues that session. The result names the policy and the tools in effect.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResumeSession {
@@ -110,7 +110,7 @@ pub(crate) struct DecideGoal {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GoalDecision {
     Continue,
-    /// Ends the goal, and interrupts what runs for it.
+    /// Ends the goal, and interrupts its running work.
     Stop,
 }
 
@@ -121,13 +121,13 @@ pub(crate) struct GoalDecided {
     pub decision: GoalDecision,
 }
 
-/// Interrupts the task: the model and running commands stop at once (SIGINT, and SIGKILL 2 s later), file changes finish. The
+/// Interrupts the task: the model and running commands stop immediately (SIGINT, and SIGKILL 2 s later), file changes finish. The
 /// response so far stays in the conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CancelTask {
     pub task_id: String,
-    /// Kills everything that is still running.
+    /// Kills all processes that are still running.
     #[serde(default)]
     pub force: bool,
 }
@@ -149,7 +149,8 @@ pub(crate) struct ApproveAction {
     /// The reason of a denial, which is passed to the model.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Files and folders whose changes are applied, as listed in `effects` of a command; the others are discarded. Default: all.
+    /// Files and folders whose changes are applied, as listed in `effects` of a command; other changes are discarded. Default:
+    /// all.
     #[serde(default)]
     pub paths: Option<Vec<String>>,
     /// The digest of the effects that were shown (`effects.digest`). Required with `paths`.
@@ -283,7 +284,7 @@ pub(crate) struct Patch {
     pub status: PatchStatus,
     /// The unified diff; if empty, `note` gives the reason.
     pub diff: String,
-    /// The approval that a pending change waits for.
+    /// The approval of a pending change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -298,7 +299,7 @@ pub(crate) enum PatchStatus {
     Added,
     Modified,
     Deleted,
-    /// Only the permissions changed.
+    /// Only the permissions were changed.
     ModeChanged,
     /// A file became a symlink, or a symlink a file.
     TypeChanged,
@@ -337,7 +338,7 @@ pub(crate) struct Ended {
     pub status: SessionStatus,
 }
 
-/// Parses the parameters of a method, or returns an error that says what is wrong. Unknown parameters are ignored.
+/// Parses the parameters of a method, or returns an error with the reason. Unknown parameters are ignored.
 pub(crate) fn params<T: DeserializeOwned>(method: &str, given: Map<String, Value>) -> Result<T, Fault> {
     serde_path_to_error::deserialize(Value::Object(given)).map_err(|error| {
         let path = error.path().to_string();

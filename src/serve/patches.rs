@@ -4,7 +4,7 @@ use super::methods::{Patch, PatchPreview, PatchStatus};
 use crate::protocol::{Approval, ChangeStatus, ChangedFiles, FileDiff};
 use std::path::Path;
 
-/// Returns the changes, those that wait for approval first.
+/// Returns the changes, pending ones first.
 pub(crate) fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: ChangedFiles, workspace: &Path) -> PatchPreview {
     let mut files: Vec<Patch> = pending.flat_map(|approval| split_proposal(approval, workspace)).collect();
     files.extend(changed.files.into_iter().map(|file| Patch {
@@ -27,7 +27,7 @@ pub(crate) fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: 
     PatchPreview { files, notes }
 }
 
-/// Splits a proposal into its files, with one diff each if they can be told apart.
+/// Splits a proposal into its files, with one diff each if they can be separated.
 fn split_proposal(approval: &Approval, workspace: &Path) -> Vec<Patch> {
     let proposal = &approval.proposal;
     let patch = |path: String, diff: String| Patch {

@@ -3,7 +3,7 @@
 use crate::ports::EditedCommand;
 use crate::protocol::{Action, Approval, CallHooks, Decision, Proposal, Resolution, ToolCall, ToolResult};
 
-/// The change that a record made to a call.
+/// The change of a call by a record.
 #[derive(Debug)]
 pub(crate) enum CallChange<'r> {
     /// The hooks before it ran.

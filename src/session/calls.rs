@@ -14,7 +14,7 @@ pub(crate) struct OpenCall {
     /// The call as the model or the user requested it. Absent if the journal lacks that record.
     pub call: Option<ToolCall>,
     pub stage: CallStage,
-    /// The call as it was first planned.
+    /// The call as originally planned.
     pub planned: Option<EditedCommand>,
     /// The call as the user edited it, once it ran in that form.
     pub edited: Option<EditedCommand>,
@@ -27,11 +27,11 @@ pub(crate) struct OpenCall {
     pub proposal: Option<Proposal>,
     /// True if a preview of it ran; running it applies the effects of the preview.
     pub previewed: bool,
-    /// True if the call ran, or began to run, in a layer before approval.
+    /// True if the call ran, or started to run, in a layer before approval.
     pub layered: bool,
     /// Digest of the effects of that run, once it has ended.
     pub layer_digest: Option<String>,
-    /// Reason why the effects of its last run could not be applied; it has not run again since.
+    /// Reason why the effects of its last run could not be applied; the call has not been rerun.
     pub conflict: Option<String>,
     pub amendments: Vec<Amendment>,
     pub renewed: bool,
@@ -50,7 +50,7 @@ pub(crate) struct OpenCall {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallStage {
-    /// Planned or to be planned: nothing is pending and nothing runs.
+    /// Planned or to be planned: no approval is pending, and no call runs.
     Planning,
     /// An approval prompt is open.
     Asking,
@@ -310,7 +310,7 @@ impl Calls {
         (id, CallChange::Finished { result, latency_ms, proposal })
     }
 
-    /// Updates the call with this ID that is not done yet; the first one if several have the same ID.
+    /// Updates the unfinished call with this ID, or the first of several.
     fn update(&mut self, id: &CallId, change: impl FnOnce(&mut OpenCall)) {
         if let Some(call) = self.0.iter_mut().find(|call| !call.is_done() && call.tool_call_id == *id) {
             change(call);

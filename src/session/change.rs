@@ -59,7 +59,7 @@ pub(crate) enum Change<'r> {
         failure: &'r Failure,
     },
     Continued,
-    /// A request that left no response in the conversation.
+    /// A request without a response in the conversation.
     Spent {
         spent: Expense,
         payer: Payer<'r>,

@@ -1,4 +1,4 @@
-//! The goal of a session: its rounds, and what follows next.
+//! The goal of a session: its rounds, and its next action.
 
 use crate::ports::GoalChange;
 use crate::protocol::{Goal, GoalReason, GoalState, GoalStatus, TaskId};
@@ -41,7 +41,7 @@ pub(crate) enum GoalStage {
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FailedCheck {
-    /// How it ended: `exit 101`.
+    /// Outcome: `exit 101`.
     pub ended: String,
     /// End of its output.
     pub output: String,
@@ -117,7 +117,7 @@ impl GoalProgress {
         }
     }
 
-    /// Notes that a task began.
+    /// Records that a task started.
     pub(crate) fn on_task_start(&mut self, task: &TaskId) {
         if self.is_active() {
             self.first_task.get_or_insert_with(|| task.clone());

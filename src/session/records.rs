@@ -65,7 +65,7 @@ pub(crate) fn may_follow_compaction(record: &Record) -> bool {
     )
 }
 
-/// Returns the status that a record gives its session; `None` if the status stays the same.
+/// Returns the status that a record gives its session; `None` if the status is unchanged.
 pub(crate) fn status_after(record: &Record) -> Option<SessionStatus> {
     match record {
         Record::TaskStarted { .. } | Record::Decided { .. } | Record::Continued | Record::OwnStarted { .. } => {

@@ -1,4 +1,4 @@
-//! The text of a response in several parts, for a model that stopped before the end and was asked to continue.
+//! The text of a response in several parts, for a model that stopped early and was asked to continue.
 
 use crate::protocol::{Message, StopReason};
 

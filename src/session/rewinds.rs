@@ -16,7 +16,7 @@ pub(crate) struct Prompt {
 pub(crate) enum RewindEffect<'r> {
     /// No effect.
     None,
-    /// Files were restored; the conversation stays.
+    /// Files were restored; the conversation is unchanged.
     Files,
     /// The conversation now ends before this message, without these prompts.
     Cut { from: Option<&'r MessageId>, prompts: Vec<Prompt> },
@@ -61,7 +61,7 @@ impl Rewinds {
         if conversation { RewindEffect::Cut { from, prompts } } else { RewindEffect::Files }
     }
 
-    /// Returns the index of the first prompt that is removed. A rewind into a task keeps the prompt of that task.
+    /// Returns the index of the first removed prompt. A rewind into a task preserves the prompt of that task.
     fn prompt_index(&self, from: &MessageId, target: &RewindTarget) -> usize {
         let of_message = self.prompts.iter().position(|prompt| prompt.message_id == *from);
         let of_task = || match target {

@@ -56,7 +56,7 @@ pub(crate) struct SessionState {
     /// Tenant and user of an imported session at its origin.
     pub tenant_id: Option<String>,
     pub user_id: Option<String>,
-    /// True if a compaction started and no record says how it ended.
+    /// True if a compaction started and no record contains its outcome.
     pub is_compacting: bool,
     /// True if the last task is open, or ended before it was completed.
     is_unfinished: bool,
@@ -70,7 +70,7 @@ pub(crate) struct SessionState {
     compactions: Vec<u64>,
     /// The text of the response that is being streamed.
     partial: String,
-    /// Bytes of that text that no record of a request counts.
+    /// Bytes of that text that no record of a request includes.
     uncounted_bytes: usize,
     parts: ResponseParts,
     response: String,
@@ -422,7 +422,7 @@ impl SessionState {
         (!self.partial.is_empty()).then_some((self.partial.as_str(), PROCESS_ENDED))
     }
 
-    /// Returns the bytes of a paid response that no record counts.
+    /// Returns the bytes of a paid response that no record includes.
     pub(crate) fn uncounted_bytes(&self) -> usize {
         self.uncounted_bytes
     }
@@ -432,7 +432,7 @@ impl SessionState {
         &self.response
     }
 
-    /// Returns true if there is nothing to do until the next prompt.
+    /// Returns true if the session is idle until the next prompt.
     pub(crate) fn is_done(&self) -> bool {
         self.queue.is_empty() && !self.is_unfinished && !self.goal.as_ref().is_some_and(GoalProgress::is_active)
     }

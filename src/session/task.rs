@@ -71,7 +71,7 @@ pub(crate) struct Steps {
     cursor: Option<StepId>,
     /// The running step, and its number in the task.
     current: Option<(StepId, u32)>,
-    /// Whether the running step has its response, and is complete although no record says so yet.
+    /// Whether the running step has its response, and is complete although no record confirms it yet.
     is_answered: bool,
     /// Steps that one run adds to the limit of the task.
     steps_per_run: u32,

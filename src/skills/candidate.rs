@@ -49,7 +49,7 @@ pub(crate) enum Contents {
     Read {
         /// Content of `SKILL.md`.
         text: Vec<u8>,
-        /// All files with their hashes; `None` for a skill of the user, whose files are not pinned.
+        /// All files with their hashes; `None` for a user skill, whose files are not pinned.
         files: Option<Vec<PinnedFile>>,
         /// Entries that are not part of the skill, with the reason.
         left_out: Vec<(String, String)>,

@@ -153,7 +153,7 @@ fn list(events: &mut Events<'_>) -> Result<Value, Fault> {
     Ok(if is_nested { Value::Nested } else { Value::List(items) })
 }
 
-/// Skips the rest of a value that has begun.
+/// Skips the remaining part of a started value.
 fn skip(events: &mut Events<'_>) -> Result<(), Fault> {
     let mut depth = 1;
     while let Some((event, span)) = next(events)? {

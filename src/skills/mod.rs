@@ -25,7 +25,7 @@ pub(crate) use unused::{BrokenFile, HiddenFile, broken_notice};
 
 /// Name of the file with the instructions of a skill.
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
-/// Folders of a project that can contain skills; of two skills with the same name, the one in the earlier folder is used.
+/// Folders of a project that can contain skills; of two skills with the same name, the skill in the earlier folder is used.
 pub(crate) const PROJECT_FOLDERS: [&str; 3] = [".aye/skills", ".agents/skills", ".claude/skills"];
 /// Folders of skills in the home directory, after `skills` in the config directory.
 pub(crate) const HOME_FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];

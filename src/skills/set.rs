@@ -1,4 +1,4 @@
-//! The skills of a session: those that can be used, with precedence among equal names, and those that cannot.
+//! The skills of a session: usable skills, with precedence among equal names, and unusable ones.
 
 use super::candidate::{Candidate, Contents, Folder, FolderContents, MAX_SKILLS};
 use super::fault::Fault;
@@ -9,7 +9,7 @@ use super::unused::{BrokenFile, HiddenFile, broken_notice};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The skills that can be used, and those that cannot.
+/// The usable skills, and the unusable ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SkillSet {
     /// Skills by name.
@@ -42,7 +42,7 @@ pub(crate) struct PluginSkills {
 }
 
 impl SkillFolders {
-    /// Reads the skills of the user from the disk, and adds them to those of the project.
+    /// Reads the skills of the user from the disk, and adds them to the project skills.
     pub(crate) fn read(&self) -> SkillSet {
         let mut set = SkillSet::default();
         let mut seen = HashSet::new();
@@ -59,7 +59,7 @@ impl SkillFolders {
 }
 
 impl SkillSet {
-    /// Adds the skills of a plugin. A skill with the name of another one is added as `PLUGIN:NAME`.
+    /// Adds the skills of a plugin. A skill with a name that is already used is added as `PLUGIN:NAME`.
     pub(crate) fn add_plugin(&mut self, skills: &PluginSkills) {
         for candidate in &skills.candidates {
             self.add_candidate(candidate, &skills.root, Some(&skills.plugin));
@@ -93,7 +93,7 @@ impl SkillSet {
         broken_notice(&self.broken, "skill")
     }
 
-    /// Returns a hash of everything that was read.
+    /// Returns a hash of all files that were read.
     pub(crate) fn print(&self) -> blake3::Hash {
         let mut print = blake3::Hasher::new();
         for skill in &self.skills {

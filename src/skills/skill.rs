@@ -112,9 +112,9 @@ impl Skill {
         }
     }
 
-    /// Returns the sentence that says where the files of the skill are.
+    /// Returns the sentence about the location of the files.
     pub(crate) fn location_note(&self) -> String {
-        format!("Its files are in {}; paths in it are relative to that directory.", self.real.display())
+        format!("Its files are in {}; paths in the skill are relative to that directory.", self.real.display())
     }
 
     /// Returns the current files of the skill.

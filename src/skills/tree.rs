@@ -50,7 +50,7 @@ pub(crate) fn read_tree(real: &Path, boundary: &Path, detail: Detail) -> Result<
     let (mut entries, mut total) = (0, 0);
     let mut open = VecDeque::from([(real.to_owned(), String::new(), 0)]);
     while let Some((directory, below, depth)) = open.pop_front() {
-        let found = crate::sys::path::entries(&directory).map_err(|error| format!("cannot read its files: {error}"))?;
+        let found = crate::sys::path::entries(&directory).map_err(|error| format!("cannot read the files: {error}"))?;
         let mut names: Vec<_> = found.take(MAX_ENTRIES + 1).filter_map(|entry| Some(entry.ok()?.file_name())).collect();
         names.sort();
         for name in names {
@@ -61,7 +61,7 @@ pub(crate) fn read_tree(real: &Path, boundary: &Path, detail: Detail) -> Result<
             let path = directory.join(&name);
             let Some(name) = name.to_str().filter(|name| !name.chars().any(char::is_control)) else {
                 let shown = format!("{below}{}", name.to_string_lossy().escape_debug());
-                tree.left_out.push((shown, "its name is not plain text".to_owned()));
+                tree.left_out.push((shown, "the name is not plain text".to_owned()));
                 continue;
             };
             let shown = format!("{below}{name}");
@@ -87,7 +87,7 @@ pub(crate) fn read_tree(real: &Path, boundary: &Path, detail: Detail) -> Result<
                 return Err(format!("more than {MAX_FILES} files"));
             }
             if total > TREE_BYTES {
-                return Err(format!("its files are larger than {} MB in total", TREE_BYTES >> 20));
+                return Err(format!("the files are larger than {} MB in total", TREE_BYTES >> 20));
             }
         }
     }

@@ -10,7 +10,7 @@ pub(crate) struct BrokenFile {
     pub faults: Vec<Fault>,
 }
 
-/// A file that is not used, because another one has the same name.
+/// A file that is not used, because a different one has the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HiddenFile {

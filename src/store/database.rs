@@ -78,7 +78,7 @@ impl Database {
     }
 }
 
-/// Replaces a damaged store with a new one that contains everything readable. A crash loses nothing: the recovered data is
+/// Replaces a damaged store with a new one that contains all readable data. A crash does not lose data: the recovered data is
 /// complete under its own name before anything is moved, and the next start continues from there.
 fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError> {
     let saved = if schema::salvaged_path(path).exists() { None } else { Some(schema::rescue(path)?) };

@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 const KEPT_DAYS: i64 = 90;
 /// Maximum number of logged decisions.
 const KEPT_ROWS: i64 = 50_000;
-/// Maximum number of rows deleted at once, so that no step waits; the rest follows later.
+/// Maximum number of rows deleted at once, so that no step waits; further rows follow later.
 const MAX_SWEPT_ROWS: i64 = 2 * SWEEP_EVERY;
 /// Number of records searched for a call with an approval from an earlier process.
 const CALL_LOOKBACK_RECORDS: i64 = 512;
@@ -42,7 +42,7 @@ pub(crate) struct LoggedDecision {
     pub verdict: String,
     /// Rule or user that decided: `user:31`, `you`, `auto mode`.
     pub by: String,
-    /// Reason for a refusal, or what hooks did about an allowed call.
+    /// Reason for a refusal, or the effect of hooks on an allowed call.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
     pub mode: String,
@@ -51,7 +51,7 @@ pub(crate) struct LoggedDecision {
 /// Filter for the decision log.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DecisionFilter {
-    /// Prefix of the session ID to filter by.
+    /// Prefix of the session ID for filtering.
     pub session: Option<String>,
     pub denied_only: bool,
     /// Maximum number of decisions, latest first.
@@ -75,7 +75,7 @@ pub(super) struct Row {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     calls: HashMap<CallId, (String, String)>,
-    /// Actions of hooks about calls that are not done.
+    /// Actions of hooks on unfinished calls.
     hooked: HashMap<CallId, String>,
     mode: Option<Mode>,
 }

@@ -1,4 +1,4 @@
-//! Health check of the store: reads the whole database and changes nothing.
+//! Health check of the store: reads the whole database without changes.
 
 use super::StoreError;
 use super::database::FILE_NAME;

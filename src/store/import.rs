@@ -16,7 +16,7 @@ pub(crate) struct ImportedSession {
     pub created: jiff::Timestamp,
     pub title: Option<String>,
     pub draft: String,
-    /// Session it was forked from, if any.
+    /// Parent session, if any.
     pub parent: Option<Parent>,
     pub records: Vec<TimedRecord>,
 }

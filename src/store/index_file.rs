@@ -12,7 +12,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) struct Shape {
     /// Four characters that identify the database.
     pub application_id: i64,
-    /// Migration from each version to the next; the first creates everything.
+    /// Migration from each version to the next; the first creates all tables.
     pub versions: &'static [&'static str],
 }
 

@@ -25,7 +25,7 @@ pub(super) struct SessionJournal {
     unwritten: Option<NewSession>,
     mode: Mode,
     calls: Mutex<Calls>,
-    /// Process that must hold the session lock for every entry.
+    /// Process that must own the session lock for every entry.
     me: Instance,
 }
 
@@ -141,14 +141,14 @@ enum WriteOutcome {
     Yes,
     /// The session was deleted before the entry was written.
     Deleted,
-    /// Another process holds the session lock; nothing was written.
+    /// Another process owns the session lock; no data was written.
     NotOwner(Option<String>),
 }
 
 /// Result of looking up the session of an entry.
 enum SessionLookup {
     Owned(i64),
-    /// An empty draft of a session without records; nothing to save.
+    /// An empty draft of a session without records, which is not saved.
     Nothing,
     Deleted,
     NotOwner(Option<String>),

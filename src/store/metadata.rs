@@ -6,7 +6,7 @@ use crate::ports::Durability;
 use crate::protocol::SessionId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-/// Session that another one was forked from, and the number of shared records.
+/// Parent session of a fork, and the number of shared records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parent {
     pub id: SessionId,

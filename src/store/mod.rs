@@ -125,8 +125,8 @@ impl Store {
         scan::tally(&self.database, id)
     }
 
-    /// Visits the counted part of the records of a session in order, without those that a fork shares with its parent.
-    /// `visit` must not use this store.
+    /// Visits the counted part of the records of a session in order, without records that a fork shares with its parent. `visit`
+    /// must not use this store.
     pub(crate) fn for_each_tally_entry(
         &self,
         id: &SessionId,
@@ -150,12 +150,12 @@ impl Store {
         metadata::archive(&self.database, id, archived)
     }
 
-    /// Locks a stored session for this process. Fails if a live process holds it; the lock of a dead process is ignored.
+    /// Locks a stored session for this process. Fails if a live process owns the lock; the lock of a dead process is ignored.
     pub(crate) fn claim(&self, id: &SessionId) -> Result<Claim, StoreError> {
         session_lock::claim(&self.database, id)
     }
 
-    /// Returns the live process that holds a session lock.
+    /// Returns the live process that owns a session lock.
     pub(crate) fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
         session_lock::holder(&self.database, id)
     }
@@ -170,7 +170,7 @@ impl Store {
         session_lock::delete(&self.database, id)
     }
 
-    /// Deletes a session that is not locked and unchanged since `updated`; returns whether it was deleted.
+    /// Deletes a session that is unlocked and unchanged since `updated`; returns whether it was deleted.
     pub(crate) fn forget_if_idle(&self, id: &SessionId, updated: jiff::Timestamp) -> Result<bool, StoreError> {
         prune::forget_if_idle(&self.database, id, updated)
     }

@@ -1,4 +1,4 @@
-//! New sessions: those without a row, because they have no records yet.
+//! New sessions, which have no row because they have no records yet.
 
 use super::lock_ignoring_poison;
 use crate::protocol::{SessionId, WorkspaceId};
@@ -15,7 +15,7 @@ pub(crate) struct NewSession {
     pub workspace: PathBuf,
     /// Model of the session: `anthropic/claude-sonnet-5`.
     pub model: String,
-    /// Session that started this one, if this is the session of an agent. Such a session is not listed.
+    /// Parent session, if this is the session of an agent. Such a session is not listed.
     pub started_by: Option<SessionId>,
 }
 

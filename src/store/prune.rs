@@ -27,13 +27,13 @@ pub(super) struct FreeSpace {
 /// Method of returning free pages to the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReleaseMode {
-    /// In small steps that block no other process; a store created by an older aye keeps its free pages for reuse.
+    /// In small steps that do not block other processes; a store from an older aye reuses its free pages.
     InSteps,
-    /// Complete rewrite, if worthwhile and no live process holds a session lock.
+    /// Complete rewrite, if worthwhile and no live process owns a session lock.
     Whole,
 }
 
-/// Deletes a session that is not locked and unchanged since `updated`; returns whether it was deleted.
+/// Deletes a session that is unlocked and unchanged since `updated`; returns whether it was deleted.
 pub(super) fn forget_if_idle(database: &Arc<Database>, id: &SessionId, updated: jiff::Timestamp) -> Result<bool, StoreError> {
     let claim = match claim(database, id) {
         Ok(claim) => claim,
@@ -97,7 +97,7 @@ pub(super) fn release_pages(database: &Database, how: ReleaseMode) -> Result<(),
     })
 }
 
-/// Reports whether a live process holds a session lock, whose commits would have to wait.
+/// Returns whether a live process owns a session lock, whose commits would have to wait.
 fn is_any_session_open(connection: &rusqlite::Connection) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare("SELECT owner FROM sessions WHERE owner IS NOT NULL")?;
     let owners = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;

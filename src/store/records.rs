@@ -16,7 +16,7 @@ const MAX_PACKED_BYTES: usize = 16 << 20;
 /// Journal position: a record or a gap.
 #[derive(Debug)]
 pub(super) enum Place<'a> {
-    /// Record in the form in which it was written.
+    /// Record in its original form.
     Record { seq: i64, time: i64, json: &'a [u8] },
     /// Gap of lost records.
     Lost { count: i64 },
@@ -100,7 +100,7 @@ fn visit_single(
     Ok(())
 }
 
-/// Packs the oldest single records of a session; returns whether there may be more. Fewer than `least` bytes are left alone.
+/// Packs the oldest single records of a session; returns whether there may be more. Fewer than `least` bytes are not packed.
 pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usize) -> rusqlite::Result<bool> {
     let key: Option<i64> = transaction
         .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?

@@ -53,7 +53,7 @@ pub(super) fn tally(database: &Database, id: &SessionId) -> Result<Tally, StoreE
     Ok(counter.tally)
 }
 
-/// Visits the counted part of the records of a session in order, without those that a fork shares with its parent.
+/// Visits the counted part of the records of a session in order, without records that a fork shares with its parent.
 pub(super) fn for_each_tally_entry(
     database: &Database,
     id: &SessionId,

@@ -29,7 +29,7 @@ const OUTPUT_TAILS: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Metadata of sessions. The parent stays named after it is deleted.
+/// Metadata of sessions. The reference to the parent is retained after its deletion.
 const METADATA: &str = "
     CREATE TABLE marks (
         session INTEGER PRIMARY KEY REFERENCES sessions (key) ON DELETE CASCADE,
@@ -255,7 +255,7 @@ pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
     connect(path).map_err(|error| StoreError::database(path, &error))
 }
 
-/// Returns the path of a recovered store until the damaged one is out of the way.
+/// Returns the path of a recovered store until the damaged store has been moved.
 pub(super) fn salvaged_path(path: &Path) -> PathBuf {
     with_suffix(path, ".salvaged")
 }

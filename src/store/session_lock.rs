@@ -77,7 +77,7 @@ impl Drop for Claim {
     }
 }
 
-/// Locks a stored session for this process. Fails if a live process holds it; the lock of a dead process is ignored.
+/// Locks a stored session for this process. Fails if a live process owns the lock; the lock of a dead process is ignored.
 pub(super) fn claim(database: &Arc<Database>, id: &SessionId) -> Result<Claim, StoreError> {
     let wanted = id.clone();
     let taken = database.write(move |desk| {
@@ -107,7 +107,7 @@ pub(super) fn claim(database: &Arc<Database>, id: &SessionId) -> Result<Claim, S
     }
 }
 
-/// Returns the live process that holds a session lock.
+/// Returns the live process that owns a session lock.
 pub(super) fn holder(database: &Database, id: &SessionId) -> Result<Option<Holder>, StoreError> {
     let owner: Option<Option<String>> = database.read(|reader| {
         reader.prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?.query_row([id.as_str()], |row| row.get(0)).optional()
@@ -142,7 +142,7 @@ pub(super) fn delete(database: &Arc<Database>, id: &SessionId) -> Result<(), Sto
     deleted.map(drop)
 }
 
-/// Returns the holder of a lock, if it is alive. An unreadable entry locks nothing.
+/// Returns the holder of a lock, if it is alive. An unreadable entry is no lock.
 pub(super) fn live_holder(owner: Option<&str>) -> Option<Holder> {
     parse_holder(owner).filter(|holder| holder.instance.is_alive())
 }

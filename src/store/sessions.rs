@@ -29,14 +29,14 @@ pub(crate) struct SessionSummary {
     pub updated: jiff::Timestamp,
     pub status: SessionStatus,
     pub model: String,
-    /// Live process that holds the session lock.
+    /// Live process that owns the session lock.
     pub held_by: Option<u32>,
     /// Whether the session is archived: hidden from the list of sessions to resume.
     pub archived: bool,
     /// Whether this is the session of an agent; `parent` is the session that started it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub of_agent: bool,
-    /// Session it was forked from, or that started its agent.
+    /// Parent session, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct SessionSummary {
 pub(crate) struct LoadedSession {
     /// Records in order, including unreadable ones.
     pub records: Vec<Record>,
-    /// Number of records this version cannot read; they stay in the store.
+    /// Number of records this version cannot read; they remain in the store.
     pub skipped: usize,
     /// Draft: text typed but not sent.
     pub draft: String,
@@ -63,7 +63,7 @@ pub(crate) struct SessionPart {
 }
 
 impl LoadedSession {
-    /// Adds a record. Unreadable ones keep their place, because they matter in an open step.
+    /// Adds a record. Unreadable records keep their position, because it matters in an open step.
     fn push(&mut self, place: Place<'_>) {
         let (record, count) = match place {
             Place::Record { json, .. } => (serde_json::from_slice(json).unwrap_or(Record::Unreadable), 1),

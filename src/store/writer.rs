@@ -26,7 +26,7 @@ const TRANSACTION_BYTES: usize = 16 << 10;
 
 type Job = Box<dyn FnOnce(&mut WriterState) + Send>;
 
-/// Handle of the writer thread. Dropping it waits until all jobs are done.
+/// Handle of the writer thread. Dropping it waits for all jobs.
 pub(super) struct Writer {
     path: PathBuf,
     thread: Mutex<Option<(Sender<Job>, JoinHandle<()>)>>,
@@ -59,7 +59,7 @@ impl Writer {
         }
     }
 
-    /// Runs a job and waits for its result; `None` if the thread is gone.
+    /// Runs a job and waits for its result; `None` if the thread has ended.
     pub(super) fn run<T: Send + 'static>(&self, job: impl FnOnce(&mut WriterState) -> T + Send + 'static) -> Option<T> {
         let (answer, answered) = channel();
         self.submit(move |desk| drop(answer.send(job(desk))));
@@ -135,7 +135,7 @@ impl WriterState {
         self.on_written(session, MIN_PACKED_BYTES);
     }
 
-    /// Packs the rest of a session that ends, within one batch.
+    /// Packs the remaining records of a session that ends, within one batch.
     pub(super) fn on_session_closed(&mut self, session: &SessionId) {
         if self.unpacked.contains_key(session) {
             self.pack(session, 1);

@@ -15,7 +15,7 @@ pub(crate) use definition::{AgentDefinition, AgentOrigin};
 pub(crate) use folder::AgentFolder;
 pub(crate) use set::{AgentSet, check};
 
-/// Folders of a project that can contain agents; of two agents with the same name, the one in the earlier folder is used.
+/// Folders of a project that can contain agents; of two agents with the same name, the agent in the earlier folder is used.
 pub(crate) const PROJECT_FOLDERS: [(&str, Format); 3] =
     [(".aye/agents", Format::Markdown), (".claude/agents", Format::Markdown), (".codex/agents", Format::Toml)];
 /// Folders of agents in the home directory, after `agents` in the config directory.

@@ -10,7 +10,7 @@ use std::path::Path;
 /// Maximum number of agents of a session.
 const MAX_AGENTS: usize = 500;
 
-/// The agents that can be used, and those that cannot.
+/// The usable agents, and the unusable ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AgentSet {
     /// Agents by name.
@@ -35,7 +35,7 @@ impl AgentSet {
         set
     }
 
-    /// Adds the files of a plugin. An agent with the name of another one becomes `PLUGIN:NAME`.
+    /// Adds the files of a plugin. An agent with a name that is already used becomes `PLUGIN:NAME`.
     pub(crate) fn add_plugin(&mut self, plugin: &str, files: &[AgentFile]) {
         for file in files {
             self.add_file(file, Some(plugin));

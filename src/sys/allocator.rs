@@ -9,12 +9,12 @@ pub(crate) fn share_heaps() {
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 2) };
 }
 
-/// Does nothing: other allocators have no such setting.
+/// No operation: other allocators have no such setting.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn share_heaps() {}
 
-/// Keeps other processes of the same user from reading the memory of this one, which contains keys, and prevents core dumps.
-/// Child processes are not affected. A process that is already traced stays unchanged: its tracer can read it anyway.
+/// Prevents other processes of the same user from reading the memory of this process, which contains keys, and prevents core
+/// dumps. Child processes are not affected. A process that is already traced stays unchanged: its tracer can read it anyway.
 #[cfg(target_os = "linux")]
 pub(crate) fn hide_from_others() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -25,7 +25,7 @@ pub(crate) fn hide_from_others() {
     }
 }
 
-/// Does nothing: other systems have no such switch.
+/// No operation: other systems have no such switch.
 #[cfg(not(target_os = "linux"))]
 pub fn hide_from_others() {}
 
@@ -38,7 +38,7 @@ pub(crate) fn release_free_memory() {
     unsafe { libc::malloc_trim(0) };
 }
 
-/// Does nothing: other allocators return memory on their own.
+/// No operation: other allocators return memory on their own.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn release_free_memory() {}
 
@@ -59,7 +59,7 @@ pub(crate) fn release_code_pages() {
     }
 }
 
-/// Does nothing: other systems are not known to keep such pages.
+/// No operation: other systems are not known to retain such pages.
 #[cfg(not(target_os = "linux"))]
 pub fn release_code_pages() {}
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time after which a program counts as not responding.
+/// Time after which a program is reported as not responding.
 const TIMEOUT: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(10);
 

@@ -1,4 +1,4 @@
-//! Entries of git's index, versions 2 to 4: the tracked files, and what git recorded about each.
+//! Entries of git's index, versions 2 to 4: the tracked files, and the recorded metadata of each.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -95,7 +95,7 @@ impl Server {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(HttpError::Address {
                 address: format!("{host}/…"),
-                reason: "it contains a password; configure the API key separately".to_owned(),
+                reason: "the address contains a password; configure the API key separately".to_owned(),
             });
         }
         let transport = match url.scheme() {
@@ -105,7 +105,7 @@ impl Server {
             other => return Err(refuse(&format!("expected https, or http on this machine; found `{other}`"))),
         };
         if url.query().is_some() || url.fragment().is_some() {
-            return Err(refuse("it contains a query (`?`) or fragment (`#`); remove it"));
+            return Err(refuse("the address contains a query (`?`) or fragment (`#`); remove it"));
         }
         let name = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
         let base = base.trim().trim_end_matches('/').to_owned();
@@ -331,7 +331,7 @@ impl Reply {
         Ok(Some(body))
     }
 
-    /// Returns the beginning of the body, limited in bytes and time; data before an error counts.
+    /// Returns the beginning of the body, limited in bytes and time; data before an error is included.
     pub(crate) async fn into_head(mut self, limit: usize) -> Vec<u8> {
         let mut head = Vec::new();
         let read = async {

@@ -5,7 +5,7 @@ use ignore::{DirEntry, WalkBuilder};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-/// Maximum size in bytes; nobody writes a larger ignore file by hand.
+/// Maximum size in bytes; hand-written ignore files are never larger.
 const MAX_BYTES: u64 = 1 << 20;
 /// Ignore file that only aye applies.
 const OWN_LIST: &str = ".ayeignore";
@@ -36,7 +36,7 @@ pub(crate) fn own_list(directory: &Path) -> Result<Option<String>, String> {
     let stays = |real: &Path| real.starts_with(directory);
     let real = path.canonicalize().ok().filter(|real| is_plain(&path, MAX_BYTES, &stays) && real.is_file());
     let bytes = real.and_then(|real| crate::sys::file::read(&real, MAX_BYTES).ok());
-    let bytes = bytes.ok_or("it is not a regular file of at most 1 MB inside the workspace")?;
+    let bytes = bytes.ok_or("the path is not a regular file of at most 1 MB inside the workspace")?;
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 

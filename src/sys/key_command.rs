@@ -12,9 +12,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Maximum bytes of the first line; nothing longer is a key.
+/// Maximum bytes of the first line; longer text is not a key.
 const KEY_BYTES: usize = 16 << 10;
-/// Maximum bytes of all output; a program that prints more prints something else.
+/// Maximum bytes of all output; a program that prints more does not print a key.
 const OUTPUT_BYTES: usize = 64 << 10;
 /// Maximum characters of the error output in a message.
 const ERROR_CHARS: usize = 400;
@@ -136,7 +136,7 @@ impl KeyCommand<'_> {
     }
 }
 
-/// Returns the end of the error output for a message, without what the program printed as a key.
+/// Returns the end of the error output for a message, without the printed key.
 fn error_tail(stderr: &[u8], key: &str) -> String {
     let text = String::from_utf8_lossy(stderr);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -163,7 +163,7 @@ fn drain_stderr(child: &mut Child) -> Receiver<Vec<u8>> {
     told
 }
 
-/// Reads the output and waits for the end in a thread; after a time-out, nobody is listening any more.
+/// Reads the output and waits for the end in a thread; after a time-out, the result is dropped.
 fn collect_output(mut child: Child) -> Receiver<ProgramOutput> {
     let (tell, told) = channel();
     let stdout = child.stdout.take();

@@ -1,4 +1,4 @@
-//! Keyring of the operating system, accessed in a separate thread, so that a hanging keyring blocks nobody for long.
+//! Keyring of the operating system, accessed in a separate thread, so that a hanging keyring does not block for long.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;

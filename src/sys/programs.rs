@@ -13,8 +13,8 @@ pub(crate) fn find_outside(path: &OsStr, roots: &[PathBuf]) -> OsString {
     std::env::join_paths(std::env::split_paths(path).filter(is_outside)).unwrap_or_default()
 }
 
-/// Returns those of `names` that are in a directory of `path`, a value of `PATH`. Relative directories do not count, because
-/// they depend on the working directory.
+/// Returns the `names` that exist in a directory of `path`, a value of `PATH`. Relative directories are ignored, because they
+/// depend on the working directory.
 pub(crate) fn find_present<'a>(names: impl IntoIterator<Item = &'a str>, path: &str) -> Vec<&'a str> {
     let directories: Vec<_> = std::env::split_paths(path).filter(|directory| directory.is_absolute()).collect();
     let there = |name: &&str| directories.iter().any(|directory| is_program(&directory.join(name)));

@@ -34,7 +34,7 @@ pub(crate) enum Peer {
     },
 }
 
-/// Reason why nothing can listen at a path, and what to do about it if that is known.
+/// Reason why a server cannot listen at a path, and a hint if known.
 #[derive(Debug)]
 pub(crate) struct BindError {
     pub why: String,
@@ -103,7 +103,7 @@ impl Drop for Listener {
     }
 }
 
-/// Runs `make` with a umask that grants others nothing.
+/// Runs `make` with a umask that grants no permissions to others.
 fn private<T>(make: impl FnOnce() -> T) -> T {
     let before = umask(Mode::from_bits_truncate(0o177));
     let made = make();
@@ -125,7 +125,7 @@ fn not_ours(directory: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Removes the socket of a process that has ended. A socket in use, or a file that is not our socket, stays.
+/// Removes the socket of a process that has ended. A socket in use, or a file that is not our socket, is not removed.
 fn make_way(path: &Path) -> Result<(), BindError> {
     let shown = path.display();
     let found = match path.symlink_metadata() {

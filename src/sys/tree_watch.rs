@@ -1,4 +1,4 @@
-//! Record of changes in the directories of a tree until it is read. Nothing wakes up: the kernel keeps the list.
+//! Record of changes in the directories of a tree until it is read. No process is woken: the kernel stores the list.
 
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
@@ -27,7 +27,7 @@ pub(crate) struct TouchedPaths {
     pub files: BTreeSet<PathBuf>,
     /// New directories, which are not watched yet.
     pub directories: BTreeSet<PathBuf>,
-    /// Whether changes were lost, so that everything must be checked.
+    /// Whether changes were lost, so that all files must be checked.
     pub incomplete: bool,
 }
 

@@ -14,7 +14,7 @@ use tokio::io::unix::AsyncFd;
 const DEBOUNCE: Duration = Duration::from_millis(60);
 /// Maximum number of pauses to wait, in case a program never stops writing.
 const TIMEOUT: usize = 20;
-/// Number of symlinks after which a path counts as a loop.
+/// Number of symlinks after which a path is treated as a loop.
 const MAX_LINKS: usize = 40;
 /// Events in a directory that can change a file.
 const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
@@ -29,7 +29,7 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
 pub(crate) struct Watch {
     queue: AsyncFd<Queue>,
     files: Vec<PathBuf>,
-    /// Directories in which every entry counts.
+    /// Directories in which every entry is watched.
     whole: Vec<PathBuf>,
     /// The files, and the targets of their symlinks.
     names: BTreeSet<PathBuf>,
@@ -51,7 +51,7 @@ impl Watch {
         Self::with_directories(files, Vec::new())
     }
 
-    /// Watches files, and everything in these directories.
+    /// Watches files, and all entries of these directories.
     pub(crate) fn with_directories(files: Vec<PathBuf>, whole: Vec<PathBuf>) -> io::Result<Self> {
         let queue = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
         let queue = register_queue(Queue(queue))?;
@@ -60,7 +60,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Waits until something has changed and no more events arrive.
+    /// Waits for a change, until no more events arrive.
     pub(crate) async fn wait_for_change(&mut self) -> io::Result<()> {
         self.event().await?;
         for _ in 0..TIMEOUT {
@@ -139,7 +139,7 @@ impl Watch {
     }
 }
 
-/// Returns the file, its real path, and every symlink on the way: a change of any of them changes the file.
+/// Returns the file, its real path, and every symlink in the path: a change to any of them changes the file.
 fn links_on_path(file: &Path) -> BTreeSet<PathBuf> {
     let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
     let mut found = BTreeSet::from([file.to_owned()]);

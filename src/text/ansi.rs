@@ -1,4 +1,4 @@
-//! Colours of command output, kept as private-use characters while lines are cleaned, then extracted.
+//! Colours of command output, encoded as private-use characters while lines are cleaned, then extracted.
 
 use std::ops::Range;
 
@@ -135,7 +135,7 @@ fn nearest(red: u16, green: u16, blue: u16) -> Hue {
     }
 }
 
-/// Replaces each style sequence with a private-use character; the rest is unchanged.
+/// Replaces each style sequence with a private-use character; other text is unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Ansi {
     paint: Paint,
@@ -212,7 +212,7 @@ pub(crate) fn paints_within(paints: &[(usize, Paint)], range: Range<usize>) -> V
     out
 }
 
-/// Reports whether nothing in the text is visible.
+/// Reports whether no part of the text is visible.
 pub(super) fn is_blank(text: &str) -> bool {
     text.chars().all(|letter| letter.is_whitespace() || Paint::from_char(letter).is_some())
 }

@@ -1,4 +1,4 @@
-//! Confusable characters, and the marks shown in their place.
+//! Confusable characters, and the symbols shown instead of them.
 
 use std::fmt::Write;
 

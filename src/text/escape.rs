@@ -16,7 +16,7 @@ pub(super) enum Escape {
     Control,
     /// Inside an OSC, DCS, APC, PM or SOS string: its start, and the number of characters after that.
     Body { kept: String, more: usize },
-    /// After an `ESC` inside such a string.
+    /// After an `ESC` in such a string.
     Ending,
 }
 
@@ -49,7 +49,7 @@ impl Escape {
         }
     }
 
-    /// Returns text held back at the end of the input.
+    /// Returns buffered text at the end of the input.
     pub(crate) fn finish(&mut self) -> Option<String> {
         match std::mem::take(self) {
             Self::Body { kept, more } => Some(show_unterminated(kept, more)),

@@ -37,7 +37,7 @@ pub(crate) struct Filter {
     escape: Escape,
     /// Last character that is not a combining mark.
     base: char,
-    /// Previous character, which the next one may combine with.
+    /// Previous character, with which the next one may combine.
     last: char,
     /// Number of combining marks on the current base character.
     marks: usize,
@@ -100,7 +100,7 @@ impl Filter {
         }
     }
 
-    /// Appends text that was held back, at the end of the input.
+    /// Appends buffered text at the end of the input.
     pub(crate) fn finish(&mut self, out: &mut String) {
         if let Some(text) = self.escape.finish() {
             text.chars().for_each(|letter| self.show(letter, out));
@@ -157,7 +157,7 @@ impl Filter {
         !is_drawn_onto(self.last, letter) || (self.sequences == Sequences::Show && self.last == ' ')
     }
 
-    /// Resolves held characters; returns true if `next` was consumed.
+    /// Resolves buffered characters; returns true if `next` was consumed.
     fn resolve_pending(&mut self, next: Option<char>, out: &mut String) -> bool {
         match std::mem::take(&mut self.held) {
             PendingCharacter::Nothing => false,

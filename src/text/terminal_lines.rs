@@ -19,7 +19,7 @@ pub(crate) struct Cleaner {
     shown: String,
     /// State of the line before the current one.
     held: String,
-    /// Whether the held state replaced another progress state.
+    /// Whether the buffered state replaced another progress state.
     held_is_progress: bool,
     current: String,
     backspaces: usize,

@@ -68,7 +68,7 @@ fn may_be_emoji(letter: char) -> bool {
     letter.width() == Some(1) && std::str::from_utf8(&bytes[..with_selector]).is_ok_and(|text| text.width() == 2)
 }
 
-/// Returns the width of a string in cells. Tabs and line breaks count as zero: expand and wrap first.
+/// Returns the width of a string in cells. Tabs and line breaks have width zero: expand and wrap first.
 pub(crate) fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.graphemes(true).map(grapheme_width).sum() }
 }
@@ -92,7 +92,7 @@ pub(super) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
 }
 
-/// Returns the start of the text that fits `cells`; ends with `…` if anything was cut.
+/// Returns the start of the text that fits `cells`; ends with `…` if the text was truncated.
 pub(crate) fn truncate(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {
         return Cow::Borrowed(text);

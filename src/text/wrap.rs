@@ -12,7 +12,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<Range<usize>> {
     wrap_keeping(text, width, &[])
 }
 
-/// Wraps text and keeps some ranges whole if a row has room for them; the ranges must be in order.
+/// Wraps text without breaking some ranges if a row has room for them; the ranges must be in order.
 pub(crate) fn wrap_keeping(text: &str, width: usize, whole: &[Range<usize>]) -> Vec<Range<usize>> {
     if text.len() <= width && is_plain(text) {
         return std::iter::once(0..text.len()).collect();
@@ -32,7 +32,7 @@ pub(crate) fn wrap_keeping(text: &str, width: usize, whole: &[Range<usize>]) -> 
     rows.finish(text)
 }
 
-/// Wraps text and keeps every character, for code. A row ends before a space in its last third, otherwise at its edge.
+/// Wraps text without dropping characters, for code. A row ends before a space in its last third, otherwise at its edge.
 pub(crate) fn wrap_exact(text: &str, width: usize) -> Vec<Range<usize>> {
     let width = width.max(1);
     if text.len() <= width && is_plain(text) {
@@ -81,7 +81,7 @@ struct Rows {
     used: usize,
     last_break: Option<Break>,
     after: After,
-    /// Whether the current range must stay in one row.
+    /// Whether the current range must not be broken.
     keeps: bool,
 }
 

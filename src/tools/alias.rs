@@ -21,7 +21,7 @@ impl<A: DeserializeOwned + JsonSchema> Alias<A> {
 }
 
 impl<A> Alias<A> {
-    /// Creates an alias with arguments of type `B`, which are parsed as such and then converted to those of the tool.
+    /// Creates an alias with arguments of type `B`, which are parsed and then converted to the arguments of the tool.
     pub(super) const fn new<B: DeserializeOwned + JsonSchema + Into<A>>(name: &'static str) -> Self {
         Self { name, parse: |given| arguments::parse::<B>(given).map(Into::into), schema: arguments::schema::<B> }
     }

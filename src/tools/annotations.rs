@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Tool annotations of the Model Context Protocol. They inform clients and grant nothing.
+/// Tool annotations of the Model Context Protocol. They inform clients and grant no permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ToolHints {
     pub reads_only: bool,

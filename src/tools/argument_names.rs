@@ -84,7 +84,7 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("arguments", &["args", "input"]),
 ];
 
-/// Names of arguments in which models explain a call. They are ignored, because they cannot change what a tool does.
+/// Names of arguments in which models explain a call. They are ignored, because they have no effect on the tool.
 const REMARKS: &[&str] = &["description", "explanation", "justification", "instruction", "prompt", "reason"];
 
 /// Maximum number of characters of a wrong value repeated in an error.
@@ -136,7 +136,7 @@ fn list(value: &mut Value, schema: &Value) {
     }
 }
 
-/// Converts a value to the expected type if it is equivalent. Other values are left for the parser to report.
+/// Converts a value to the expected type if it is equivalent. The parser reports other values.
 fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
     let meant =
         match (kind, &*value) {
@@ -189,7 +189,7 @@ fn whole_number(number: f64) -> Option<Value> {
     (number.fract() == 0.0 && number.abs() < EXACT).then(|| Value::from(number as i64))
 }
 
-/// Renames arguments to their schema names, and moves those of a single list item into that item.
+/// Renames arguments to their schema names, and moves the arguments of a single list item into that item.
 fn rename(object: &mut Map<String, Value>, schema: &Value, known: &Map<String, Value>, at: &str) -> Result<(), ToolError> {
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();

@@ -40,7 +40,7 @@ enum DiskState {
     Other,
 }
 
-/// Determines the outcome of a call from the disk; `None` if the call was not going to change anything.
+/// Determines the outcome of a call from the disk; `None` if the call would not have changed any path.
 pub(crate) fn assess_outcome(changes: &[PlaceChange]) -> Option<RecoveredState> {
     let looked: Vec<(DiskState, &Path)> = changes.iter().map(|change| (now(change), change.path.as_path())).collect();
     if looked.is_empty() {

@@ -34,7 +34,7 @@ fn list(entries: &[(&str, &str)], bytes: usize) -> String {
     text.trim_end().to_owned()
 }
 
-/// Returns as many names as fit, and how to find the others.
+/// Returns as many names as fit, and a hint for finding further ones.
 fn first_names(entries: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (at, (name, _)) in entries.iter().enumerate() {

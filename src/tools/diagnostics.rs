@@ -11,7 +11,7 @@ const MAX_NOTES: usize = 10;
 /// Maximum bytes in a result.
 const MAX_RESULT_BYTES: usize = 2_000;
 
-/// Adds what the language servers report about the proposed text to a plan.
+/// Adds the diagnostics of the proposed text to a plan.
 pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &Settings) -> Plan {
     let Some(servers) = &settings.diagnostics else { return plan };
     let Some(proposal) = plan.proposal.as_mut().filter(|_| plan.changes) else { return plan };

@@ -3,7 +3,7 @@
 use crate::protocol::{Action, Proposal, Target};
 use std::path::PathBuf;
 
-/// A planned call before anything is done.
+/// A planned call before any effect.
 pub(super) struct CallDraft<Work> {
     /// One-line summary for the user.
     pub summary: String,
@@ -34,7 +34,7 @@ impl<Work> CallDraft<Work> {
 }
 
 impl<Work> CallDraft<Option<Work>> {
-    /// Drafts a call that the policy will deny for these actions; nothing else is examined.
+    /// Drafts a call that the policy will deny for these actions; without further checks.
     pub(super) fn for_denial(summary: String, actions: Vec<Action>) -> Self {
         Self { summary, actions, proposal: None, effect: Effect::Changes, work: None }
     }
@@ -43,7 +43,7 @@ impl<Work> CallDraft<Option<Work>> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
     Reads,
-    /// Only waits for the user.
+    /// Only waits for the user's answer.
     Asks,
     Changes,
     /// `files` are the files that it would run.

@@ -13,7 +13,7 @@ pub(in crate::tools) struct IgnoreRules<'a> {
     directory: &'a Path,
     /// Whether a file with rules may be read.
     may_read: &'a dyn Fn(&Path) -> bool,
-    /// Rules of each directory; `None` if it has none, or they cannot be read safely.
+    /// Rules of each directory; `None` if there are none, or if they cannot be read safely.
     rules: HashMap<PathBuf, Option<Gitignore>>,
     /// The outermost ignored directory of each directory.
     known: HashMap<PathBuf, Option<PathBuf>>,

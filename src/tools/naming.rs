@@ -17,7 +17,7 @@ pub(crate) enum Conflict {
     Error,
 }
 
-/// The tool that a name refers to.
+/// The tool to which a name refers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Meaning {
     Local(String),
@@ -70,7 +70,7 @@ fn is_same_ignoring_case(one: &str, other: &str) -> bool {
 }
 
 impl NameTable {
-    /// Collects the names of local tools and of MCP tools as `(server, tool)`. Duplicates count once.
+    /// Collects the names of local tools and of MCP tools as `(server, tool)`. Duplicates are removed.
     pub(crate) fn new<'a>(
         local: impl IntoIterator<Item = &'a str>,
         remote: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -232,7 +232,7 @@ fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
 /// Maximum number of names listed in a sentence.
 const MAX_NAMED: usize = 5;
 
-/// Lists the first names and the number of the others.
+/// Lists the first names and the number of further ones.
 pub(super) fn join_names(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     let named = names.take(MAX_NAMED).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! Watches the files of pending plans and reports when they no longer match. It is idle while nothing changes.
+//! Watches the files of pending plans and reports when they no longer match. It is idle while there are no changes.
 
 use super::crash_outcome::is_in_state;
 use crate::ports::PendingPlans;
@@ -25,7 +25,7 @@ pub(in crate::tools) fn follow(mut list: watch::Receiver<PendingPlans>) -> BoxSt
 struct PlanWatcher {
     list: watch::Receiver<PendingPlans>,
     plans: Vec<Plan>,
-    /// `None` if there is nothing to watch, or watching failed.
+    /// `None` if there are no files to watch, or if watching failed.
     watch: Option<Watch>,
     untold: VecDeque<(ApprovalId, bool)>,
 }
@@ -145,7 +145,7 @@ fn large(path: &Path) -> Option<FileStamp> {
     Some(FileStamp::from_metadata(&metadata))
 }
 
-/// Lists a directory and its subdirectories, parents first; nothing for other paths.
+/// Lists a directory and its subdirectories, parents first; empty for other paths.
 fn directories(tree: &Path) -> Vec<PathBuf> {
     let is_directory = |path: &Path| path.symlink_metadata().is_ok_and(|form| form.is_dir());
     let mut found: Vec<PathBuf> = is_directory(tree).then(|| tree.to_owned()).into_iter().collect();

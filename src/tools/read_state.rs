@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of files. Beyond that, the one seen longest ago is dropped and no longer protected.
+/// Maximum number of files. Beyond that, the file seen longest ago is dropped and no longer protected.
 const MAX_FILES: usize = 4096;
 
 /// The list shared by all routers of a session.

@@ -98,7 +98,7 @@ impl Router {
         names
     }
 
-    /// Returns the details of a tool for other agents; `None` if it is not meant for them.
+    /// Returns the details of a tool for other agents; `None` if it is not available to them.
     pub(crate) fn details_for_client(&self, name: &str) -> Option<ToolDetails> {
         let tool = self.tools.resolve(name).ok()?;
         Some(ToolDetails { hints: tool.hints()?, output_schema: tool.output_schema() })
@@ -109,7 +109,7 @@ impl Router {
         self.tools.resolve(name).ok().map(|tool| tool.name().to_owned())
     }
 
-    /// Returns the MCP tools as they were when this router was created.
+    /// Returns the MCP tools at the time of creation.
     pub(crate) fn remote(&self) -> Option<&RemoteTools> {
         self.tools.remote()
     }
@@ -180,7 +180,7 @@ impl Router {
         })
     }
 
-    /// Adds what the language servers report to a plan.
+    /// Adds the diagnostics of language servers to a plan.
     async fn with_diagnostics(&self, plan: Plan) -> Plan {
         match self.tools.resolve(&plan.call.tool_name) {
             Ok(tool) => add_to_plan(plan, &*tool, self.settings()).await,
@@ -188,7 +188,7 @@ impl Router {
         }
     }
 
-    /// Ends like a killed process: everything on disk stays.
+    /// Ends like a killed process: all data on disk remains.
     #[cfg(test)]
     pub(in crate::tools) fn forget(&self) {
         let kept = std::mem::take(&mut *self.settled.lock().unwrap_or_else(PoisonError::into_inner));
@@ -485,7 +485,7 @@ impl ToolRouter for Router {
     }
 }
 
-/// Checks the files of a call that changes something before it runs.
+/// Checks the files of a changing call before it runs.
 async fn check_before_run(
     tool: &dyn AnyTool,
     changes: &[Action],

@@ -1,11 +1,11 @@
-//! The hooks of a session, as they were read at its start.
+//! The hooks of a session, read at its start.
 
 use crate::hooks::{Hook, HookAction, HookOrigin};
 use crate::protocol::{AskingAgent, HookEvent, HookEvents, SessionId};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Check that a hook is what the user trusts or pinned. Returns the files that it runs.
+/// Check that the user trusts or pinned the current content of a hook. Returns the files that it runs.
 pub(crate) type CheckHook = Arc<dyn Fn(&Hook) -> Result<Vec<PathBuf>, String> + Send + Sync>;
 
 /// The hooks of a session. Cheap to clone.
@@ -13,7 +13,7 @@ pub(crate) type CheckHook = Arc<dyn Fn(&Hook) -> Result<Vec<PathBuf>, String> + 
 pub(crate) struct SessionHooks {
     hooks: Arc<[Hook]>,
     check: CheckHook,
-    /// Directory in which the hooks of the user start; those of a project start in the workspace.
+    /// Directory in which the hooks of the user start; project hooks start in the workspace.
     directory: PathBuf,
     /// The agent whose session it is, and the session that started the agent.
     agent: Option<(AskingAgent, SessionId)>,
@@ -72,7 +72,7 @@ impl SessionHooks {
         self.hooks.iter().filter(move |hook| hook.event == event)
     }
 
-    /// Returns the files that a hook runs, if they are what the user trusts or pinned. Reads them.
+    /// Returns the files that a hook runs, if the user trusts or pinned their current content. Reads them.
     pub(crate) fn check(&self, hook: &Hook) -> Result<Vec<PathBuf>, String> {
         (self.check)(hook)
     }

@@ -1,4 +1,4 @@
-//! Settings of the tools: the rules of the policy, limits, and what a session shares between its calls.
+//! Settings of the tools: the rules of the policy, limits, and state shared between the calls of a session.
 
 use super::background::Commands;
 use super::editor_buffers::EditorConnection;
@@ -30,7 +30,7 @@ pub(super) type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Se
 /// Settings shared by all tools.
 #[derive(Clone)]
 pub(crate) struct Settings {
-    /// Real path that relative paths refer to.
+    /// Real path to which relative paths refer.
     pub(crate) workspace: PathBuf,
     /// Replacement for `~`.
     pub(crate) home: Option<PathBuf>,
@@ -40,15 +40,15 @@ pub(crate) struct Settings {
     pub(crate) max_output_bytes: usize,
     pub(crate) paths: PathAccess,
     pub(crate) http: HttpAccess,
-    /// Web search of the session, kept when the policy changes.
+    /// Web search of the session; unaffected by policy changes.
     pub(crate) search: SessionSearch,
-    /// Skills of the session, kept when the policy changes.
+    /// Skills of the session; unaffected by policy changes.
     pub(crate) skills: SessionSkills,
-    /// Questions of the model to the user, kept when the policy changes.
+    /// Questions of the model to the user; unaffected by policy changes.
     pub(crate) questions: UserQuestions,
     /// Hooks of the session; `None` if there are none.
     pub(crate) hooks: Option<SessionHooks>,
-    /// Agents of the session, kept when the policy changes; `None` if it starts none.
+    /// Agents of the session, unaffected by policy changes; `None` if it starts none.
     pub(crate) agents: Option<SessionAgents>,
     pub(crate) command: CommandSettings,
     /// Restrictions of the text tools.
@@ -63,13 +63,13 @@ pub(crate) struct Settings {
     pub(crate) changes: Option<ChangeLog>,
     /// Store for long output; `None` if there is none.
     pub(crate) artifacts: Option<Arc<dyn Artifacts>>,
-    /// Files open in an editor, if one is connected; kept when the policy changes.
+    /// Files open in an editor, if one is connected; unaffected by policy changes.
     pub(crate) editor: Option<EditorConnection>,
-    /// Language servers of the session, kept when the policy changes; `None` without trust, or if they are disabled.
+    /// Language servers of the session, unaffected by policy changes; `None` without trust, or if they are disabled.
     pub(crate) diagnostics: Option<Arc<dyn Diagnostics>>,
-    /// Running sessions and background commands, kept when the policy changes.
+    /// Running sessions and background commands; unaffected by policy changes.
     pub(crate) commands: Commands,
-    /// File content last seen by the model, kept when the policy changes.
+    /// File content last seen by the model; unaffected by policy changes.
     pub(crate) seen: ReadState,
     /// Session of the calls; `None` if results are not needed after a crash.
     pub(crate) session: Option<SessionId>,
@@ -112,7 +112,7 @@ pub(crate) struct HttpAccess {
     pub(crate) fetcher: Fetcher,
 }
 
-/// How commands run.
+/// Execution environment of commands.
 #[derive(Clone)]
 pub(crate) struct CommandSettings {
     /// The shell for the lines of RunCommand.
@@ -122,7 +122,7 @@ pub(crate) struct CommandSettings {
     pub(crate) secret_names: Vec<String>,
     pub(crate) helper: Helper,
     pub(crate) sandbox: SandboxPolicy,
-    /// True in a copy of the workspace that does not include the repository: what a command writes to `.git` would be lost.
+    /// True in a copy of the workspace that does not include the repository: writes of a command to `.git` would be lost.
     pub(crate) git_is_read_only: bool,
 }
 

@@ -113,6 +113,6 @@ fn too_large_error(what: &str, bytes: u64, limit: u64) -> ToolError {
 }
 
 fn not_permitted(called: &str, target: &Target, why: &str) -> ToolError {
-    let message = format!("`{}` {why}; {called} cannot be used for it, ask the user", target.given);
+    let message = format!("`{}` {why}; {called} cannot be used for this file; ask the user", target.given);
     ToolError::new(ErrorCode::PermissionDenied, message)
 }

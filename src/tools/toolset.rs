@@ -29,7 +29,7 @@ pub(crate) struct ToolSources {
     pub remote: Option<RemoteConfig>,
     /// Whether rarely needed built-in tools are loaded on demand.
     pub on_demand: bool,
-    /// The tools loaded by the session, kept when the policy changes.
+    /// The tools loaded by the session; unaffected by policy changes.
     pub loaded: LoadedTools,
 }
 
@@ -83,7 +83,7 @@ impl Toolset {
         &self.settings
     }
 
-    /// Returns the MCP tools as they were when this toolset was created.
+    /// Returns the MCP tools at the time of creation.
     pub(crate) fn remote(&self) -> Option<&RemoteTools> {
         self.remote.as_ref()
     }

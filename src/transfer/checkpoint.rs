@@ -152,7 +152,7 @@ pub(crate) struct AyeData {
     /// The version of aye that wrote the file.
     pub version: &'static str,
     pub title: Option<String>,
-    /// The session it was forked from.
+    /// Parent session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
     pub workspace: String,
@@ -170,7 +170,7 @@ pub(crate) struct AyeData {
     pub artifacts: Option<Vec<ArtifactContent>>,
 }
 
-/// A record and the time it was written.
+/// A record with the time at which it was written.
 #[derive(Debug, Serialize)]
 pub(crate) struct Entry {
     pub time: Timestamp,

@@ -1,4 +1,4 @@
-//! The messages of a conversation: including those that a summary replaces in requests, without those that a rewind
+//! The messages of a conversation: including messages that a summary replaces in requests, without messages that a rewind
 //! removed.
 
 use crate::protocol::Message;

@@ -7,7 +7,7 @@ use crate::session::{Change, SessionState};
 use crate::store::{ArtifactStore, Parent, Store, StoreError};
 use std::ops::ControlFlow;
 
-/// The ID of a fork, and notices about what it lacks.
+/// The ID of a fork, and notices about omitted parts.
 pub(crate) struct ForkResult {
     pub session_id: SessionId,
     pub notices: Vec<String>,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::fmt::Write as _;
 
-/// The head of the page. The content security policy forbids loading and running anything.
+/// The head of the page. The content security policy forbids loading content and running code.
 const HEAD: &str = r#"<!doctype html>
 <html lang="en">
 <head>

@@ -59,7 +59,7 @@ pub(crate) fn copy(
     Ok(foreign.session.id)
 }
 
-/// Parses and checks a file. Changes nothing.
+/// Parses and checks a file. Makes no changes.
 pub(crate) fn prepare(workspace: &Path, text: &str) -> Result<PreparedImport, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     check_form(text)?;
@@ -172,7 +172,7 @@ fn records_from_entries(entries: &[IncomingEntry<'_>], notices: &mut Vec<String>
     records
 }
 
-/// Stores artifacts whose content matches their names; for the others, the session only has the name.
+/// Stores artifacts whose content matches their names; for other artifacts, the session only has the name.
 pub(crate) fn keep(store: &ArtifactStore, artifacts: Vec<ArtifactContent>) -> Vec<String> {
     let kept = artifacts.into_iter().filter_map(|ArtifactContent { artifact, base64 }| {
         let kept =
@@ -185,7 +185,7 @@ pub(crate) fn keep(store: &ArtifactStore, artifacts: Vec<ArtifactContent>) -> Ve
                 let mut writer = store.begin(new).map_err(|error| error.to_string())?;
                 writer.write(&content).map_err(|error| error.to_string())?;
                 let kept = writer.finish().map_err(|error| error.to_string())?;
-                if kept.uri == artifact.uri { Ok(()) } else { Err(format!("its content belongs to {}", kept.uri)) }
+                if kept.uri == artifact.uri { Ok(()) } else { Err(format!("the content belongs to {}", kept.uri)) }
             });
         kept.err().map(|reason| format!("artifact `{}`: {reason}", one_line(&artifact.uri)))
     });

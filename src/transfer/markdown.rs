@@ -139,8 +139,7 @@ fn escaped(line: &str) -> String {
     text
 }
 
-/// Returns the Markdown of a response, without tags, images and unsafe links, and with headings below those of the
-/// page.
+/// Returns the Markdown of a response, without tags, images and unsafe links, and with headings below the headings of the page.
 fn sanitize(text: &str) -> String {
     let mut tamed = clean(text).into_owned();
     // The content of a tag may be Markdown once the tag is text.

@@ -9,7 +9,7 @@ use crate::transfer::incoming::{Incoming, IncomingMessage, IncomingRole, Incomin
 use jiff::Timestamp;
 use std::collections::HashSet;
 
-/// Approximate characters per token, until a provider reports a count.
+/// Approximate characters per token, until a provider reports token counts.
 const LETTERS_A_TOKEN: u64 = 4;
 
 /// Returns the records of a session with these messages.
@@ -219,7 +219,7 @@ impl RecordBuilder {
         }
     }
 
-    /// Closes a step. Calls without a result will never get one; aye tells the model when the session is resumed.
+    /// Closes a step. Calls without a result never get one; aye tells the model when the session is resumed.
     fn close_step(&mut self) {
         if let Some(open) = &mut self.task {
             open.calls.clear();
@@ -275,7 +275,7 @@ impl RecordBuilder {
         Message { message_id, role, content, token_count, task_id, step_id: None, timestamp: self.at }
     }
 
-    /// Returns the given ID, unless it was used before.
+    /// Returns the given ID, unless it is already in use.
     fn id(&mut self, given: Option<String>) -> MessageId {
         let mut id = given.filter(|id| !id.is_empty());
         loop {

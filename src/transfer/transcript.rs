@@ -16,7 +16,7 @@ const SHOWN_BYTES: usize = 16 << 10;
 pub(crate) struct Transcript {
     pub title: String,
     pub session_id: String,
-    /// The session it was forked from.
+    /// Parent session.
     pub parent: Option<String>,
     pub workspace: String,
     pub model: String,
@@ -197,7 +197,7 @@ impl Transcript {
         }
     }
 
-    /// Adds what is open at the end of the records.
+    /// Closes open steps at the end of the records.
     pub(crate) fn end(&mut self, draft: &str) {
         if let Some((text, reason)) = self.state.interrupted_answer() {
             self.pieces.push(TranscriptItem::Broken { text: text.to_owned(), reason: reason.to_owned() });
@@ -305,7 +305,7 @@ impl Card {
     }
 }
 
-/// Returns `anthropic/claude-sonnet-5, `, or nothing if the model is unknown.
+/// Returns `anthropic/claude-sonnet-5, `, or an empty string if the model is unknown.
 fn model_prefix(model: &str) -> String {
     if model.is_empty() { String::new() } else { format!("{model}, ") }
 }
@@ -331,7 +331,7 @@ fn describe_decision(decision: &Decision) -> String {
     }
 }
 
-/// Returns the start of a long text, and a note about the rest.
+/// Returns the start of a long text, and a note about the omitted part.
 pub(crate) fn truncate(text: &str) -> (&str, Option<String>) {
     let by_lines = text.match_indices('\n').nth(SHOWN_LINES - 1).map_or(text.len(), |(at, _)| at + 1);
     let mut end = by_lines.min(text.len());

@@ -5,9 +5,9 @@ use crate::protocol::{AgentState, SessionId};
 use crate::text;
 use std::fmt::Write;
 
-/// Maximum number of agents that are kept; the oldest are dropped first.
+/// Maximum number of stored agents; the oldest are dropped first.
 const MAX_AGENTS: usize = 500;
-/// Maximum number of calls of an agent that are kept.
+/// Maximum number of stored calls of an agent.
 const MAX_CALLS: usize = 200;
 
 /// The agents that the session started in this process, and the view of them.
@@ -33,7 +33,7 @@ pub(crate) struct AgentEntry {
     pub title: String,
     pub prompt: String,
     pub max_steps: u32,
-    /// How it ended; `None` while it works.
+    /// Outcome; `None` while the agent works.
     pub state: Option<AgentState>,
     /// Number of its calls.
     pub calls: u32,

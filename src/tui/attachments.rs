@@ -23,7 +23,7 @@ pub(crate) struct Attachments {
     images: HashSet<String>,
     /// Long pastes, newest first.
     pastes: VecDeque<String>,
-    /// Draft for which aye told the user that the model does not support images.
+    /// Draft for which the user was told that the model does not support images.
     pub said: Option<String>,
 }
 

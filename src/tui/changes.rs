@@ -36,7 +36,7 @@ impl Changes {
         changes
     }
 
-    /// Updates the list; the open file stays open.
+    /// Updates the list without closing the open file.
     pub(crate) fn with_files(self, changed: ChangedFiles) -> Self {
         let open = self.changed.files.get(self.at).map(|file| file.path.clone());
         let at = changed.files.iter().position(|file| Some(&file.path) == open.as_ref());

@@ -54,7 +54,7 @@ impl Startup {
 pub(crate) struct EventReceiver {
     events: mpsc::UnboundedReceiver<Event>,
     is_open: bool,
-    /// Maximum number of events processed at once.
+    /// Maximum number of events per frame.
     most: usize,
     batch: Vec<Event>,
 }
@@ -101,7 +101,7 @@ impl<T> CommandQueue<T> {
         self.waiting.is_empty()
     }
 
-    /// Waits until one item is delivered; cancelling loses nothing.
+    /// Waits until one item is delivered; cancelling does not lose items.
     pub(crate) async fn send_one(&mut self) {
         if self.waiting.is_empty() {
             return std::future::pending().await;
@@ -117,7 +117,7 @@ impl<T> CommandQueue<T> {
         }
     }
 
-    /// Delivers all remaining items. Gives up after a timeout, since the receiver may be gone or stuck.
+    /// Delivers all remaining items. Stops after a timeout, since the receiver may have ended or may be stuck.
     pub(crate) async fn send_all(&mut self) {
         let all = async {
             while let Some(one) = self.waiting.pop_front() {

@@ -23,7 +23,7 @@ pub(crate) type Offer = Arc<dyn Fn(&str) -> Option<Result<String, String>> + Sen
 /// Saves text to a file; returns its displayed path.
 pub(crate) type SaveFn = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
 
-/// All available ways to the clipboard.
+/// All available clipboards.
 #[derive(Clone)]
 pub(crate) struct Clipboard {
     pub between: OuterMultiplexer,

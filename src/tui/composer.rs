@@ -142,7 +142,7 @@ impl Composer {
         }
     }
 
-    /// Replaces pasted text if it is still unchanged; returns whether it was. Text typed after the paste stays after the
+    /// Replaces pasted text if it is still unchanged; returns whether it was. Text typed after the paste remains after the
     /// replacement.
     pub(crate) fn replace_paste(&mut self, pasted: &str, words: impl FnOnce(&str) -> String) -> bool {
         let text = self.text();

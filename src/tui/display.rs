@@ -30,7 +30,7 @@ pub(crate) struct Display<W: Write> {
     shown: Buffer,
     next: Buffer,
     last: DrawStats,
-    /// Whether the terminal contents are unknown, so that everything must be drawn.
+    /// Whether the terminal contents are unknown, so that the whole screen must be drawn.
     fresh: bool,
     /// Whether frames are wrapped in synchronised updates.
     synchronised: bool,

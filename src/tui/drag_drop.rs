@@ -79,7 +79,7 @@ fn path(word: &str) -> Option<String> {
     is_path.then(|| convert_windows_path(&path).unwrap_or(path))
 }
 
-/// Decodes the rest of a `file:` URL: `///home/me/a%20b`, `//host/home`, `/home`.
+/// Decodes the part of a `file:` URL after the scheme: `///home/me/a%20b`, `//host/home`, `/home`.
 fn decode_file_url(address: &str) -> Option<String> {
     let path = match address.strip_prefix("//") {
         Some(rest) => &rest[rest.find('/')?..],

@@ -46,7 +46,7 @@ fn round_to_integer(amount: f64) -> u64 {
     amount.max(0.0).round() as u64
 }
 
-/// Returns a count with its noun in the singular or plural.
+/// Returns a number with its noun in the singular or plural.
 pub(crate) fn format_count(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

@@ -17,7 +17,7 @@ pub(crate) struct FrameTimer {
 }
 
 impl FrameTimer {
-    /// Creates a timer; the first frame is due at once and shows earlier input.
+    /// Creates a timer; the first frame is due immediately and shows earlier input.
     pub(crate) fn new(began: Instant) -> Self {
         Self { began, last_frame: None, told: 0, has_keys: true }
     }

@@ -5,7 +5,7 @@ use crate::text;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Help {
-    /// Focus at the time of opening; its keys come first.
+    /// Focus at the time of opening; its keys are listed first.
     pub about: Focus,
     /// Search words.
     pub words: String,
@@ -138,7 +138,7 @@ fn has(word: &str, texts: [&str; 3]) -> bool {
     texts.iter().any(|text| text.to_lowercase().contains(word))
 }
 
-/// Order of the other sections.
+/// Order of the remaining sections.
 const ORDER: [Focus; 9] = [
     Focus::Question,
     Focus::Composer,

@@ -123,7 +123,7 @@ impl History {
     }
 }
 
-/// Reads the file. A line that is not a JSON string is skipped, because two processes may write at once.
+/// Reads the file. A line that is not a JSON string is skipped, because two processes may write at the same time.
 fn load(path: &PathBuf) -> Vec<String> {
     let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let mut entries: Vec<String> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();

@@ -87,7 +87,7 @@ struct Host {
     asked: Option<Instant>,
     /// Signal from the highlighter thread that new colours are ready.
     colours: Arc<Notify>,
-    /// Channel for results of work done outside the loop.
+    /// Channel for results of work outside the loop.
     told: (mpsc::UnboundedSender<Msg>, mpsc::UnboundedReceiver<Msg>),
 }
 
@@ -388,7 +388,8 @@ impl Host {
         self.run_with_terminal_released(move || (tasks.0)(&id, program), |outcome| outcome.err().map(Msg::Done)).await
     }
 
-    /// Copies through the terminal at once, and through programs in the background, so that a slow one blocks nothing.
+    /// Copies through the terminal immediately, and through programs in the background, so that a slow program does not block the
+    /// UI.
     fn copy(&mut self, clip: super::clipboard::Clip) -> io::Result<()> {
         let clipboard = self.model.options.clipboard.clone();
         let sequence = clipboard::sequence(&clip.text, clipboard.between);

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// Channels, options and data the UI is connected to.
+/// Channels, options and data of the UI.
 #[derive(Debug)]
 pub(crate) struct TuiHandles {
     pub commands: mpsc::Sender<SessionCommand>,
     pub queries: mpsc::Sender<Query>,
     pub events: mpsc::UnboundedReceiver<Event>,
     pub options: Options,
-    /// Prompt to send as soon as everything is ready.
+    /// Prompt to send as soon as the session is ready.
     pub prompt: Option<String>,
     /// Text typed before the UI was ready.
     pub typed: String,
@@ -106,7 +106,7 @@ pub(crate) struct Options {
     pub ascii: bool,
     /// Limitation of the terminal or locale, and the chosen fallback, unless the user asked for it.
     pub lacks: Option<String>,
-    /// Prompt history file; without one the history stays in memory.
+    /// Prompt history file; without one, the history is only in memory.
     pub history: Option<PathBuf>,
     /// Redaction of prompts before they are saved.
     pub kept_as: HistoryRedactor,
@@ -143,7 +143,7 @@ impl Options {
 
 #[cfg(any(test, feature = "fuzzing"))]
 impl Options {
-    /// Returns default options that save nothing.
+    /// Returns default options without saved files.
     pub(crate) fn default_options() -> Self {
         Self {
             theme: ThemeChoice::Auto,
@@ -221,7 +221,7 @@ pub(crate) struct Start {
     pub header: Header,
     /// Events of a resumed session, for display only.
     pub history: Vec<Event>,
-    /// Journal position where the history begins, if there is more before it.
+    /// Journal position where the history begins, if earlier entries exist.
     pub older: Option<i64>,
     /// Displayed working directory, if it differs from the initial one.
     pub cwd: Option<String>,
@@ -234,14 +234,14 @@ pub(crate) struct Start {
     /// `Last here: …` line, and a suggested task for this project, if any.
     pub last_here: Option<String>,
     pub attempt: Option<String>,
-    /// Whether this is the first start: nothing is configured and no API key is known.
+    /// Whether this is the first start: there are no settings and no API key.
     pub is_first: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ModelAccess {
     Ready,
-    /// Nothing can be sent; the message gives the reason and the remedy.
+    /// Prompts cannot be sent; the message gives the reason and the remedy.
     NoKey {
         message: String,
         /// Configured model; its API key is requested first.
@@ -301,7 +301,7 @@ pub(crate) struct TrustQuestion {
     pub files: Vec<ProjectFile>,
     /// Remote address from the project's git data.
     pub remote: Option<String>,
-    /// Changes since the user trusted the project; `None` if it was never trusted.
+    /// Changes since the user trusted the project; `None` if the project was never trusted.
     pub changes: Option<Vec<String>>,
     /// Reason why the project cannot be trusted in its current state.
     pub broken: Option<String>,
@@ -311,7 +311,7 @@ pub(crate) struct TrustQuestion {
 }
 
 impl TrustQuestion {
-    /// Returns whether the project has something to review; otherwise the dialog is only about its commands.
+    /// Returns whether the project has files to review; otherwise the dialog is only about its commands.
     pub(crate) fn has_items(&self) -> bool {
         !self.items.is_empty() || self.changes.is_some() || self.broken.is_some()
     }
@@ -328,11 +328,11 @@ pub(crate) struct ProjectFile {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrustAnswer {
-    /// Trust the project: everything takes effect.
+    /// Trust the project: all of its settings take effect.
     Yes,
     /// Do not trust the project: none of its configuration takes effect, and it is not changed.
     ReadOnly,
-    /// Do not trust a project that has nothing to review: aye asks before each command.
+    /// Do not trust a project without files to review: aye asks before each command.
     Decline,
     Quit,
 }
@@ -376,9 +376,9 @@ pub(crate) enum ExitReason {
     Quit,
     /// The process must end with this signal.
     Signal(i32),
-    /// The terminal is gone.
+    /// The terminal was closed.
     Closed,
-    /// Another process owns the session, and the user wants another one.
+    /// Another process owns the session, and the user wants a different session.
     Another,
     /// The user wants to run the first-run setup, then continue.
     Setup,

@@ -54,7 +54,7 @@ pub(crate) struct Menu {
     drawn: Option<(String, u64)>,
     /// First row of the menu on the screen, and the number of rows.
     shown: Option<(u16, u16)>,
-    /// Whether Escape closed the menu until another word begins.
+    /// Whether Escape closed the menu until the next word.
     closed: bool,
     /// Whether Tab was pressed before the search results arrived; the first row is then chosen.
     completes_when_found: bool,
@@ -121,7 +121,7 @@ impl Menu {
         self.typing = typing;
     }
 
-    /// Sets the rows; one that the user highlighted stays highlighted.
+    /// Sets the rows; a row that the user highlighted remains highlighted.
     pub(crate) fn set(&mut self, items: Vec<Item>) {
         let marked = self.moved.then(|| self.items.get(self.at).map(|item| item.text.clone())).flatten();
         self.at = marked.and_then(|text| items.iter().position(|item| item.text == text)).unwrap_or(0);
@@ -146,7 +146,7 @@ impl Menu {
         !self.closed && self.asked.as_ref() == Some(words) && !is_answered
     }
 
-    /// Chooses the first row when the running search returns, unless something else is typed first.
+    /// Chooses the first row when the running search returns, unless other text is typed first.
     pub(crate) fn complete_on_results(&mut self) {
         self.completes_when_found = true;
     }

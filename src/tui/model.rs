@@ -29,7 +29,7 @@ use super::typeahead_guard;
 use crate::protocol::{ApprovalId, Command, HostCommand, Query};
 use ratatui::layout::Size;
 
-/// Time that a notice stays above the composer, in milliseconds.
+/// Time for which a notice is shown above the composer, in milliseconds.
 pub(crate) const TOAST_MS: u64 = 6000;
 
 /// Text to be edited in an editor.
@@ -135,7 +135,7 @@ pub(crate) struct KeyboardState {
     pub escaped: bool,
     /// Time of the first of two Escapes that open the rewind list.
     pub rested_escape: Option<u64>,
-    /// The key that asked to quit, its time, and whether quitting would have stopped anything.
+    /// The key that asked to quit, its time, and whether quitting would have stopped running work.
     pub quit_pending: Option<(&'static str, u64, bool)>,
     /// Time at which the `r` in the draft triggers a retry, unless more is typed.
     pub retry_at: Option<u64>,
@@ -148,7 +148,7 @@ pub(crate) struct KeyboardState {
 }
 
 impl KeyboardState {
-    /// Records an answer: the last key was not text, and the next dialog takes the focus at once.
+    /// Records an answer: the last key was not text, and the next dialog gets the focus immediately.
     pub(crate) fn on_answer(&mut self, now: u64) {
         self.answered = Some(now);
         self.last_text = None;
@@ -205,7 +205,7 @@ impl Model {
         self.screen.dirty = true;
     }
 
-    /// Sets the theme and keeps the layout.
+    /// Sets the theme and preserves the layout.
     pub(crate) fn retheme(&mut self) {
         self.screen.theme = theme(&self.options, self.screen.background);
     }
@@ -300,12 +300,12 @@ impl Model {
         self.has_room_for_question() && (self.follows_answer() || is_idle())
     }
 
-    /// Returns whether the last key was an answer, so that the next dialog takes the focus at once.
+    /// Returns whether the last key was an answer, so that the next dialog gets the focus immediately.
     fn follows_answer(&self) -> bool {
         self.keys.answered.is_some_and(|at| self.keys.last_key.is_none_or(|key| key <= at))
     }
 
-    /// Returns whether nothing else has the keyboard and the draft is empty, so that a dialog may open.
+    /// Returns whether the draft is empty and no panel has the keyboard, so that a dialog may open.
     pub(crate) fn has_room_for_question(&self) -> bool {
         let reads = self.overlays.help.is_some()
             || self.overlays.search.is_some()
@@ -327,7 +327,7 @@ impl Model {
         (&mut self.transcript, look)
     }
 
-    /// Returns the next time at which time alone changes something, or `None` if nothing is running. It is computed from the time
+    /// Returns the next time at which a timer changes the screen, or `None` if no timer is running. It is computed from the time
     /// of the last frame, so it is never missed.
     pub(crate) fn deadline(&self, now: u64) -> Option<u64> {
         let guard = self.dialogs.deadline(now);
@@ -352,7 +352,7 @@ impl Model {
     }
 }
 
-/// Returns the chosen theme, or the one for this background.
+/// Returns the chosen theme, or the default theme for this background.
 fn theme(options: &Options, ground: Option<(u8, u8, u8)>) -> Theme {
     let named = match &options.theme {
         ThemeChoice::Auto => None,

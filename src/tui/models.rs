@@ -23,7 +23,7 @@ pub(crate) struct ModelPicker {
     /// Name of the model in use, and its properties, because a list may lack it.
     current: String,
     in_use: Option<ModelFacts>,
-    /// Reasoning effort: the one chosen here, or the current one.
+    /// Reasoning effort: the level chosen here, or the current level.
     effort: Option<Effort>,
     before: Option<Effort>,
     /// API key that is being typed.
@@ -60,7 +60,7 @@ pub(crate) enum Choice {
 }
 
 impl ModelPicker {
-    /// Creates the list, which waits for the known models and for those of the providers.
+    /// Creates the list, which waits for the known models and the models of the providers.
     pub(crate) fn new(current: &str, in_use: Option<ModelFacts>, effort: Option<Effort>) -> Self {
         let mut picker = Self {
             picker: Picker::new("Models", COLUMNS),
@@ -171,7 +171,7 @@ impl ModelPicker {
         self.key.is_some()
     }
 
-    /// Asks for an API key if the highlighted model needs nothing else; does nothing otherwise.
+    /// Asks for an API key if the highlighted model needs only a key; otherwise has no effect.
     fn ask_for_key(&mut self, why: String) -> Choice {
         let Some(name) = self.highlighted().filter(|model| model.key_of.is_some()).map(|model| model.facts.name.clone()) else {
             return Choice::Refused(why);

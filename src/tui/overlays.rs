@@ -44,7 +44,7 @@ pub(crate) struct Overlays {
     pub tree: Option<Tree>,
     /// The open overview of the session.
     pub overview: Option<Overview>,
-    /// The theme list, which shows each highlighted theme at once.
+    /// The theme list, which previews each highlighted theme.
     pub themes: Option<ThemeList>,
     pub search: Option<Search>,
     /// Browse mode; the transcript has the keyboard.

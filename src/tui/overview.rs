@@ -76,7 +76,7 @@ pub(crate) enum Topic {
 /// Action of `enter` on the highlighted row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RowAction {
-    /// Runs this command; the draft stays.
+    /// Runs this command without changing the draft.
     Run(String),
     /// Moves the queued message to the draft.
     EditQueued(u64),
@@ -140,13 +140,13 @@ impl Overview {
         Self { picker: Picker::new(topic.title(), topic.columns()).with_last_truncated(), topic }
     }
 
-    /// Sets the rows and the notices below them, and keeps the highlight.
+    /// Sets the rows and the notices below them, and preserves the highlight.
     pub(crate) fn fill(&mut self, rows: Vec<Row>, notices: Vec<String>) {
         self.picker.set_notices(notices);
         self.picker.set_rows(rows);
     }
 
-    /// Returns what `enter` does with the highlighted row.
+    /// Returns the effect of `enter` on the highlighted row.
     pub(crate) fn action(&self) -> Option<RowAction> {
         let key = self.picker.highlighted()?.key.as_str();
         let run = |command: &str| RowAction::Run(command.to_owned());

@@ -78,7 +78,7 @@ pub(crate) enum ClickResult {
 enum Filtering {
     /// Rows that contain all words.
     Words,
-    /// Rows whose first column contains the letters in order; closest matches first.
+    /// Rows whose first column contains the characters in order; closest matches first.
     Fuzzy,
     /// The caller filters the rows.
     Elsewhere,
@@ -98,7 +98,7 @@ pub(crate) struct Picker {
     cuts_last: bool,
     /// Input line that replaces the filter: its label, and the shown text.
     pub asked: Option<(String, String)>,
-    /// Key of the highlighted row, and of the one highlighted in the last frame.
+    /// Key of the highlighted row, and of the row highlighted in the last frame.
     at: Option<String>,
     drawn: Option<String>,
     /// Screen row of the first list row, and the keys of the visible rows.
@@ -147,7 +147,7 @@ impl Picker {
         &self.filter
     }
 
-    /// Sets the rows and keeps the highlight.
+    /// Sets the rows and preserves the highlight.
     pub(crate) fn set_rows(&mut self, rows: Vec<Row>) {
         self.rows = rows;
         self.keep_highlight_valid();
@@ -229,7 +229,7 @@ impl Picker {
         PickerResult::Nothing
     }
 
-    /// Returns the item that was highlighted on the screen; the user can only have meant that one.
+    /// Returns the item that was highlighted on the screen, the only possible choice of the user.
     fn choose(&self) -> PickerResult {
         match self.highlighted().filter(|row| Some(&row.key) == self.drawn.as_ref()) {
             None => PickerResult::Nothing,
@@ -254,7 +254,7 @@ impl Picker {
         self.rows.iter().filter(holds).collect()
     }
 
-    /// Returns the rows whose name matches the letters, then those that contain the words.
+    /// Returns the rows whose name matches the characters, then rows that contain the words.
     fn nearest(&self) -> Vec<&Row> {
         let (mut fuzzy, filter) = (text::Fuzzy::for_words(&self.filter), self.filter.trim().to_lowercase());
         let mut found: Vec<(u32, &Row)> = Vec::new();
@@ -420,7 +420,7 @@ pub(crate) fn split(area: Rect) -> Option<[Rect; 2]> {
     (area.width >= WIDE).then_some([Rect { width: left, ..area }, preview])
 }
 
-/// Draws the line at the left of a preview.
+/// Draws the line on the left of a preview.
 pub(crate) fn draw_separator(preview: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {
     for y in preview.y..preview.bottom() {
         buffer.set_stringn(preview.x.saturating_sub(2), y, glyphs.separator, 1, theme.style(Token::Faint));

@@ -1,4 +1,4 @@
-//! List of prompts that the session can be rewound to.
+//! List of prompts to which the session can be rewound.
 
 use super::format::format_count;
 use super::picker::{Column, Picker, Row};

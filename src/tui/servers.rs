@@ -1,4 +1,4 @@
-//! MCP servers of the session: their state, and what to do about it.
+//! MCP servers of the session: their state, with hints.
 
 use super::format::format_count;
 use super::picker::{Column, Picker, Row};
@@ -179,7 +179,7 @@ fn tools(status: &ServerStatus) -> String {
     if status.tools == status.offered { status.tools.to_string() } else { format!("{} of {}", status.tools, status.offered) }
 }
 
-/// Returns why the server is in its state, and what to do.
+/// Returns the reason for the state of the server, with a hint.
 fn advice(status: &ServerStatus) -> String {
     let name = text::reveal_line(&status.name);
     match &status.state {

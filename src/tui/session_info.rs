@@ -11,7 +11,7 @@ use crate::protocol::{
 /// Part of a resumed session that is not shown yet.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryCursor {
-    /// Journal position where that part ends; `None` if everything is shown.
+    /// Journal position where that part ends; `None` if the whole session is shown.
     pub before: Option<i64>,
     /// Whether the part was requested and has not arrived.
     pub is_asked: bool,
@@ -83,7 +83,7 @@ impl Policy {
         all.into_iter().find(|(most, _)| left <= *most).map(|(_, ending)| (end, ending))
     }
 
-    /// Returns the expiry, the milliseconds left at the last event, and when that arrived.
+    /// Returns the expiry, the remaining milliseconds at the last event, and the time of that event.
     fn time_left(&self) -> Option<(jiff::Timestamp, i64, u64)> {
         let (time, came) = self.clock?;
         let end = self.layers.iter().filter_map(|layer| layer.expires_at).min()?;
@@ -111,10 +111,10 @@ pub(crate) enum ExpiryStage {
 pub(crate) struct SessionInfo {
     /// The mode in which shift+tab last offered a laxer one.
     pub offered_mode_in: Option<Mode>,
-    /// The session, once it has content that can be resumed.
+    /// The session, once it can be resumed.
     pub session: Option<SessionId>,
     pub header: Header,
-    /// Access to the model, once everything is loaded.
+    /// Access to the model, once loading is complete.
     pub model_access: Option<ModelAccess>,
     /// Limits, prices and capabilities of the model.
     pub facts: Option<ModelFacts>,

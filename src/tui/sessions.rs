@@ -108,7 +108,7 @@ impl Sessions {
         sessions
     }
 
-    /// Sets the sessions that match the filter, unless it has changed since.
+    /// Sets the sessions that match the filter, unless the filter has changed since.
     pub(crate) fn set_sessions(
         &mut self,
         words: &str,

@@ -47,7 +47,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/effort", "set the reasoning effort: a level of the model, or auto"),
     ("/budget", "show or set a budget; /budget 10, /budget 2M tokens, /budget price 3,15"),
     ("/ps", "list background sessions and commands"),
-    ("/stop", "stop one of them: /stop s1"),
+    ("/stop", "stop a background session or command: /stop s1"),
     ("/task", "start a task in a copy of the workspace: /task PROMPT"),
     ("/tasks", "list the tasks: open, stop, show and apply their changes"),
     ("/agents", "list agents; /agents 2 opens one, /agents stop 2 stops it"),

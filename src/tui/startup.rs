@@ -7,9 +7,9 @@ pub(crate) struct Startup {
     pub waiting_prompt: Option<String>,
     /// Whether the model list opens as soon as there is a session.
     pub wants_picker: bool,
-    /// Whether the user asked for the setup, which has not arrived yet.
+    /// Whether the user requested the setup, which has not arrived yet.
     pub wants_setup: bool,
-    /// Whether the session still reports what the last process left in progress.
+    /// Whether the session is still reporting interrupted work of the last process.
     pub recovering: bool,
     /// Note in the transcript about a missing API key, until there is one.
     pub no_key_note: Option<String>,

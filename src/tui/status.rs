@@ -44,7 +44,7 @@ enum DropOrder {
     Model,
     /// Explanatory text next to a percentage.
     Words,
-    /// An active sandbox; a disabled one stays visible.
+    /// An active sandbox; a disabled sandbox is always shown.
     Held,
     /// Long forms of the remaining parts: a time, a state.
     Long,
@@ -132,12 +132,12 @@ fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
     shown.map(|(words, token)| (text::clean(&words).replace('\t', " ").replace('·', model.screen.glyphs.dot), token)).collect()
 }
 
-/// Reports whether everything is ready, but no model is selected.
+/// Returns whether loading is complete, but no model is selected.
 fn is_without_model(model: &Model) -> bool {
     model.info.header.model.is_empty() && matches!(model.info.model_access, Some(ModelAccess::NoKey { .. }))
 }
 
-/// Returns the approval mode and every state that keeps aye from working normally.
+/// Returns the approval mode and every state that prevents normal operation.
 fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
     let mode = match &model.info.model_access {
         Some(_) => model.info.header.mode.as_str(),
@@ -190,7 +190,7 @@ fn cost(model: &Model, left: DropOrder) -> Item {
     }
 }
 
-/// Formats the policy's expiry once it is near, as a time of day, which stays correct without redrawing.
+/// Formats the policy's expiry once it is near, as a time of day, which remains correct without redrawing.
 fn ending(model: &Model, left: DropOrder, now: u64) -> Item {
     let words = |end: jiff::Timestamp| {
         let form = if left < DropOrder::Long { "policy ends %H:%M UTC" } else { "ends %H:%M" };
@@ -365,7 +365,7 @@ fn list_hints(model: &Model) -> Option<Vec<&'static str>> {
     })
 }
 
-/// Returns the key hints while the composer has the keyboard and nothing is pending.
+/// Returns the key hints while the composer has the keyboard and no approval is pending.
 fn composer_hints(model: &Model, now: u64) -> Vec<&'static str> {
     let running = model.is_running();
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
@@ -456,7 +456,7 @@ pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String,
     Some((g.running, words.join(&format!(" {} ", g.dot)), keys(STOPS)))
 }
 
-/// Describes what the model is preparing while it writes the arguments of a tool call.
+/// Describes the call that the model is preparing while it writes the arguments.
 fn calling(tool: &str) -> String {
     match tool {
         "EditFile" => "Writing an edit".to_owned(),

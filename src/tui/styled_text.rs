@@ -180,7 +180,7 @@ impl StyledText {
         self.wrap_keeping(width, &[])
     }
 
-    /// Wraps the text at spaces and keeps these ranges whole where a row has room.
+    /// Wraps the text at spaces without breaking these ranges where a row has room.
     pub(crate) fn wrap_keeping(&self, width: usize, whole: &[Range<usize>]) -> Vec<Self> {
         let mut before: Option<usize> = None;
         let row = |range: Range<usize>| {
@@ -254,7 +254,7 @@ impl StyledText {
         Row { line: self.fit_line(width, theme), skip, join: self.join, frame }
     }
 
-    /// Returns a line cut to `width` cells, so that nothing overflows a very narrow screen.
+    /// Returns a line cut to `width` cells, so that no row overflows a very narrow screen.
     pub(crate) fn fit_line(&self, width: usize, theme: &Theme) -> Line<'static> {
         if self.width() <= width {
             return self.line(theme);

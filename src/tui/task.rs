@@ -2,7 +2,7 @@
 
 use crate::protocol::{CallId, FailureKind, GoalState, PlannedStep, QueuedMessage, Usage};
 
-/// Time in milliseconds after an interrupt from which Escape kills everything that is still running.
+/// Time in milliseconds after an interrupt from which Escape kills all remaining processes.
 pub(crate) const KILL_MS: u64 = 3000;
 
 /// Activity of the running task.
@@ -50,7 +50,7 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
-    /// Returns the seconds left, rounded up.
+    /// Returns the remaining seconds, rounded up.
     pub(crate) fn seconds_left(&self, now: u64) -> u64 {
         self.at.saturating_sub(now).div_ceil(1000)
     }
@@ -78,7 +78,7 @@ pub(crate) enum RetractState {
     Open,
     /// The message is no longer queued: moved back to the draft, or sent.
     Gone,
-    /// A message with the same text was sent to the model: this one, or another.
+    /// A message with the same text was sent to the model: this message, or an identical one.
     Said,
     /// The message was moved back to the draft.
     Won,
@@ -87,7 +87,7 @@ pub(crate) enum RetractState {
 /// Reason why an earlier task is paused, and how to continue it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PauseNotice {
-    /// Descriptions of the pause, longest first; the last ones only say what to do.
+    /// Descriptions of the pause, longest first; the last ones only give the hint.
     pub ways: Vec<String>,
     /// Whether the provider rejected the API key, so that Enter in the empty draft replaces it.
     pub wants_key: bool,

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Once, OnceLock};
 use tokio::sync::Notify;
 
-/// Alternate screen, no auto-wrap (so that wide characters stay in their row), bracketed paste, focus reports.
+/// Alternate screen, no auto-wrap (so that wide characters remain in their row), bracketed paste, focus reports.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[?1004h";
 /// Reports of buttons, drags and the wheel, in the SGR form.
 pub(crate) const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h";
@@ -192,8 +192,7 @@ pub(crate) fn restore_from_signal() {
     }
 }
 
-/// Restores the terminal once and then calls `then`. Concurrent callers wait until both are done, since the process may end right
-/// after.
+/// Restores the terminal once and then calls `then`. Concurrent callers wait for both, since the process may end right after.
 fn restore(then: impl FnOnce()) {
     // If it was never taken, do not wait for a writer.
     let output = owns_terminal().then(|| io::stdout().lock());

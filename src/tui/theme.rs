@@ -141,7 +141,7 @@ impl Theme {
         self.style(token).remove_modifier(Modifier::UNDERLINED)
     }
 
-    /// Returns the colour of source code on the background of `ground`; changed lines keep their tint.
+    /// Returns the colour of source code on the background of `ground`; changed lines retain their tint.
     pub(crate) fn syntax(&self, syntax: Syntax, ground: Token) -> Style {
         colour_depth::syntax_style(&self.palette, self.colours, syntax, ground)
     }

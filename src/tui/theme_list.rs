@@ -1,4 +1,4 @@
-//! List of colour themes. The highlighted theme applies to the whole screen at once.
+//! List of colour themes. The highlighted theme applies immediately to the whole screen.
 
 use super::interface::ThemeChoice;
 use super::picker::{Column, Picker, Row};

@@ -73,7 +73,7 @@ impl Files {
         listed
     }
 
-    /// Reports the results in the current list at once, and again in a new list if the current one is outdated.
+    /// Reports the results immediately in the current list, and again in a new list if the current one is outdated.
     pub(crate) fn find(&self, words: &str, number: u64, tell: &dyn Fn(&str, Vec<FoundFile>)) {
         let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut before = None;

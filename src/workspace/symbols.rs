@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Maximum number of files searched; in a larger workspace, those that changed last.
+/// Maximum number of files searched; in a larger workspace, the most recently changed files.
 const MAX_FILES: usize = 20_000;
 const FILE_BYTES: u64 = 1 << 20;
 /// Maximum number of cached symbols.

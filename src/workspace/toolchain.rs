@@ -56,7 +56,7 @@ pub(crate) struct Toolchain {
     pub missing: Vec<(&'static str, &'static str)>,
 }
 
-/// Detects the toolchain by file names, without running anything. `path`: the `PATH` of commands.
+/// Detects the toolchain by file names, without running programs. `path`: the `PATH` of commands.
 pub(crate) fn detect(workspace: &Path, path: &str) -> Toolchain {
     let programs = find_present(PROGRAMS.iter().map(|(name, _)| *name), path);
     let missing = PROGRAMS.iter().filter(|(name, _)| !programs.contains(name)).filter_map(|(name, files)| {

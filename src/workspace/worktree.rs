@@ -32,7 +32,7 @@ enum Looking {
     Nobody,
     /// An update is running, or paused before the next one.
     Somebody,
-    /// An update is running, and something changed since.
+    /// An update is running, and another change has occurred since.
     Again,
 }
 

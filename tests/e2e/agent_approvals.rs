@@ -93,7 +93,7 @@ fn without_a_user_an_agent_writes_only_what_the_policy_allows() {
     allowing.aye(&["exec", "--trust", "fix everything"]).exits(0);
     assert!(allowing.exists("first.txt") && allowing.exists("second.txt") && allowing.exists("one.txt"));
     let results = results_of_agent(&server);
-    assert!(results[2].contains("the agent `fixer` does not list this in its `tools`"), "{results:?}");
+    assert!(results[2].contains("the agent `fixer` does not list this tool in its `tools`"), "{results:?}");
     let planning = project(&server).policy(OPEN);
     planning.aye(&["exec", "--trust", "--mode", "plan", "fix everything"]).exits(0);
     assert!(!planning.exists("first.txt") && !planning.exists("second.txt"), "plan mode applies to agents too");

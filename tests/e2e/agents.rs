@@ -181,7 +181,7 @@ fn an_agent_ends_at_its_step_limit_and_one_response_starts_a_limited_number() {
     let told = project.aye(&["exec", "--trust", "--json", "go"]).exits(0);
     let last = server.requests().into_iter().rfind(|request| title(request).is_none()).unwrap();
     let results: Vec<String> = last.tool_results().into_iter().map(|(_, text)| text).collect();
-    let refused = results.iter().filter(|text| text.contains("one response starts at most 16 agents")).count();
+    let refused = results.iter().filter(|text| text.contains("one response can start at most 16 agents")).count();
     assert_eq!((results.len(), refused), (20, 4), "{results:?}");
     assert!(results[0].contains("Looking."), "{}", results[0]);
     assert_eq!(of_agents(&server).len(), 16 * 3);

@@ -262,7 +262,7 @@ fn a_goal_with_a_budget_ends_before_it_is_exceeded() {
     let project = project(&server);
     let mut terminal = project.open_sized(&["-m", PRICED], 110, 40);
     terminal.prompt("/goal go --until \"cmp wanted.txt state.txt\" --budget 0.004usd");
-    terminal.wait_for("goal not reached: its budget of $0.00 is used up");
+    terminal.wait_for("goal not reached: the budget of $0.00 is used up");
     assert!(server.requests().len() <= 2, "{} requests", server.requests().len());
     terminal.quit();
 }

@@ -195,7 +195,7 @@ fn an_edited_rule_is_saved_only_if_it_is_within_the_offered_rule() {
     terminal.type_text("paths = [\"${workspace}/src\"]", 5);
     terminal.enter();
     terminal.wait_for("not accepted: ");
-    terminal.wait_for("is wider than the widest rule offered");
+    terminal.wait_for("is broader than the broadest rule offered");
     assert!(grants(&project).is_empty());
     terminal.send(&"\x7f".repeat(60));
     terminal.type_text("paths = [\"${workspace}/src/a/*.txt\"]", 5);

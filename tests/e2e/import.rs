@@ -71,7 +71,7 @@ fn a_plan_writes_no_files_and_the_import_writes_the_planned_ones() {
         "+++ b/",
         "+command = [\"npm\", \"run\", \"test\"]",
         "Not imported:",
-        "allow Bash(*) (~/.claude/settings.json): it would allow every command",
+        "allow Bash(*) (~/.claude/settings.json): the rule would allow every command",
         "defaultMode `bypassPermissions`",
         "Imported in part:\n  Bash(npm run test:*): exactly `npm run test`, in a copy of the workspace",
         "+bearer_token_env = \"HUB_TOKEN\"",

@@ -40,7 +40,7 @@ fn changed_in_a_layer(options: &[&str]) -> (Project, Server) {
         .file(".gitignore", "target/\n");
     let arguments: Vec<&str> = ["exec", "--patch", "out.patch"].iter().chain(options).copied().chain(["change things"]).collect();
     let output = project.aye(&arguments).exits(0);
-    output.says(&["the workspace is unchanged", "aye apply", "target/x (git ignores it)"]);
+    output.says(&["the workspace is unchanged", "aye apply", "target/x (git ignores the file)"]);
     (project, server)
 }
 
@@ -66,7 +66,7 @@ fn a_task_with_a_patch_file_sees_its_changes_and_leaves_the_workspace_unchanged(
     let header = header(&project, "out.patch");
     let files: Vec<&str> = header["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
     assert_eq!(files, ["a.txt", "b.bin", "gone.txt", "new.txt", "run.sh"]);
-    assert_eq!(header["leftOut"], json!([{"path": "target/x", "why": "git ignores it"}]));
+    assert_eq!(header["leftOut"], json!([{"path": "target/x", "why": "git ignores the file"}]));
     let tools: Vec<&Value> = header["verdicts"].as_array().unwrap().iter().map(|verdict| &verdict["tool"]).collect();
     assert_eq!(tools, ["EditFile", "WriteFile", "RunCommand", "ReadFile"]);
     // Nothing of the session remains.

@@ -156,7 +156,7 @@ fn an_approved_plan_allows_its_files_and_commands_and_nothing_else() {
     for line in ["Allowed until the task ends", "write greeting.txt", "run touch made", "Still needs approval"] {
         assert!(screen.contains(line), "{line}\n{screen}");
     }
-    assert!(screen.contains("write /: ") && screen.contains("it is a pattern"), "{screen}");
+    assert!(screen.contains("write /: ") && screen.contains("the entry is a pattern"), "{screen}");
     assert!(!project.exists("greeting.txt") && !project.exists("made"));
     terminal.decide('y');
     let screen = terminal.review("other.txt");

@@ -320,7 +320,7 @@ fn folders_that_are_no_plugins_are_refused_with_a_reason_and_leave_no_trace() {
     let project = Project::empty().file("a-file", "x");
     for (source, why) in [
         ("missing", "cannot add a plugin from `missing`"),
-        ("a-file", "it is not a folder"),
+        ("a-file", "the path is not a folder"),
         ("https://example.org/x.git", "only from folders"),
         ("ext::sh -c evil", "only from folders"),
         ("git@example.org:x/y", "only from folders"),

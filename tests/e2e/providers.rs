@@ -82,7 +82,7 @@ fn invalid_commands_and_headers_are_errors_with_their_line() {
     let server = Server::new([]);
     for (line, says) in [
         ("api_key_command = []", "the program is missing"),
-        ("api_key_command = [\"pass show x\"]", "it is not run through a shell"),
+        ("api_key_command = [\"pass show x\"]", "aye runs the command without a shell"),
         ("api_key_command = [\"./key\"]", "relative path"),
         ("api_key_command = \"pass\"", "expected an array of strings"),
         ("headers = { \"X-Api-Key\" = \"a\" }", "is set by aye for this API"),

@@ -76,7 +76,7 @@ fn the_last_command_output_before_a_crash_is_sent_to_the_model() {
     let resumed = project.aye(&["exec", "--trust", "-c"]).exits(0);
     assert!(resumed.stdout.contains("Done."), "{}", resumed.stderr);
     let (_, result) = server.request(1).tool_results().pop().unwrap();
-    assert!(result.contains("half-42") && result.contains("aye exited while this ran"), "{result}");
+    assert!(result.contains("half-42") && result.contains("aye exited while this call ran"), "{result}");
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn allowed_tools_of_a_skill_only_narrow() {
     assert!(result(&server, 2).contains("Its tools: Read, Bash(git log:*)."), "{}", result(&server, 2));
     for request in [3, 4] {
         let refused = result(&server, request);
-        assert!(refused.contains("the skill `look` does not list this in its `allowed-tools`"), "{refused}");
+        assert!(refused.contains("the skill `look` does not list this tool in its `allowed-tools`"), "{refused}");
     }
     assert!(result(&server, 5).contains('x'), "a listed tool works as before");
     project.aye(&["exec", "--trust", "-c", "go on"]).exits(0);

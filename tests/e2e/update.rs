@@ -102,7 +102,7 @@ fn a_server_that_sends_no_index_is_an_error_that_names_it() {
         ("200 OK", "", "is not a release index"),
         ("200 OK", "{\"format\": 2}", "is not a release index"),
         ("200 OK\r\ncontent-length: 999", "{\"format\": 1,", "lost the connection"),
-        ("200 OK", &large, "it is larger than 256.0 KB"),
+        ("200 OK", &large, "the file is larger than 256.0 KB"),
     ] {
         let server = ReleaseServer::new(head, body);
         let output = server.project().aye(&["update", "--check"]).exits(1);
@@ -114,7 +114,7 @@ fn a_server_that_sends_no_index_is_an_error_that_names_it() {
     project.aye(&["update", "--check"]).exits(1).says(&["cannot reach `127.0.0.1:9`", "try again later"]);
     let mut wrong = index("99.0.0");
     wrong["format"] = json!(7);
-    ReleaseServer::with_index(&wrong).project().aye(&["update", "--check"]).exits(1).says(&["its format is 7"]);
+    ReleaseServer::with_index(&wrong).project().aye(&["update", "--check"]).exits(1).says(&["the index has format 7"]);
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub const PREVIOUS_POLICY: &str = "the previous policy applies";
 pub const POLICY_INVALID: &str = "policy file invalid";
 pub const NO_BYPASS: &str = "no option skips the policy";
 pub const COMMAND_NOT_RUN: &str = "the command did not run, so the model does not see it";
-pub const KEY_PREFIX: &str = "Its prefix tells which provider";
+pub const KEY_PREFIX: &str = "The prefix of the key identifies";
 pub const READ_AGAIN: &str = "read it again";
 pub const NO_SESSION: &str = "no session in";
 

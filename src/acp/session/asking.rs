@@ -154,7 +154,7 @@ impl Session {
         self.asking.ask(&self.client, Question::Model(asked.elicitation_id.clone(), labels), request);
     }
 
-    /// Passes the answer to a question of the model on.
+    /// Forwards the answer to a question of the model.
     async fn model_answered(
         &mut self,
         (elicitation_id, labels): (String, Vec<String>),

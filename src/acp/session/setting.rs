@@ -34,8 +34,7 @@ impl PendingSettings {
         self.waiting.front().map(|waiting| waiting.until)
     }
 
-    /// Responds to the pending changes that this event completes. Returns true if these responses already told the editor about
-    /// the change.
+    /// Responds to the pending changes that this event completes. Returns true if these responses already reported the change.
     pub(crate) fn complete(&mut self, kind: &EventKind, options: &Options) -> bool {
         let mode = matches!(kind, EventKind::ModeChanged { .. });
         let Some(at) = self.waiting.iter().position(|waiting| waiting.mode == mode) else { return false };

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 /// Number of charges waiting for the session.
 const DEPTH: usize = 8;
 
-/// A request to count, if one was sent, an event to emit, and the channel for the state of the account after it.
+/// A request to count, if one was sent, an event to emit, and the channel for the resulting state of the account.
 pub(super) struct Charge {
     pub spent: Option<(Expense, ChargedWork)>,
     /// Event about the work, for the front end.
@@ -15,12 +15,12 @@ pub(super) struct Charge {
     pub answer: oneshot::Sender<AccountState>,
 }
 
-/// Work that a session pays for.
+/// Work that counts toward the cost of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChargedWork {
     /// A review, which is part of no task.
     Review,
-    /// An agent, which the running task pays for.
+    /// An agent, which counts toward the cost of the running task.
     Agent,
 }
 

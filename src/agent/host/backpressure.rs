@@ -11,7 +11,7 @@ impl Backpressure {
         Self(room)
     }
 
-    /// Returns whether the front end accepts more; a closed front end does not hold anything up.
+    /// Returns whether the front end accepts more; a closed front end never delays output.
     pub(super) fn is_there(&self) -> bool {
         self.0.as_ref().is_none_or(|room| *room.borrow() || room.has_changed().is_err())
     }

@@ -12,15 +12,15 @@ use tokio_util::sync::CancellationToken;
 /// Timeout of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallTimeout {
-    /// For calls that only read; they are abandoned.
+    /// Calls that only read; they are abandoned.
     Short,
-    /// For calls that wait for the user; they are abandoned only when they are stopped.
+    /// Calls that wait for the user; they are abandoned only when they are stopped.
     User,
-    /// For calls that change files; aye tells them to stop, and gives them a short grace period.
+    /// Calls that change files; aye tells them to stop, and gives them a short grace period.
     Change,
     /// Like `Change`, for copying, moving or deleting a directory tree.
     Tree,
-    /// For calls that enforce their own timeout.
+    /// Calls that enforce their own timeout.
     Own,
 }
 
@@ -49,7 +49,7 @@ impl CallTimeout {
         }
     }
 
-    /// Returns whether the call changes nothing, so that it can be abandoned.
+    /// Returns whether the call has no effects, so that it can be abandoned.
     fn only_reads(self) -> bool {
         matches!(self, Self::Short | Self::User)
     }
@@ -82,14 +82,15 @@ impl Abandoned {
             }
             Self::LateChange { seconds } => {
                 let message = format!(
-                    "not finished within {seconds} s and did not stop; it may still finish later. Check the result before you repeat it."
+                    "did not finish within {seconds} s and did not stop; it may still finish later. Check the result before you \
+                    repeat it."
                 );
                 ToolError::new(ErrorCode::ToolExecutionTimeout, message)
             }
             Self::Stopped => ToolError::new(ErrorCode::Cancelled, "stopped by the user; nothing was changed"),
             Self::Hangs => {
-                let message = "stopped by the user but did not end; it is unknown what it did and whether it is still running. \
-                               Check the result before you repeat it.";
+                let message = "the user stopped the call, but it did not end; its effects are unknown, and it may still be \
+                               running. Check the result before you repeat it.";
                 ToolError::new(ErrorCode::OutcomeUnknown, message)
             }
         }
@@ -132,7 +133,7 @@ pub(crate) async fn with_timeout<T>(
     }
 }
 
-/// Returns the result of a call, or what is known about one that crashed or was abandoned. `late`: aye told it to stop because it timed
+/// Returns the result of a call, or the known state of a crashed or abandoned call. `late`: aye told it to stop because it timed
 /// out.
 pub(crate) fn outcome(
     done: Result<Result<ToolResult, JoinError>, Abandoned>,
@@ -147,7 +148,7 @@ pub(crate) fn outcome(
             if patience.only_reads() {
                 ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed; nothing was changed. Try another way.")
             } else {
-                let message = "the tool crashed; whether it changed anything is unknown. Check before you repeat it.";
+                let message = "the tool crashed; it is unknown whether it changed anything. Check before you repeat the call.";
                 ToolError::new(ErrorCode::OutcomeUnknown, message)
             }
         }

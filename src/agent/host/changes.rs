@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Maximum time that the end of a session, or of a goal's check, waits for the list.
 const LIST_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Task that the tools attribute changes to.
+/// Task to which the tools attribute changes.
 #[derive(Default)]
 pub(super) struct ChangeTracker {
     task: Option<TaskId>,
@@ -20,7 +20,7 @@ impl ChangeTracker {
         self.task.clone()
     }
 
-    /// Tells the tools when another task or step begins.
+    /// Notifies the tools when another task or step begins.
     pub(crate) fn note(&mut self, router: &dyn ToolRouter, task: &TaskId, step: Option<&StepId>) {
         if self.task.as_ref() != Some(task) {
             self.task = Some(task.clone());

@@ -1,4 +1,4 @@
-//! Effects behind a failed commit: kept in order, and cancelled if no longer needed.
+//! Queue of effects behind a failed commit, in order; effects that are no longer needed are cancelled.
 
 use crate::agent::turn::{Effect, RuleFileResult};
 use crate::ports::{Plan, Record};
@@ -26,7 +26,7 @@ impl DeferredEffects {
         std::mem::take(&mut self.0)
     }
 
-    /// Cancels a preview that has not begun.
+    /// Cancels a preview that has not started.
     pub(crate) fn cancel_preview(&mut self, ticket: u64) {
         self.0.retain(|effect| !matches!(effect, Effect::Preview { ticket: begun, .. } if *begun == ticket));
     }

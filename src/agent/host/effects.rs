@@ -1,4 +1,4 @@
-//! Effects of the turn machine, performed in order: saved first, and deferred while nothing can be saved.
+//! Effects of the turn machine, performed in order: saved first, and deferred while saving fails.
 
 use super::clock::moment;
 use super::deferred_effects::stopped_error;
@@ -10,7 +10,7 @@ use crate::protocol::{CallId, Command, ErrorCode, EventKind, StepId, TaskId, Too
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Notice for input that arrives while nothing can be saved.
+/// Notice for input that arrives while saving fails.
 const QUEUED: &str = "queued until the session can be saved";
 
 impl Host {
@@ -119,7 +119,7 @@ impl Host {
         });
     }
 
-    /// Emits an event after updating everything that depends on such events.
+    /// Emits an event after updating all state that depends on events.
     fn emit_and_follow(&mut self, task_id: Option<TaskId>, step_id: Option<StepId>, mut kind: EventKind) {
         let router = self.context.router();
         hooks::follow(&self.context, &kind);
@@ -251,7 +251,7 @@ impl Host {
         }
     }
 
-    /// Reports the session state when saving fails or works again. A user who quits is not told to wait.
+    /// Reports the session state when saving fails or works again. If the user is quitting, aye does not ask the user to wait.
     fn report_saving(&mut self, stalled: bool) {
         if self.deadline.is_some() && stalled {
             return;

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Maximum number of models that are kept after another one was chosen.
+/// Maximum number of models that remain open after another model was chosen.
 const EARLIER_MODELS: usize = 8;
 
 /// Current model and the available ones.
@@ -40,7 +40,7 @@ pub(super) struct ModelClient {
 struct SummaryClient {
     /// Name in the settings, if they name one.
     name: Option<String>,
-    /// Absent until it has been opened.
+    /// `None` until the model has been opened.
     model: Arc<Mutex<Option<Arc<dyn Model>>>>,
 }
 
@@ -157,7 +157,7 @@ impl ModelClient {
         };
         let opens = tokio::spawn(async move {
             let opened = tokio::task::spawn_blocking(keep_and_open).await.unwrap_or_else(|_| {
-                let message = "the model could not be opened";
+                let message = "cannot open the model";
                 Err(Failure::new(FailureKind::Internal, message, "see the log, or choose another model"))
             });
             let facts = opened.map(|model| {

@@ -25,7 +25,7 @@ pub(crate) struct PolicyUpdates {
     pub updates: mpsc::Receiver<PolicyUpdate>,
     /// Requests a reload of the files.
     pub reload: ReloadRequests,
-    /// Mode in effect, which the sandbox of commands depends on.
+    /// Mode in effect, on which the sandbox of commands depends.
     pub modes: watch::Sender<Mode>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum PolicyUpdate {
     },
 }
 
-/// Source of policy updates; empty for a session that keeps its policy.
+/// Source of policy updates; empty for a session with a fixed policy.
 pub(super) struct PolicySource(Option<PolicyUpdates>);
 
 /// Reload that was requested.

@@ -1,4 +1,4 @@
-//! Queries about a running session: its changes, its artifacts, and what its servers offer.
+//! Queries about a running session: its changes, its artifacts, and the offers of its servers.
 
 use super::event_sender::EventSender;
 use super::server_queries::ServerQueries;

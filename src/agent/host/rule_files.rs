@@ -13,7 +13,7 @@ const RECENT: usize = 200;
 /// User's rule files, and their pending changes.
 pub(super) struct RuleFiles {
     port: Arc<dyn Rules>,
-    /// Makes changes run one after the other, and reports them in that order.
+    /// Serializes changes, and reports them in that order.
     in_turn: Arc<tokio::sync::Mutex<()>>,
     /// Cancelled once the last change is done and its outcome has been sent as an input.
     saved: CancellationToken,

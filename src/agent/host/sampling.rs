@@ -1,5 +1,5 @@
-//! Sampling requests of MCP servers to the model of the session: allowed by the policy, approved by the user if it says so, one at a time,
-//! without tools and without the thread.
+//! Sampling requests of MCP servers to the model of the session: allowed by the policy, approved by the user if the policy
+//! requires approval, one at a time, without tools and without the thread.
 
 mod request;
 
@@ -56,7 +56,8 @@ impl ApprovedSampling {
     }
 }
 
-/// Queue of sampling requests. One is sent at a time: its estimate is checked against what is left after the previous one is counted.
+/// Queue of sampling requests. One is sent at a time: its estimate is checked against the remaining budget after the previous
+/// request is counted.
 pub(super) struct SamplingQueue {
     waiting: VecDeque<ApprovedSampling>,
     busy: bool,
@@ -191,7 +192,7 @@ struct RunningSampling {
 }
 
 impl RunningSampling {
-    /// Reads the response until it is complete or no longer wanted, and returns what it used.
+    /// Reads the response until it is complete or no longer wanted, and returns its usage.
     async fn read_response(
         self,
         mut stream: ModelStream,

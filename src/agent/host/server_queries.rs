@@ -67,7 +67,7 @@ impl ServerQueries {
         matching(self.all_resources(&offers).await, words)
     }
 
-    /// Lists all resources. The list is cached for a while, because each keystroke asks for it.
+    /// Lists all resources. The list is cached for a while, because each keystroke requests it.
     async fn all_resources(&self, offers: &Mutex<Option<CachedResources>>) -> Vec<ServerResource> {
         // Concurrent callers wait for the same query.
         let mut kept = offers.lock().await;
@@ -83,7 +83,8 @@ impl ServerQueries {
     }
 }
 
-/// Returns the resources whose server, URI or name contains all words. With a complete server name, only those of that server.
+/// Returns the resources whose server, URI or name contains all words. A complete server name restricts the result to that
+/// server.
 fn matching(all: Vec<ServerResource>, words: &str) -> Vec<ServerResource> {
     let words = words.to_lowercase();
     let fits = |resource: &ServerResource| {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 /// Tool name recorded for resources that were read.
 const RESOURCE: &str = "ReadResource";
 
-/// Servers of a session, if it has any.
+/// Servers of a session.
 pub(super) struct Servers {
     remote: Option<Arc<dyn RemoteServers>>,
     /// States reported last.
@@ -28,7 +28,7 @@ pub(super) struct Servers {
     open: HashMap<String, oneshot::Sender<ElicitationAnswer>>,
     /// Number of requests to the user so far.
     asked: u64,
-    /// Whether the session is ending, so that nothing more is asked.
+    /// Whether the session is ending, so that the user is not asked anything more.
     has_ended: bool,
     offers: ResourceCache,
     sender: EventSender,
@@ -145,7 +145,7 @@ impl Servers {
     fn ask_first(&mut self, resource: &Resource) -> Option<oneshot::Receiver<ElicitationAnswer>> {
         let why = resource.asks.as_deref()?;
         let message = format!(
-            "Your prompt mentions `{}` of this server. aye reads it from the server and sends its content to the model. {why}",
+            "Your prompt mentions `{}` from this server. aye reads the resource and sends its content to the model. {why}",
             resource.uri
         );
         let (send, answer) = oneshot::channel();

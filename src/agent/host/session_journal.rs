@@ -1,4 +1,4 @@
-//! Session journal: commits, and the ordered buffer used when nothing can be saved and the user continues.
+//! Session journal: commits, and the ordered buffer used when saving fails and the user continues.
 
 use super::event_sender::EventSender;
 use crate::agent::limits::UNSAVED_BYTES;

@@ -57,7 +57,7 @@ pub(crate) struct Setup {
     pub redactor: Arc<Redactor>,
     /// Name of the policy in the status row.
     pub policy_name: String,
-    /// Source of policy updates; `None` for a session that keeps its policy.
+    /// Source of policy updates; `None` for a session with a fixed policy.
     pub policy_updates: Option<PolicyUpdates>,
     /// Whether the front end accepts more streamed data; `None` if it always does.
     pub room: Option<watch::Receiver<bool>>,

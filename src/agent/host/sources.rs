@@ -33,7 +33,7 @@ pub(super) struct Timers {
     pub deadline: Option<Instant>,
 }
 
-/// Event that the host reacts to.
+/// Event to which the host reacts.
 pub(super) enum Occurrence {
     Input(Input),
     Command(HostCommand),

@@ -100,7 +100,7 @@ impl ToolRuns {
         self.runs.remove(&index);
     }
 
-    /// Moves a running command to the background; without an ID, the one that has run longest. Returns whether there is one.
+    /// Moves a running command to the background; without an ID, the longest-running one. Returns whether there is one.
     pub(crate) fn move_to_background(&self, id: Option<&CallId>) -> bool {
         let with_id = |id: &CallId| self.runs.values().find(|run| run.is_command && run.id == *id);
         let longest = || {
@@ -142,7 +142,7 @@ impl ToolRuns {
     }
 }
 
-/// Returns whether the call changes files; such a call is never left half done.
+/// Returns whether the call changes files; such a call is never interrupted midway.
 pub(super) fn must_finish(plan: &Plan) -> bool {
     let of_files = |action: &Action| matches!(action, Action::Read { .. } | Action::Write { .. } | Action::Delete { .. });
     plan.effects.is_some() || (plan.changes && plan.timeout_seconds == 0 && plan.actions.iter().all(of_files))

@@ -19,7 +19,7 @@ pub(super) struct AppliedAmendments {
 }
 
 impl AppliedAmendments {
-    /// Adds the note for the model to the result; nothing if the call did not run.
+    /// Adds the note for the model to the result; no note is added if the call did not run.
     pub(super) fn annotate(&self, result: &mut ToolResult) {
         let nothing = result.error.as_ref().is_some_and(|error| {
             matches!(
@@ -87,8 +87,7 @@ pub(super) fn no_amendment(plan: &Plan, amendment: &Amendment) -> Option<String>
         }
         Amendment::Unsandboxed => (!offer.unsandboxed).then(|| "the command cannot run outside the sandbox here".to_owned()),
         Amendment::Background => Some("a command moves to the background while it runs, not before".to_owned()),
-        Amendment::Offline => {
-            (!offer.offline).then(|| "the command cannot run without network: it has none already, or needs it".to_owned())
-        }
+        Amendment::Offline => (!offer.offline)
+            .then(|| "the command cannot run without network access: it already has none, or it requires it".to_owned()),
     }
 }

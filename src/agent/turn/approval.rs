@@ -21,21 +21,21 @@ use crate::protocol::{
 use std::path::Path;
 use std::time::Duration;
 
-const DISCARDED: &str = "; it ran in a copy, its changes there were discarded, and its output is withheld";
+const DISCARDED: &str = "; the command ran in a copy, its changes there were discarded, and its output is withheld";
 /// Maximum number of rules that the user may write for one approval.
 const OFFERS: usize = 32;
 
 impl CallRunner<'_> {
-    /// Returns what hooks and the approved plan say about a call.
+    /// Returns the results of hooks and the approved plan for a call.
     fn call_notes(&self, call: &Call, plan: &Plan) -> impl Iterator<Item = String> {
         let outside = self.grants.outside_mandate(plan, &self.cx.policy).map(str::to_owned);
         call.rewriting().into_iter().chain(call.hook_question()).chain(outside)
     }
 
-    /// Returns what the model can do after a call that no user can approve.
+    /// Returns the advice for the model after a call that no user can approve.
     fn advice_without_user(&self, call: &Call) -> &'static str {
         match self.repetition_warning(call) {
-            Some(_) => "its result is already in your context: do something else, or say what you cannot do",
+            Some(_) => "the result is already in your context: do something else, or say what you cannot do",
             None => "continue without it, or tell the user what to allow",
         }
     }
@@ -156,7 +156,7 @@ impl CallRunner<'_> {
         self.cx.policy.mode() == Mode::Plan && self.cx.options.laxest >= Mode::Ask
     }
 
-    /// Begins the mandate of a plan as it was shown, and leaves plan mode.
+    /// Starts the mandate of a plan as it was shown, and leaves plan mode.
     fn approve_plan(&mut self, plan: &mut Plan, at: InputTime) {
         let (Some(task_plan), Some(shown)) = (plan.task_plan.take(), plan.proposed_plan.take()) else { return };
         self.grants.begin_mandate(&shown, split(&task_plan, &shown), self.cx, at);
@@ -176,7 +176,7 @@ impl CallRunner<'_> {
         match asked {
             Ok(question) => self.ask(call, index, plan, question, batch, at),
             Err(why) => {
-                call.refuse(ErrorCode::PolicyDenied, format!("this cannot run outside the sandbox: {why}"));
+                call.refuse(ErrorCode::PolicyDenied, format!("this call cannot run outside the sandbox: {why}"));
                 self.report(call, 0);
             }
         }
@@ -231,7 +231,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns the directory that a command would run in.
+    /// Returns the directory in which a command would run.
     fn directory(&self, plan: &Plan) -> Option<std::path::PathBuf> {
         plan.actions.iter().find_map(|action| match action {
             Action::Exec { command, cwd } => Some(self.cx.policy.command_directory(command, cwd)),
@@ -263,7 +263,7 @@ impl CallRunner<'_> {
         self.typed && plan.effects.is_none() && question.risk < Risk::High && !question.critical
     }
 
-    /// Returns the timer after which an approval counts as denied.
+    /// Returns the timer after which a pending approval is denied.
     pub(super) fn end_of_wait(&self, calls: &[Call], approval_id: &ApprovalId) -> Option<Effect> {
         let after = self.cx.options.approval_timeout?;
         let ticket = calls.iter().find_map(|call| match &call.state {
@@ -351,7 +351,8 @@ impl CallRunner<'_> {
         self.commit_and_dispatch(calls, batch);
     }
 
-    /// Denies an approval that has timed out. A preview counts as a response, and is followed by another approval with its own timer.
+    /// Denies an approval that has timed out. A preview counts as an answer, and is followed by another approval with its own
+    /// timer.
     pub(super) fn time_out(&mut self, call: &mut Call, timeout: Duration, at: InputTime) {
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
         let Pending { approval_id, since, plan, .. } = *pending;
@@ -459,7 +460,7 @@ fn offer_first(plan: &mut Plan, question: &Question) {
     plan.amends.offer.first = first.map(|(line, count)| FirstParts { count, line: line.to_owned() });
 }
 
-/// Returns a description of what the call would do, based on its actions.
+/// Returns a description of the effect of the call, based on its actions.
 fn details(plan: &Plan, command: Option<&CommandLine>) -> Details {
     let path = |target: &Target| target.real.display().to_string();
     let mut details = Details {

@@ -41,7 +41,7 @@ impl AssumedPrices {
         cx.options.model = self.apply_to(cx.options.model.clone());
     }
 
-    /// Assumes a price for the model in use; the error says why not.
+    /// Assumes a price for the model in use; the error gives the reason for a rejection.
     pub(crate) fn assume(&mut self, price: AssumedPrice, cx: &mut TurnContext) -> Result<(), String> {
         let facts = &cx.options.model;
         if facts.name.is_empty() {

@@ -93,7 +93,7 @@ impl BudgetCheck<'_> {
         budgets
     }
 
-    /// Checks whether this limit may be set; the error says why not.
+    /// Checks whether this limit may be set; the error gives the reason for a rejection.
     pub(crate) fn validate(&self, limit: BudgetLimit) -> Result<(), String> {
         let BudgetLimit { scope, unit, limit: amount } = limit;
         if !amount.is_finite() || amount < 0.0 || (unit != CostUsd && amount < 1.0) {

@@ -26,7 +26,7 @@ const NAMED_LEFT: usize = 5;
 pub(super) struct Call {
     pub call: ToolCall,
     pub summary: String,
-    /// Paths that the call touches, known once planned; `changes` says whether it changes them.
+    /// Paths that the call touches, known once planned; `changes` is true if the call changes them.
     pub touches: Vec<PathBuf>,
     pub changes: bool,
     /// Actions based on the arguments alone.
@@ -68,7 +68,7 @@ pub(super) struct Call {
     pub amended: AppliedAmendments,
     /// Outcome of the hooks before it, once they ran.
     pub hooked: Option<HookedCall>,
-    /// Whether the call changes nothing and only checks whether something else has finished.
+    /// Whether the call only checks whether other work has finished.
     pub polls: bool,
     pub state: CallState,
 }
@@ -80,10 +80,10 @@ pub(super) enum CallState {
     Planning,
     /// Waits for the user's decision.
     Asking(Box<Pending>),
-    /// Runs in a preview; nothing is applied.
+    /// Runs in a preview, without applying effects.
     Previewing(Box<ActivePreview>),
     Running,
-    /// A crash left no outcome; waits for the user.
+    /// A crash left the outcome unknown; waits for the user.
     Unknown,
     Done(ToolResult),
 }
@@ -163,7 +163,7 @@ impl Call {
         self.set_result(refused);
     }
 
-    /// Sets the result. An earlier result is kept if the new one contains nothing.
+    /// Sets the result. An empty new result does not replace an earlier one.
     pub(crate) fn set_result(&mut self, result: ToolResult) {
         let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
         if !self.left.is_empty() {
@@ -179,14 +179,14 @@ impl Call {
         self.state = CallState::Done(self.held.as_ref().map_or_else(|| result.clone(), |held| held.result_or(result.clone())));
     }
 
-    /// Returns what runs if the command line differs from the proposed or started one; `None` if it was edited back.
+    /// Returns the command line that runs if it differs from the proposed or started one; `None` if it was edited back.
     pub(crate) fn edited_command(&self, plan: &Plan) -> Option<EditedCommand> {
         let runs = EditedCommand { summary: plan.summary.clone(), actions: plan.actions.clone() };
         let is_another = self.has_another_line() && self.announced.as_ref() != Some(&runs);
         (self.amended.began || is_another).then_some(runs)
     }
 
-    /// Returns whether the last change set the command line back to the proposed one, so that there is nothing to report.
+    /// Returns whether the last change set the command line back to the proposed one, so that no edit is reported.
     pub(crate) fn is_line_again(&self) -> bool {
         self.amended.by.last().is_some_and(Amendment::is_another_line)
     }
@@ -220,7 +220,7 @@ impl Call {
         }
     }
 
-    /// Returns whether an earlier call has to finish first.
+    /// Returns whether an earlier call must finish first.
     pub(crate) fn waits_for_earlier(&self, before: &[Call]) -> bool {
         before.iter().any(|earlier| !earlier.is_done() && self.order.waits_for(&earlier.order))
     }
@@ -243,14 +243,18 @@ impl Call {
         }
     }
 
-    /// Sets a result that says that the outcome is unknown.
+    /// Sets a result with an unknown outcome.
     pub(crate) fn outcome_unknown(&mut self) {
         let mut message = match &self.partly {
             Some(words) => {
-                format!("aye exited while this ran, and it is partly done; {words}. Check the result before you repeat it")
+                format!(
+                    "aye exited while this call ran, and the call is partly complete; {words}. Check the result before you \
+                repeat it"
+                )
             }
             None => format!(
-                "aye exited while this ran, so it may be done, partly done or not done; check the result before you repeat it{}",
+                "aye exited while this call ran, so it may be complete, partly complete or not started; check the result before \
+                you repeat it{}",
                 self.leftovers()
             ),
         };

@@ -61,7 +61,7 @@ impl CallBatch {
         self.calls.iter().all(Call::is_done)
     }
 
-    /// Returns whether a call that changes something runs.
+    /// Returns whether a call that changes something is running.
     pub(crate) fn is_changing(&self) -> bool {
         self.calls.iter().any(|call| call.changes && matches!(call.state, CallState::Running))
     }
@@ -76,7 +76,7 @@ impl CallBatch {
         self.calls.iter().any(|call| matches!(call.state, CallState::Asking(_) | CallState::Unknown))
     }
 
-    /// Returns whether everything waits for a decision of the user.
+    /// Returns whether all calls wait for a decision of the user.
     pub(crate) fn only_waits_for_user(&self) -> bool {
         let still = |call: &Call| {
             matches!(call.state, CallState::Unknown | CallState::Asking(_) | CallState::Deferred | CallState::Done(_))
@@ -277,7 +277,7 @@ impl CallBatch {
         true
     }
 
-    /// Stops the previews. Nothing was applied, so nothing is lost: their approvals are requested again.
+    /// Stops the previews. Their effects were not applied, and their approvals are requested again.
     pub(crate) fn stop_previews(&self, runner: &mut CallRunner<'_>) {
         self.calls.iter().for_each(|call| runner.stop_preview(call));
     }
@@ -320,7 +320,7 @@ impl CallBatch {
                 runner.plan_again(call, index);
             }
             Resolution::Skip => {
-                call.refuse(ErrorCode::Cancelled, "aye exited while this ran; the user chose not to run it again");
+                call.refuse(ErrorCode::Cancelled, "aye exited while this call ran; the user chose not to run it again");
                 runner.report(call, 0);
             }
             Resolution::TellModel => {
@@ -339,7 +339,7 @@ impl CallBatch {
             let Some(denial) = current_denial(call, runner, at) else { continue };
             if let CallState::Asking(pending) = &call.state {
                 let approval_id = pending.approval_id.clone();
-                let reason = Some(format!("the policy now denies it: {}", denial.reason));
+                let reason = Some(format!("the policy now denies this call: {}", denial.reason));
                 runner.resolve_approval(call, &approval_id, Decision::Denied { reason }, 0);
             }
             runner.stop_preview(call);

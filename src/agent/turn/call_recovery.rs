@@ -12,7 +12,7 @@ use crate::ports::{CallOrder, Durability, RecoveredCalls, RecoveredState};
 use crate::protocol::{Arguments, ErrorCode, ToolResult};
 use crate::session::{CallStage, OpenCall};
 
-/// Calls of a step that another process began.
+/// Calls of a step that another process started.
 impl CallBatch {
     /// Ends all open calls with a result, so that every call in the thread has one.
     pub(crate) fn close(&mut self, runner: &mut CallRunner<'_>) {
@@ -47,7 +47,8 @@ impl CallBatch {
         }
     }
 
-    /// Settles calls by the state of the disk: completed ones are done, and those that did not happen are planned and judged again.
+    /// Settles calls by the state of the disk: completed calls are marked as done, and calls without effect are planned and
+    /// judged again.
     pub(crate) fn settle_by_disk(
         &mut self,
         RecoveredCalls { mut found, mut tails }: RecoveredCalls,
@@ -63,14 +64,14 @@ impl CallBatch {
                 Some(RecoveredState::Done { left }) => {
                     runner.announce(call, &[]);
                     let text = format!(
-                        "{}: done; aye exited before reporting it, but the files have the new content{}",
+                        "{}: done; aye exited before it reported the result, but the files have the new content{}",
                         call.summary,
                         leftover_note(&left)
                     );
                     call.set_result(ToolResult::success(id, call.call.tool_name.clone(), text));
                     runner.report(call, 0);
                     runner.cx.out.notice(format!(
-                        "`{}` had finished when aye exited; it is not run again{}",
+                        "`{}` had finished when aye exited; aye does not run it again{}",
                         call.summary,
                         leftover_note(&left)
                     ));
@@ -78,11 +79,11 @@ impl CallBatch {
                 Some(RecoveredState::NotDone { left }) => {
                     call.state = CallState::Planning;
                     call.left = left;
-                    runner.cx.out.notice(format!("`{}` had not run when aye exited; it is planned again", call.summary));
+                    runner.cx.out.notice(format!("`{}` had not run when aye exited; aye plans it again", call.summary));
                 }
                 Some(RecoveredState::Resumable) => {
                     call.state = CallState::Planning;
-                    runner.cx.out.notice(format!("`{}` was interrupted when aye exited; it is continued", call.summary));
+                    runner.cx.out.notice(format!("`{}` was interrupted when aye exited; aye continues it", call.summary));
                 }
                 Some(RecoveredState::Partly { words }) => call.partly = Some(words),
                 None => {}
@@ -90,7 +91,7 @@ impl CallBatch {
         }
     }
 
-    /// Resumes calls: those that ran and may have changed something are shown to the user; all others are planned and judged again.
+    /// Resumes calls: calls that ran and may have had effects are shown to the user; all others are planned and judged again.
     pub(crate) fn resume(&mut self, runner: &mut CallRunner<'_>) {
         let (mut plans, mut reopened, mut layers) = (Vec::new(), Vec::new(), Vec::new());
         let mut hooked = Vec::new();
@@ -131,9 +132,9 @@ impl CallBatch {
 /// How a call without an outcome continues.
 enum Resumption {
     Plan,
-    /// With the access and the amendments that it had.
+    /// Resumed with its previous access and amendments.
     PlanAgain,
-    /// With the effects that have this digest.
+    /// Resumed with the effects that have this digest.
     ReopenLayer(String),
 }
 

@@ -39,11 +39,11 @@ pub(super) struct Batch {
 /// Notices about commands in layers that were already shown; each is shown once.
 #[derive(Debug, Default)]
 pub(super) struct LayerNotices {
-    /// Whether aye told the user that commands run in a layer first.
+    /// Whether the user was told that commands run in a layer first.
     pub explained_layers: bool,
-    /// Whether aye told the user why commands do not run in a layer first.
+    /// Whether the user was told why commands do not run in a layer first.
     pub explained_no_layers: bool,
-    /// Whether aye told the user why the check of a goal does not run in a copy.
+    /// Whether the user was told why the check of a goal does not run in a copy.
     pub explained_check: bool,
     /// Commands that ran without approval.
     pub unasked: UnaskedRuns,
@@ -214,7 +214,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Reduces the options of the tool to what the policy and earlier attempts allow.
+    /// Reduces the options of the tool to those that the policy and earlier attempts allow.
     pub(super) fn narrow_offer(&self, call: &Call, plan: &mut Plan) {
         if plan.preview != PreviewOffer::Possible {
             return;
@@ -294,7 +294,7 @@ impl CallRunner<'_> {
         self.cx.out.effect(effect);
     }
 
-    /// Handles an amendment that could not be planned. Returns whether the original proposal is asked about again.
+    /// Handles an amendment that could not be planned. Returns whether aye asks about the original proposal again.
     pub(super) fn on_amend_error(&mut self, call: &mut Call, index: usize, error: &ToolError) -> bool {
         if call.amended.by.is_empty() {
             return false;
@@ -456,7 +456,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns whether the user is asked to allow blocked access before the model sees this result.
+    /// Returns whether aye asks the user to allow blocked access before the model sees this result.
     pub(super) fn can_escalate(&self, call: &Call, result: &ToolResult) -> bool {
         let stopping = self.quitting || self.cancelling;
         let person = self.cx.options.approver == Approver::User && self.cx.policy.mode() != Mode::Plan;
@@ -480,7 +480,8 @@ impl CallRunner<'_> {
         self.plan_again(call, index);
     }
 
-    /// Plans a change again, once, if its files no longer match what the user saw. Nothing was done, and the new change requires approval.
+    /// Plans a change again, once, if its files no longer match what the user saw. Nothing was written, and the new change
+    /// requires approval.
     pub(super) fn replan_if_stale(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
         let conflict = result.error.as_ref().is_some_and(|error| error.code == ErrorCode::Conflict);
         let stopping = self.quitting || self.cancelling;

@@ -21,7 +21,7 @@ use crate::session::Expense;
 use jiff::Timestamp;
 use std::sync::Arc;
 
-/// Requested compaction, and the one in progress.
+/// Requested compaction, and the running one.
 #[derive(Debug, Default)]
 pub(super) struct Compactor {
     /// Compaction requested by the user during a step; it runs before the next request.
@@ -134,7 +134,7 @@ impl Compactor {
         tokens + estimate(&[summary::question(work.focus.as_deref())])
     }
 
-    /// Returns the ticket that the summary request waits for.
+    /// Returns the ticket of the pending summary request.
     pub(crate) fn ticket(&self) -> Option<u64> {
         self.work.as_ref().and_then(|work| work.ticket)
     }
@@ -168,8 +168,8 @@ impl Compactor {
         true
     }
 
-    /// Starts a compaction; the error says why a compaction would not help. The request follows. `task`: the task that is running
-    /// or may be continued.
+    /// Starts a compaction; the error explains why a compaction would not help. The request follows. `task`: the task that is
+    /// running or may be continued.
     pub(crate) fn begin(
         &mut self,
         (trigger, focus, then): (CompactionTrigger, Option<String>, AfterSummary),
@@ -215,7 +215,7 @@ impl Compactor {
         }
     }
 
-    /// Returns the request for the summary. A model other than the one in use gets all messages.
+    /// Returns the request for the summary. A different model than the current one gets all messages.
     pub(crate) fn request(&mut self, window: &ContextWindow, cx: &TurnContext, at: InputTime) -> Option<SummaryCall> {
         let all = self.message_tokens(window);
         let work = self.work.as_mut()?;
@@ -373,7 +373,7 @@ impl Compactor {
         self.work.take().map(|work| work.then)
     }
 
-    /// Gives up the compaction; the conversation stays unchanged. If space is needed, the oldest messages are dropped.
+    /// Cancels the compaction; the conversation is unchanged. If space is needed, the oldest messages are dropped.
     pub(crate) fn give_up(&self, why: &str, window: &mut ContextWindow, cx: &mut TurnContext) {
         let Some(work) = &self.work else { return };
         let follows = match work.trigger {

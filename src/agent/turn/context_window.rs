@@ -1,4 +1,4 @@
-//! Context window: the thread, how much of it fits a request, and when it has to be shortened.
+//! Context window: the thread, the part that fits a request, and when the thread must be shortened.
 
 use super::super::context::{TokenCounts, estimate_tokens, tool_tokens};
 use super::super::limits::{
@@ -68,7 +68,7 @@ impl ContextWindow {
         self.counting.counted = 0;
     }
 
-    /// Drops the oldest messages that do not fit. `Err`: the rest cannot fit either.
+    /// Drops the oldest messages that do not fit. `Err`: the remaining messages do not fit either.
     pub(crate) fn fit(&mut self, cx: &mut TurnContext) -> Result<(), Failure> {
         let budget = self.message_budget(cx);
         self.drop_to(budget, cx);
@@ -108,7 +108,7 @@ impl ContextWindow {
         true
     }
 
-    /// Leaves out everything before the latest response, apart from a summary and the prompt. Recorded like `drop_half`.
+    /// Drops all messages before the latest response, apart from a summary and the prompt. Recorded like `drop_half`.
     pub(crate) fn drop_earlier(&mut self, cx: &mut TurnContext) {
         if let Some(removed) = self.drop_to(0, cx) {
             cx.out.record(Record::Truncated { tokens: 0, removed });
@@ -156,7 +156,7 @@ impl ContextWindow {
         cx.response_limit().min(cx.options.model.context_window * RESERVED_PERCENT / 100)
     }
 
-    /// Returns the output limit for an input of this size. Servers refuse a request that asks for more than their window.
+    /// Returns the output limit for an input of this size. Servers reject a request for more than their context window.
     pub(crate) fn output_limit(&self, cx: &TurnContext) -> u64 {
         let left = cx.options.model.context_window.saturating_sub(self.next_input_tokens(cx));
         cx.response_limit().min(left.max(Self::reserved_tokens(cx)))
@@ -173,8 +173,8 @@ impl ContextWindow {
         self.to_model_tokens(self.counting.fixed + self.thread.tokens(), cx)
     }
 
-    /// Returns the input tokens of a request to another model than the one in use, and the output limit of a summary. `messages`: the
-    /// estimated tokens of its messages. `None`: the request does not fit the model.
+    /// Returns the input tokens of a request to a different model than the current one, and the output limit of a summary.
+    /// `messages`: the estimated tokens of its messages. `None`: the request does not fit the model.
     pub(crate) fn summary_input(&self, model: &ModelFacts, messages: u64, cx: &TurnContext) -> Option<(u64, u64)> {
         let estimated = self.counting.fixed + messages;
         // Little is known about how the other model counts, so the larger number applies.
@@ -241,7 +241,7 @@ impl ContextWindow {
         if std::mem::replace(&mut self.too_long, true) { OverlongRequest::Repeated } else { OverlongRequest::First }
     }
 
-    /// Notes that the request was not too long, because the step got its response or another step begins.
+    /// Records that the request was not too long, because the step received its response or another step begins.
     pub(crate) fn on_request_fitted(&mut self) {
         self.too_long = false;
     }

@@ -12,7 +12,7 @@ pub(super) struct FallbackModels {
     names: Vec<String>,
     /// Models that failed since the user's choice was last used.
     failed: Vec<String>,
-    /// Chosen model, while another one replaces it.
+    /// Chosen model, while a fallback replaces it.
     chosen: Option<ModelFacts>,
     /// Model being opened, and the failure that it has to handle.
     opening: Option<(String, Failure)>,

@@ -24,11 +24,11 @@ pub(super) struct Goals {
     progress: Option<GoalProgress>,
     /// Time of the current input.
     now: Timestamp,
-    /// Start of the time that counts and that no record includes; absent while the goal is paused.
+    /// Start of the period that no record includes yet; absent while the goal is paused.
     since: Option<Timestamp>,
     /// Ticket of the timer that ends the goal.
     timer: Option<u64>,
-    /// Whether the user set the check in this process, so that it counts as typed.
+    /// Whether the user set the check in this process, so that it is treated as typed by the user.
     is_typed: bool,
     /// Ticket of the comparison of files after a check.
     comparison: Option<u64>,
@@ -38,12 +38,12 @@ pub(super) struct Goals {
     check_ms: u64,
 }
 
-/// How a check ended.
+/// Outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CheckOutcome {
     Passed,
     Failed {
-        /// How it ended: `exit 101`.
+        /// Outcome as text: `exit 101`.
         ended: String,
         output: String,
     },
@@ -58,9 +58,9 @@ impl CheckOutcome {
             return match error.code {
                 ErrorCode::Cancelled => Self::Interrupted,
                 ErrorCode::PolicyDenied | ErrorCode::UserDenied | ErrorCode::NoApprover | ErrorCode::ApprovalTimeout => {
-                    Self::DidNotRun(format!("it was denied: {}", error.message))
+                    Self::DidNotRun(format!("the check was denied: {}", error.message))
                 }
-                ErrorCode::ToolExecutionTimeout => Self::DidNotRun("it took too long, and was killed".to_owned()),
+                ErrorCode::ToolExecutionTimeout => Self::DidNotRun("the check took too long and was killed".to_owned()),
                 _ => Self::DidNotRun(error.message.clone()),
             };
         }
@@ -73,7 +73,7 @@ impl CheckOutcome {
                 Self::DidNotRun(last.map_or_else(|| format!("exit {code}"), |line| format!("exit {code}: {line}")))
             }
             Some(code) => Self::Failed { ended: format!("exit {code}"), output: tail(printed).to_owned() },
-            None => Self::DidNotRun("its exit code is unknown".to_owned()),
+            None => Self::DidNotRun("the exit code is unknown".to_owned()),
         }
     }
 }
@@ -110,7 +110,7 @@ impl Goals {
         self.progress.as_ref()?.first_task.as_ref()
     }
 
-    /// Returns what starts once nothing else runs.
+    /// Returns the next action of the goal once nothing else runs.
     pub(crate) fn next(&self) -> Option<NextRound> {
         let goal = self.progress.as_ref().filter(|goal| goal.is_running())?;
         match goal.stage {
@@ -162,9 +162,9 @@ impl Goals {
 /// Returns the note about the check for the model.
 fn introduction(check: &str) -> String {
     format!(
-        "\n\n[This is a goal. Whenever you end your turn, aye runs the check `{check}` in a fresh copy of the workspace. The goal is \
-         reached once the check exits with 0; your own judgement does not count. Files that the check changes are discarded. Changes \
-         of tests or of the check's configuration are named to the user.]"
+        "\n\n[This is a goal. Whenever you end your turn, aye runs the check `{check}` in a fresh copy of the workspace. The \
+         goal is reached once the check exits with 0; your own judgement does not count. Files that the check changes are \
+         discarded. Changes to tests or to the check's configuration are reported to the user.]"
     )
 }
 
@@ -320,7 +320,7 @@ impl Goals {
         });
     }
 
-    /// Stops the time, and returns what has passed.
+    /// Stops the clock, and returns the elapsed time.
     fn stop_time(&mut self) -> u64 {
         let elapsed_ms = self.elapsed_ms();
         (self.since, self.timer) = (None, None);
@@ -332,23 +332,24 @@ impl Goals {
         self.timer == Some(ticket) && self.is_running()
     }
 
-    /// Returns why nothing more may be done for the goal. `cost`: session cost so far; `next`: estimated usage of the next request.
+    /// Returns why work on the goal must stop. `cost`: session cost so far; `next`: estimated usage of the next request.
     pub(crate) fn limit_reached(&self, cost: Option<f64>, next: Option<Usage>, cx: &TurnContext) -> Option<(GoalReason, String)> {
         let goal = self.progress.as_ref().filter(|goal| goal.is_running())?;
         if let Some(limit) = goal.goal.time_ms.filter(|limit| self.elapsed_ms() >= *limit) {
-            return Some((GoalReason::TimeUsedUp, format!("goal not reached: its time of {} is used up", time_text(limit))));
+            return Some((GoalReason::TimeUsedUp, format!("goal not reached: the time of {} is used up", time_text(limit))));
         }
         let (budget, next) = goal.goal.budget_usd.zip(next)?;
         let used = (cost.unwrap_or_default() - goal.cost_before.unwrap_or_default()).max(0.0);
         let Some(more) = cx.options.model.cost_usd(&next) else {
             let name = cx.model_name();
-            let why = format!("goal not reached: it has a budget, and the price of `{name}` is unknown");
+            let why = format!("goal not reached: the goal has a budget, but the price of `{name}` is unknown");
             return Some((GoalReason::BudgetUsedUp, why));
         };
         let is_over = more > 0.0 && used + more > budget * (1.0 + f64::EPSILON);
         is_over.then(|| {
             let why = format!(
-                "goal not reached: its budget of ${budget:.2} is used up (${used:.2} used, the next request costs about ${more:.2})"
+                "goal not reached: the budget of ${budget:.2} is used up (${used:.2} used, the next request costs about \
+                ${more:.2})"
             );
             (GoalReason::BudgetUsedUp, why)
         })

@@ -76,7 +76,7 @@ impl Grants {
         }
     }
 
-    /// Begins the mandate of a plan as it was shown: the covered actions, and those that still need approval.
+    /// Starts the mandate of a plan as it was shown: the covered actions, and those that still need approval.
     pub(crate) fn begin_mandate(
         &mut self,
         shown: &ProposedPlan,
@@ -122,7 +122,7 @@ impl Grants {
         }
         let named = |action: &Action| self.mandate.asks.iter().chain(&self.mandate.actions).any(|named| is_same(named, action));
         let is_named = !plan.actions.is_empty() && plan.actions.iter().all(named);
-        Some(if is_named { "the plan names it, but it needs its own approval" } else { "not in the plan" })
+        Some(if is_named { "the plan lists this call, but it needs its own approval" } else { "not in the plan" })
     }
 
     /// Handles the result of a change of the policy files.

@@ -52,7 +52,7 @@ impl GuardrailNote {
     }
 }
 
-/// Inserts the note after the typed text, which stays the first part.
+/// Inserts the note after the typed text, which remains the first part.
 pub(super) fn insert_after_prompt(message: &mut Message, note: &str) {
     let place = message.content.len().min(1);
     message.content.insert(place, Part::Text { text: format!("\n\n{note}") });

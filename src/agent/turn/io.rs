@@ -181,7 +181,7 @@ pub(crate) enum Effect {
     /// Interrupts the running calls, except for file changes, which finish.
     InterruptTools,
     KillTools,
-    /// Moves a running command to the background; without an ID, the one that has run longest.
+    /// Moves a running command to the background; without an ID, the longest-running one.
     Background {
         tool_call_id: Option<CallId>,
     },
@@ -217,7 +217,7 @@ pub(crate) enum Effect {
     ReadMentions {
         ticket: u64,
         runs: Vec<(Plan, Permit)>,
-        /// Server resources to read; their results come after those of the files.
+        /// Server resources to read; their results follow the results of the files.
         resources: Vec<Resource>,
     },
     /// Opens this model; answered by `Input::ModelOpened`.

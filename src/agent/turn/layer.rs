@@ -11,10 +11,10 @@ use crate::ports::{Durability, LayerEnd, LayerRun, Plan, Record, TurnKind};
 use crate::protocol::{Amendment, Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult, exit_code_in};
 
 const ASKED_ABOUT: &str = "the command ran in a copy, and its changes are applied only with your approval";
-const KILLED: &str = "It ran in a copy of the workspace, and its changes there were discarded";
+const KILLED: &str = "The command ran in a copy of the workspace, and its changes there were discarded";
 const CHECK_STOPPED: &str = "the check was stopped; its changes were discarded";
-const INTERRUPTED: &str = "interrupted by the user; it ran in a copy of the workspace, and its changes there were discarded; its \
-                           output so far follows";
+const INTERRUPTED: &str = "interrupted by the user; the command ran in a copy of the workspace, and its changes there were \
+                           discarded; the output so far follows";
 
 impl CallRunner<'_> {
     /// Returns the permit to run a command in a layer before approval.
@@ -200,8 +200,9 @@ impl CallRunner<'_> {
         self.stop_preview(call);
         call.held = None;
         self.drop_preview(call);
-        call.no_layer =
-            Some("its run in a copy was stopped and discarded, so that it could start again in the background".to_owned());
+        call.no_layer = Some(
+            "the run in a copy was stopped and discarded, so that the command could start again in the background".to_owned(),
+        );
         call.amended.by = vec![Amendment::Background];
         self.plan_again(call, index);
     }
@@ -239,9 +240,9 @@ impl CallRunner<'_> {
         self.announce(call, &[]);
         let because = why.map(|why| format!(": {why}")).unwrap_or_default();
         let (told, seen) = if waited {
-            ("aye exited while the changes waited for approval, and they were discarded", "its changes were discarded")
+            ("aye exited while the changes waited for approval, and they were discarded", "the changes were discarded")
         } else {
-            ("aye exited while this ran in a copy", "it was running in a copy")
+            ("aye exited while the command ran in a copy", "the command was running in a copy")
         };
         let access = call
             .held
@@ -263,7 +264,7 @@ impl CallRunner<'_> {
         } else if let LayerRun::Impossible { reason } = &plan.layer
             && !std::mem::replace(&mut self.layers.explained_no_layers, true)
         {
-            question.reason = format!("{}; it cannot run in a copy first, because {reason}", question.reason);
+            question.reason = format!("{}; the command cannot run in a copy first, because {reason}", question.reason);
         }
         question
     }
@@ -353,7 +354,7 @@ impl CallRunner<'_> {
 pub(super) fn build_output_clause(effects: &Effects) -> String {
     let direct = effects.counted.iter().filter(|counted| counted.direct).map(|counted| format!("`{}/`", counted.path));
     let direct: Vec<String> = direct.collect();
-    if direct.is_empty() { String::new() } else { format!("; what it wrote to {} stays", direct.join(", ")) }
+    if direct.is_empty() { String::new() } else { format!("; its build output in {} remains", direct.join(", ")) }
 }
 
 /// Returns the result of a command that was blocked in its layer.

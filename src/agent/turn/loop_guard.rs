@@ -82,7 +82,7 @@ impl LoopGuard {
         (row.times > free).then_some(row.times)
     }
 
-    /// Notes that the call runs. If it was approved because of repetition, as many further calls are allowed as before.
+    /// Records that the call runs. If it was approved despite repetition, the limit for repetition starts over.
     pub(super) fn allow(&mut self, row: RepeatCount) {
         if row.number == self.row.number && row.times > self.row.free {
             self.row.free = row.times.saturating_add(SAME_CALLS - 1);

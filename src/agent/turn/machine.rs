@@ -63,7 +63,7 @@ pub(crate) struct TurnMachine {
     layers: LayerNotices,
     /// Recovery information, until the session is restored.
     pub(super) known: RecoveredCalls,
-    /// Whether the user ended the session: running calls finish, and nothing new begins.
+    /// Whether the user ended the session: running calls finish, and no new work starts.
     pub(super) quitting: bool,
 }
 
@@ -600,7 +600,7 @@ impl TurnMachine {
         self.resume_within_budget(at);
     }
 
-    /// Continues a task that is paused for its budget, if nothing exceeds it any more.
+    /// Continues a task that is paused for its budget, if no limit is exceeded any more.
     fn resume_within_budget(&mut self, at: InputTime) {
         if self.tasks.is_paused() && self.spending.is_paused() {
             match self.budget_failure(at) {
@@ -647,7 +647,7 @@ impl TurnMachine {
         let is_priced = self.cx.options.model.cost_usd(&Usage::default()).is_some();
         (goal.budget_usd.is_some() && !is_priced).then(|| {
             let name = self.cx.model_name();
-            format!("it has a budget, and the price of `{name}` is unknown; assume a price, or leave out the budget")
+            format!("the goal has a budget, but the price of `{name}` is unknown; assume a price, or omit the budget")
         })
     }
 
@@ -670,7 +670,7 @@ impl TurnMachine {
         }
     }
 
-    /// Ends the goal, and interrupts what runs for it.
+    /// Ends the goal, and interrupts its running work.
     pub(super) fn stop_goal(&mut self, at: InputTime) {
         if !self.goals.is_active() {
             return self.cx.out.notice("no goal is active");
@@ -694,7 +694,7 @@ impl TurnMachine {
         true
     }
 
-    /// Lets a paused goal continue with what starts next.
+    /// Lets a paused goal continue with its next action.
     pub(super) fn resume_goal(&mut self) {
         if self.goals.resume(&mut self.cx) {
             self.report_goal(None);
@@ -720,7 +720,7 @@ impl TurnMachine {
         Some(why.to_owned())
     }
 
-    /// Pauses the goal because the user interrupts what prepares or follows its task.
+    /// Pauses the goal because the user interrupts the work before or after its task.
     pub(super) fn interrupt_goal(&mut self) {
         let message = self.pause_goal(GoalReason::Interrupted, "goal paused: you interrupted it");
         self.cx.out.commit(Durability::Process);
@@ -751,7 +751,7 @@ impl TurnMachine {
         self.compactor.finish();
         self.fail(Failure::new(
             FailureKind::BudgetExceeded,
-            "the task ended with its goal, whose limit is reached",
+            "the task ended because its goal reached a limit",
             "continue the task without the goal, or set another goal",
         ));
         true
@@ -857,7 +857,7 @@ impl TurnMachine {
         Some((after.begins_next, after.then))
     }
 
-    /// Applies a rewind to the rest of the session.
+    /// Applies a rewind to the remaining state of the session.
     pub(super) fn adopt_rewind(&mut self, effect: RewindEffect) {
         if effect.forgets_task {
             self.tasks.forget_ended_task();
@@ -899,7 +899,7 @@ impl TurnMachine {
         self.cancel(at);
     }
 
-    /// Stops the model and starts nothing new; the task ends once the running calls have ended.
+    /// Stops the model and starts no new calls; the task ends once the running calls have ended.
     fn cancel(&mut self, at: InputTime) {
         if self.stop_compaction(at) || self.prompt_hooks.cancel(&mut self.cx) || self.mentions.cancel() {
             self.interrupt_goal();
@@ -960,8 +960,8 @@ impl TurnMachine {
         self.record_completed_step(message);
     }
 
-    /// Ends the session and keeps the state of its task. Running calls that change something are stopped, and their outcomes are
-    /// saved, so that they are known later.
+    /// Ends the session and preserves the state of its task. Running calls that change something are stopped, and their outcomes
+    /// are saved, so that they are known later.
     fn quit(&mut self, at: InputTime) {
         self.quitting = true;
         if self.stop_hooks.cancel(&mut self.cx) {

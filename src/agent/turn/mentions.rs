@@ -14,7 +14,7 @@ use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult};
 pub(super) struct PendingPrompt {
     /// ID of the queued message.
     id: u64,
-    /// All mentions in its text when it was started.
+    /// All mentions in the prompt text at its start.
     named: Vec<Mention>,
     /// Mentioned files to read.
     mentions: Vec<Mention>,

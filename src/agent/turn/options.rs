@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Approver {
     User,
-    /// Nobody: whatever requires approval is denied at once.
+    /// No user: actions that require approval are denied immediately.
     Nobody,
     /// Everything that requires approval is approved; only for disposable environments.
     Everyone,
@@ -75,7 +75,7 @@ pub(crate) struct Options {
     pub sandbox: String,
     /// Laxest mode that may be chosen while the session runs.
     pub laxest: Mode,
-    /// Time after which an approval counts as denied; `None` to wait without limit.
+    /// Time after which a pending approval is denied; `None` for no limit.
     pub approval_timeout: Option<Duration>,
     /// Events that have hooks.
     pub hooks: HookEvents,

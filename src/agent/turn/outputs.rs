@@ -47,12 +47,13 @@ impl Outputs {
         self.effects.push(effect);
     }
 
-    /// Sets the task and step that later events belong to.
+    /// Sets the task and step of later events.
     pub(crate) fn set_scope(&mut self, task_id: Option<TaskId>, step_id: Option<StepId>) {
         (self.task_id, self.step_id) = (task_id, step_id);
     }
 
-    /// Removes the effects. A state change comes before the events that announce it, so that a reader of these events finds the new state.
+    /// Removes the effects. A state change precedes the events that announce it, so that a reader of these events finds the new
+    /// state.
     pub(crate) fn take(&mut self) -> Vec<Effect> {
         let effects = std::mem::take(&mut self.effects);
         let mut ordered: Vec<Effect> = Vec::with_capacity(effects.len());

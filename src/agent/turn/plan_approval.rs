@@ -1,4 +1,4 @@
-//! Plans that the model proposes: what approving one allows, and the messages for the model.
+//! Plans that the model proposes: the effect of their approval, and the messages for the model.
 
 use crate::policy::Enforcer;
 use crate::protocol::{Action, Coverage, JudgedLine, ProposedPlan, TaskPlan};
@@ -17,7 +17,9 @@ pub(super) fn proposed(plan: &TaskPlan, policy: &Enforcer, leaves_plan_mode: boo
     let mut coverage = policy.coverage(&actions, now).into_iter();
     let lines = plan.lines.iter().map(|line| {
         let coverage = match &line.action {
-            Ok(_) => coverage.next().unwrap_or_else(|| Coverage::Asks { reason: "the policy did not judge it".to_owned() }),
+            Ok(_) => {
+                coverage.next().unwrap_or_else(|| Coverage::Asks { reason: "the policy has not evaluated this entry".to_owned() })
+            }
             Err(reason) => Coverage::Asks { reason: reason.clone() },
         };
         JudgedLine { subject: line.subject.clone(), coverage }
@@ -25,7 +27,7 @@ pub(super) fn proposed(plan: &TaskPlan, policy: &Enforcer, leaves_plan_mode: boo
     ProposedPlan { text: plan.text.clone(), digest: plan.digest.clone(), lines: lines.collect(), leaves_plan_mode }
 }
 
-/// Returns the actions of a plan that were shown as covered, and the others.
+/// Returns the actions of a plan that were shown as covered, and the other actions.
 pub(super) fn split(plan: &TaskPlan, shown: &ProposedPlan) -> (Vec<Action>, Vec<Action>) {
     let (mut covered, mut others) = (Vec::new(), Vec::new());
     for (line, shown) in plan.lines.iter().zip(&shown.lines) {

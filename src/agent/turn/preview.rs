@@ -35,7 +35,7 @@ pub(super) fn no_preview(plan: &Plan) -> Option<String> {
     }
 }
 
-/// Returns whether a run changed nothing and had no access blocked.
+/// Returns whether a run had no effects and no blocked access.
 pub(super) fn is_quiet(effects: &Effects) -> bool {
     effects.is_empty() && effects.refused.is_empty() && effects.denied.is_empty()
 }

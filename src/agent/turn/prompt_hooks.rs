@@ -84,7 +84,7 @@ impl PromptHooks {
         PromptVerdict::Start
     }
 
-    /// Returns what the hooks add to the prompt that starts now.
+    /// Returns the text that hooks add to the prompt that starts now.
     pub(crate) fn take_context(&mut self) -> Vec<Part> {
         std::mem::take(&mut self.context)
     }

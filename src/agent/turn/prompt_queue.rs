@@ -30,7 +30,7 @@ impl PromptQueue {
             return;
         }
         if self.waiting.len() >= MAX_QUEUED {
-            out.notice(format!("{MAX_QUEUED} messages are already queued; this one is back in your draft"));
+            out.notice(format!("{MAX_QUEUED} messages are already queued; the new message is back in your draft"));
             return self.return_to_draft(text, out);
         }
         let id = self.next_id();
@@ -51,9 +51,9 @@ impl PromptQueue {
     pub(crate) fn edit(&mut self, id: u64, text: String, out: &mut Outputs) {
         let Some(place) = self.waiting.iter().position(|waiting| waiting.id == id) else {
             out.notice(if text.trim().is_empty() {
-                "that message was already sent to the model"
+                "the message was already sent to the model"
             } else {
-                "that message was already sent unchanged; your edit is in the draft"
+                "the message was already sent unchanged; your edit is in the draft"
             });
             return self.return_to_draft(text, out);
         };

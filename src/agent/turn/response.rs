@@ -92,7 +92,7 @@ impl ResponseStream {
         is_unsaved
     }
 
-    /// Discards the text streamed so far. The journal and the screen keep it, the thread does not.
+    /// Discards the text streamed so far. The text remains in the journal and on the screen, but not in the thread.
     pub(crate) fn discard(&mut self, reason: &str, step_id: Option<StepId>, out: &mut Outputs) {
         let Some(step_id) = step_id else { return };
         self.save(&step_id, out);
@@ -104,7 +104,7 @@ impl ResponseStream {
 /// Continuation of a task after a response without calls.
 pub(super) enum Continuation {
     Complete,
-    /// The model is asked for the rest.
+    /// The model is asked to continue.
     AskForRest(&'static str),
     Fail(Failure),
 }

@@ -297,7 +297,7 @@ impl TurnMachine {
 
 /// Resuming.
 impl TurnMachine {
-    /// Settles everything that the previous process left unfinished.
+    /// Settles all work that the previous process left unfinished.
     fn resume(&mut self, failure: Failure, unfinished: ResumePolicy, at: InputTime) {
         self.restore_goal(unfinished == ResumePolicy::Continue);
         if self.finish_rewind(unfinished) {
@@ -336,7 +336,7 @@ impl TurnMachine {
         }
     }
 
-    /// Settles a command of the user after a crash. If it ran without an outcome, the user is asked; otherwise it ends.
+    /// Settles a command of the user after a crash. If it ran without an outcome, aye asks the user; otherwise it ends.
     fn settle_user_command(&mut self, unfinished: ResumePolicy, at: InputTime) {
         if !self.tasks.is_user_command() {
             return;

@@ -86,12 +86,12 @@ pub(super) struct ResolvedTarget {
     cannot: Vec<String>,
 }
 
-/// Effects of a rewind on the rest of the session.
+/// Effects of a rewind on the remaining state of the session.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RewindEffect {
     /// Whether the thread changed, so that the provider's count no longer applies.
     pub changes_thread: bool,
-    /// Whether the subject of the last task is gone, so that it cannot continue.
+    /// Whether the context of the last task was removed, so that the task cannot continue.
     pub forgets_task: bool,
 }
 
@@ -99,7 +99,7 @@ pub(super) struct RewindEffect {
 #[derive(Debug)]
 pub(super) struct AfterRewind {
     pub effect: RewindEffect,
-    /// Whether messages sent since the start begin now.
+    /// Whether the sent messages now start at a later point.
     pub begins_next: bool,
     /// Handling of the open task, if the previous process started the rewind.
     pub then: Option<ResumePolicy>,
@@ -110,7 +110,7 @@ impl Rewinds {
         self.under_way.is_some()
     }
 
-    /// Adds a prompt as a rewind point and ends the possibility of a redo. `number` and `first_step` count over the session.
+    /// Adds a prompt as a rewind point and makes a redo impossible. `number` and `first_step` count over the session.
     pub(crate) fn add_point(&mut self, prompt: &Message, number: u32, first_step: u64) {
         self.done.clear();
         self.under_way = None;
@@ -165,7 +165,7 @@ impl Rewinds {
         Ok(Effect::PlanRewind { plan, since })
     }
 
-    /// Starts a rewind, recorded before anything is undone. Returns its number if there are no files to wait for.
+    /// Starts a rewind, which is recorded before any change is undone. Returns its number if there are no files to wait for.
     pub(crate) fn begin(
         &mut self,
         aim: ResolvedTarget,
@@ -274,7 +274,7 @@ impl Rewinds {
         effect
     }
 
-    /// Prepares the note that tells the model with the next prompt what was undone and what was not.
+    /// Prepares the note for the model, sent with the next prompt, about the changes that were undone and those that were not.
     fn note_scope(&mut self, rewound: &Rewound, place: usize) {
         match rewound.scope {
             RewindScope::Both => {}

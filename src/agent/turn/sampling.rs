@@ -21,7 +21,7 @@ pub(crate) struct SamplingUsage {
 }
 
 impl SamplingUsage {
-    /// Returns the usage of a tool that asked a model.
+    /// Returns the usage of a tool that called a model.
     pub(crate) fn by_tool(tool_name: &str, used: ModelUse, latency_ms: u64) -> Self {
         let ModelUse { model, usage, fee_usd } = used;
         let (server, label) = (tool_name.to_owned(), tool_name.to_owned());

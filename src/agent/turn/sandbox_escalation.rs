@@ -2,7 +2,7 @@
 
 use crate::protocol::{ErrorCode, SandboxAccess, ToolResult};
 
-/// Maximum number of paths and hosts that one run may be allowed to access.
+/// Maximum number of paths and hosts that a single run may be allowed to access.
 const MAX_OPENS: usize = 8;
 
 /// Result of a run that the sandbox blocked.
@@ -42,7 +42,7 @@ impl BlockedRun {
         (!self.again).then_some(self.latency_ms)
     }
 
-    /// Returns the result of the call: that of the second run, if there was one. The output of the first run is kept in it.
+    /// Returns the result of the call: the result of the second run, if any, which contains the output of the first run.
     pub(super) fn result_or(&self, result: ToolResult) -> ToolResult {
         let names = format_access(&self.first.denied);
         if !self.again {

@@ -61,7 +61,7 @@ impl Spending {
         spent
     }
 
-    /// Counts a request whose response the user interrupted; `None` if nothing arrived.
+    /// Counts a request whose response the user interrupted; `None` if no part of it arrived.
     pub(crate) fn interrupt_request(&mut self, tasks: &mut Tasks, cx: &TurnContext) -> Option<Expense> {
         let spent = self.usage.end_without_answer(None, &cx.options.model)?;
         self.count(spent.usage, spent.cost_usd, tasks);
@@ -186,7 +186,7 @@ impl Spending {
         budgets
     }
 
-    /// Sets a budget; the error says why not.
+    /// Sets a budget; the error gives the reason for a rejection.
     pub(crate) fn set_budget(&mut self, limit: BudgetLimit, tasks: &mut Tasks, cx: &mut TurnContext) -> Result<(), String> {
         self.check(tasks, cx).validate(limit)?;
         self.apply_limit(limit, tasks, cx);
@@ -236,7 +236,7 @@ impl Spending {
         self.check(tasks, cx).request_failure(next, &cx.options.model)
     }
 
-    /// Returns why a request with these tokens may not be sent to another model than the one in use.
+    /// Returns why a request with these tokens must not be sent to a different model than the current one.
     pub(crate) fn other_request_failure(
         &self,
         model: &ModelFacts,

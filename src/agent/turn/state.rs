@@ -20,7 +20,7 @@ pub(super) const SESSION: &[Change<SessionStatus>] = &[
     ),
     (Paused, Running, "the session is resumed, or its task is cancelled"),
     (Running, Completed, "the session ends, and no task runs"),
-    (Running, Failed, "its end cannot be saved"),
+    (Running, Failed, "the end of the session cannot be saved"),
 ];
 
 /// Further transitions that the loop needs.
@@ -73,7 +73,7 @@ fn allows<S: PartialEq>(tables: [&[Change<S>]; 2], from: &S, to: &S) -> bool {
 pub(super) struct States {
     session: SessionStatus,
     status: TaskStatus,
-    /// Whether nothing can be saved; then the session is paused, regardless of its task.
+    /// Whether saving fails; the session is then paused, regardless of its task.
     stalled: bool,
     /// Number of rejected transitions; each is a bug.
     #[cfg(test)]

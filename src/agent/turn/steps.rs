@@ -71,7 +71,7 @@ impl TurnMachine {
         }
     }
 
-    /// Starts the next queued message, or what is next for the goal. Leaving the queue and becoming a task are one commit.
+    /// Starts the next queued message, or the next action of the goal. Leaving the queue and becoming a task are one commit.
     pub(super) fn start_next(&mut self, at: InputTime) {
         if let Some(text) = self.queue.take_next(&mut self.cx.out) {
             return self.begin_task(text, at);
@@ -79,7 +79,7 @@ impl TurnMachine {
         self.advance_goal(at);
     }
 
-    /// Returns whether a prompt has to wait.
+    /// Returns whether a prompt must wait.
     pub(super) fn is_busy(&self) -> bool {
         let prepares = self.mentions.is_reading() || self.prompt_hooks.is_running();
         self.tasks.current().is_some() || prepares || self.compactor.is_running() || self.rewinds.is_running()
@@ -94,7 +94,7 @@ impl TurnMachine {
         self.read_mentions(text, at);
     }
 
-    /// Resumes after the hooks of an event, unless the prompt or task that they concern is gone.
+    /// Resumes after the hooks of an event, unless their prompt or task was removed.
     pub(super) fn hooked(&mut self, ticket: u64, outcome: EventHooks, at: InputTime) {
         if self.stop_hooks.finish(ticket) {
             return self.stop_hooked(outcome, at);
@@ -224,7 +224,7 @@ impl TurnMachine {
             return self.fail(Failure::new(
                 FailureKind::MaxStepsExceeded,
                 format!("the task reached its limit of {} ({count} done)", format_count(limit.into(), "step", "steps")),
-                "continue to allow as many steps again; --max-steps sets the limit",
+                "continue to allow the same number of steps again; --max-steps sets the limit",
             ));
         }
         if self.end_task_at_goal_limit(at) {
@@ -398,7 +398,7 @@ impl TurnMachine {
         }
     }
 
-    /// Gives up on a response that reported an overlong conversation, if no budget is left to shorten it.
+    /// Fails a request with an overlong conversation, if no budget is left to shorten it.
     fn leave_response(&mut self) {
         if self.tasks.task_status() == TaskStatus::ProcessingResponse {
             self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
@@ -453,7 +453,7 @@ impl TurnMachine {
         }
     }
 
-    /// Starts what is next for the goal, if nothing else runs.
+    /// Starts the next action of the goal, if nothing else runs.
     pub(super) fn advance_goal(&mut self, at: InputTime) {
         if self.quitting || self.is_busy() || self.end_goal_at_limit(None) {
             return;
@@ -499,7 +499,7 @@ impl TurnMachine {
         self.start_next(at);
     }
 
-    /// Records what the check means for the goal. Returns the sentence for the user.
+    /// Records the result of the check for the goal. Returns the sentence for the user.
     fn settle_check(&mut self, files: Option<&ChangedFiles>) -> Option<String> {
         let check = self.goals.check().unwrap_or_default().to_owned();
         let outcome = if self.tasks.is_cancelling() { CheckOutcome::Interrupted } else { self.check_outcome() };
@@ -566,7 +566,7 @@ impl TurnMachine {
         self.cx.out.effect(Effect::Plan(vec![(0, call)]));
     }
 
-    /// Ends the command: its result is kept for the next message, and waiting work continues to wait, or starts.
+    /// Ends the command: its result is saved for the next message, and waiting work continues to wait, or starts.
     fn end_user_command(&mut self, at: InputTime) {
         if self.tasks.is_check() {
             return self.end_check(at);
@@ -642,7 +642,7 @@ impl TurnMachine {
         self.spending.next_request(self.window.next_input_tokens(&self.cx), &self.cx, at)
     }
 
-    /// Sends the request if nothing forbids it.
+    /// Sends the request unless it is forbidden.
     pub(super) fn request_if_allowed(&mut self, attempt: u32, at: InputTime) {
         if self.end_task_at_goal_limit(at) {
             return;
@@ -842,7 +842,7 @@ impl TurnMachine {
         }
     }
 
-    /// Handles a request that failed for good. An overlong request is shortened once.
+    /// Handles a request that failed permanently. An overlong request is shortened once.
     fn on_request_failed(&mut self, failure: Failure, at: InputTime) {
         if failure.kind != FailureKind::ContextTooLong {
             return self.fail(failure);
@@ -852,7 +852,7 @@ impl TurnMachine {
         }
     }
 
-    /// Shortens a request that the provider found too long, and sends it once more. Returns whether it was sent.
+    /// Shortens a request that the provider rejected as too long, and sends it once more. Returns whether it was sent.
     fn shorten(&mut self, at: InputTime) -> bool {
         let overlong = self.window.on_overlong_request(&self.cx);
         if overlong == OverlongRequest::Repeated {
@@ -1095,7 +1095,7 @@ impl TurnMachine {
         is_for_it
     }
 
-    /// Sends the summary request if nothing forbids it. Otherwise a task that needs the summary waits or fails; in other cases,
+    /// Sends the summary request unless it is forbidden. Otherwise a task that needs the summary waits or fails; in other cases,
     /// the reason is reported at the start.
     pub(super) fn request_summary_if_allowed(&mut self, at: InputTime) {
         if self.compactor.precedes_request() && self.end_task_at_goal_limit(at) {
@@ -1129,7 +1129,7 @@ impl TurnMachine {
         }
     }
 
-    /// Stops the compaction; nothing changes. Returns whether one was in progress outside a running task.
+    /// Stops the compaction without changes. Returns whether one was in progress outside a running task.
     pub(super) fn stop_compaction(&mut self, at: InputTime) -> bool {
         let is_requested = self.compactor.requested_at().is_some();
         if is_requested {

@@ -11,7 +11,7 @@ use crate::protocol::{EventHooks, HookEvent};
 pub(super) struct StopHooks {
     /// Ticket of the running hooks.
     pending: Option<u64>,
-    /// How often hooks let the model continue in this task.
+    /// Number of times hooks let the model continue in this task.
     blocks: u32,
 }
 
@@ -28,7 +28,7 @@ impl StopHooks {
         }
         if self.blocks == STOP_HOOK_BLOCKS {
             cx.out.notice(format!(
-                "the hooks let the model continue {STOP_HOOK_BLOCKS} times; the task ends without asking them again"
+                "the hooks let the model continue {STOP_HOOK_BLOCKS} times; the task ends without running them again"
             ));
             return false;
         }

@@ -32,5 +32,5 @@ impl SummaryModel {
 /// Reports that the model in use writes the summary, and why.
 pub(super) fn report_replacement(model: &str, why: &str, cx: &mut TurnContext) {
     let instead = cx.model_name().to_owned();
-    cx.out.notice(format!("{model} cannot write the summary: {why}; {instead} writes it"));
+    cx.out.notice(format!("{model} cannot write the summary: {why}; {instead} writes it instead"));
 }

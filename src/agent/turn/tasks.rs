@@ -24,7 +24,7 @@ pub(super) struct Task {
     phase: Phase,
     /// Response so far, if its model is asked to continue it.
     parts: ResponseParts,
-    /// Whether the task is being stopped; it ends at a point where nothing is lost.
+    /// Whether the task is being stopped; it ends at a point without data loss.
     cancelling: bool,
     /// Count of identical calls in a row.
     guard: LoopGuard,
@@ -43,7 +43,7 @@ pub(super) enum Phase {
     Compacting,
     /// The calls of the response are planned, approved and run.
     Working(CallBatch),
-    /// The user has to continue it.
+    /// The user must continue the task.
     Paused,
 }
 
@@ -141,7 +141,7 @@ impl Tasks {
         self.aside.is_some()
     }
 
-    /// Returns the task that a continued conversation belongs to: a task that ended early counts too.
+    /// Returns the task of a continued conversation, including a task that ended early.
     pub(crate) fn continuable_id(&self) -> Option<TaskId> {
         self.current.as_ref().or(self.ended.as_ref()).map(|task| task.id.clone())
     }
@@ -159,7 +159,7 @@ impl Tasks {
         self.current.as_ref().is_some_and(|task| task.cancelling)
     }
 
-    /// Returns whether a command of the user takes the place of a task.
+    /// Returns whether a command of the user runs in place of a task.
     pub(crate) fn is_user_command(&self) -> bool {
         self.current.as_ref().is_some_and(|task| task.user_command.is_some())
     }
@@ -406,7 +406,7 @@ impl Tasks {
         });
     }
 
-    /// Marks the task as being stopped. Returns whether it was not before; `None` if there is no task.
+    /// Marks the task as being stopped. Returns whether the task was not already being stopped; `None` if there is no task.
     pub(crate) fn cancel(&mut self) -> Option<bool> {
         self.current.as_mut().map(|task| !std::mem::replace(&mut task.cancelling, true))
     }

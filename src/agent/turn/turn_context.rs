@@ -16,7 +16,7 @@ pub(super) struct TurnContext {
     pub out: Outputs,
     /// Steps that the model planned for the task.
     pub planned_steps: Vec<PlannedStep>,
-    /// Whether the next request leaves out everything before the response that proposed the approved plan.
+    /// Whether the next request omits all messages before the response that proposed the approved plan.
     pub wants_clean_context: bool,
     /// Choices made before the first message.
     choices: Vec<Record>,
@@ -53,7 +53,7 @@ impl TurnContext {
         self.out.records(std::mem::take(&mut self.choices));
     }
 
-    /// Records the policy in effect, before anything is decided by it.
+    /// Records the policy in effect before any verdict.
     pub(crate) fn record_policy(&mut self) {
         if !std::mem::replace(&mut self.is_policy_recorded, true) {
             self.out.record(Record::PolicyInForce { layers: self.policy.layers(), mode: Some(self.policy.mode()) });

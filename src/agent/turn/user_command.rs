@@ -17,7 +17,7 @@ const TOOL: &str = "RunCommand";
 pub(super) struct UserCommand {
     line: String,
     shared: bool,
-    /// Whether the command was typed in this process, so that Enter counts as approval.
+    /// Whether the command was typed in this process, so that Enter is an approval.
     typed: bool,
     /// Whether it is the check of the goal.
     is_check: bool,

@@ -107,7 +107,7 @@ type ReportedPaths = Arc<Mutex<HashSet<PathBuf>>>;
 
 struct Host {
     common: Common,
-    /// The place where aye was started; each session has its own.
+    /// The location where aye was started; each session has its own.
     place: AppContext,
     store: Store,
     /// Projects already reported as untrusted.

@@ -13,8 +13,8 @@ const CALL: Duration = Duration::from_secs(120);
 const RETRY_ATTEMPTS: u32 = 3;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Returns the valid servers, and an error for each of the others. They are treated as the user's servers, for this session,
-/// under the policy.
+/// Returns the valid servers, and an error for each invalid one. They are treated as the user's servers, for this session, under
+/// the policy.
 pub(crate) fn specs(servers: Vec<Server>) -> (Vec<Spec>, Vec<String>) {
     let (mut specs, mut problems, mut names) = (Vec::<Spec>::new(), Vec::new(), HashSet::new());
     let left_out = servers.len().saturating_sub(MAX);

@@ -137,7 +137,8 @@ fn unknown(set: &AgentSet, name: &str) -> CliError {
     CliError::usage(problem.hint("run `aye agents list` to list the agents"))
 }
 
-/// Checks the agents at a path, or those of the project and of the user. A check uses nothing that it reads, so it needs no trust.
+/// Checks the agents at a path, or those of the project and of the user. A check does not use the files that it reads, so it
+/// needs no trust.
 fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
     let reports: Vec<Report> = if let Some(path) = path {
         check_path(place, path)?
@@ -171,7 +172,7 @@ fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> 
         let parent = real.parent().unwrap_or(&real);
         let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let Some(format) = Format::of_file(&name) else {
-            return Err(failed("it is not a Markdown or TOML file".to_owned()));
+            return Err(failed("the file is not a Markdown or TOML file".to_owned()));
         };
         return Ok(vec![check(&folder(place, parent, format).file(&name))]);
     }

@@ -21,7 +21,7 @@ pub(super) fn calls(patch: &PatchFile) -> Vec<ToolCall> {
     (0..patch.header().files.len()).step_by(FILES_PER_CALL).map(call).collect()
 }
 
-/// A list of calls that acts as a model. After a call that does not succeed, the others are not made.
+/// A list of calls that acts as a model. After a call that does not succeed, the remaining calls are skipped.
 pub(super) struct ListedCalls(pub Vec<ToolCall>);
 
 impl ListedCalls {

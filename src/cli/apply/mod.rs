@@ -45,9 +45,9 @@ pub(crate) struct Request {
 pub(crate) enum Form {
     /// Show what would happen.
     Check,
-    /// Ask on the terminal about what needs approval.
+    /// Ask on the terminal for approval if needed.
     Ask,
-    /// Approve what needs approval.
+    /// Approve all changes that need approval.
     Yes,
 }
 
@@ -151,7 +151,7 @@ fn read(file: &Path) -> Result<PatchFile, CliError> {
     };
     read.map_err(|error| failed(&error))?;
     if bytes.len() as u64 > MAX_PATCH_BYTES {
-        return Err(failed(&format!("it is larger than {} MB", MAX_PATCH_BYTES >> 20)));
+        return Err(failed(&format!("the file is larger than {} MB", MAX_PATCH_BYTES >> 20)));
     }
     PatchFile::parse(&bytes).map_err(|why| {
         let problem = Problem::new(format!("`{}` is not a valid patch file", file.display())).because(why);
@@ -159,7 +159,7 @@ fn read(file: &Path) -> Result<PatchFile, CliError> {
     })
 }
 
-/// The verdicts about the changes of a patch file, before anything is done.
+/// The verdicts on the changes of a patch file, before any change is applied.
 struct Forecast {
     /// Path, verdict, and the reason with its rule.
     files: Vec<(String, VerdictKind, String)>,

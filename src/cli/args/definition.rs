@@ -99,7 +99,7 @@ pub(super) struct CommonArgs {
     pub assume_price: Option<String>,
     /// Set the reasoning effort, for models that support it
     ///
-    /// If the model does not have this level, aye uses the nearest one and says so.
+    /// If the model does not have this level, aye uses the nearest one and reports it.
     #[arg(long, value_name = "EFFORT", global = true, value_parser = efforts())]
     pub effort: Option<Effort>,
     /// Disable colours
@@ -216,7 +216,7 @@ pub(super) struct RunArgs {
     pub ephemeral: bool,
     /// Write the changes to a patch file instead of the workspace
     ///
-    /// The task runs in a copy-on-write layer. Nothing else of the session is saved. `aye apply FILE` applies the changes.
+    /// The task runs in a copy-on-write layer. Nothing else from the session is saved. `aye apply FILE` applies the changes.
     #[arg(long, value_name = "FILE")]
     pub patch: Option<PathBuf>,
     /// Continue until this command exits with 0
@@ -282,7 +282,7 @@ pub(super) enum Sub {
         output: OutputArgs,
         #[command(flatten)]
         run: RunArgs,
-        /// Accept `-p`, which changes nothing here
+        /// Accept `-p`, which has no effect here
         #[arg(short = 'p', long = "print", hide = true)]
         print: bool,
         /// Do not read standard input

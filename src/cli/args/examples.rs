@@ -368,7 +368,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     (
         "plugin",
-        &[("Show what a plugin brings, and add it", "aye plugin add ./team-tools"), ("List the plugins", "aye plugin list")],
+        &[("Show the contents of a plugin, and add it", "aye plugin add ./team-tools"), ("List the plugins", "aye plugin list")],
     ),
     (
         "plugin add",
@@ -378,7 +378,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     ("plugin list", &[("List the plugins", "aye plugin list"), ("List the plugins as JSON", "aye plugin list --json")]),
-    ("plugin show", &[("Show what a plugin brings", "aye plugin show team-tools")]),
+    ("plugin show", &[("Show the contents of a plugin", "aye plugin show team-tools")]),
     ("plugin check", &[("Check a plugin before you publish it", "aye plugin check ./team-tools")]),
     ("plugin update", &[("Show what changed in its folder, and update", "aye plugin update team-tools")]),
     ("plugin remove", &[("Remove a plugin", "aye plugin remove team-tools")]),

@@ -391,7 +391,7 @@ impl RunArgs {
         let saves_nothing = if self.patch.is_some() { Some("--patch") } else { self.ephemeral.then_some("--ephemeral") };
         if let (Some(option), Some(own)) = (continues, saves_nothing) {
             let problem = Problem::new(format!("`{own}` cannot be combined with `{option}`"));
-            let problem = problem.because("it starts a new session that is not saved");
+            let problem = problem.because("the run starts a new session that is not saved");
             return Err(problem.hint("remove one of them"));
         }
         let entries = || self.allowed_tools.iter().flat_map(|entries| split_names(entries)).collect();

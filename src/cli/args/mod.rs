@@ -103,7 +103,7 @@ fn unexpected_argument(word: &str) -> Problem {
 fn foreign_option(error: &clap::Error, words: &[OsString]) -> Option<Problem> {
     let option = unknown_option(error)?;
     match other_agents::translate(words, &option)? {
-        Translation::Hint(hint) => Some(unexpected_argument(&option).because("it is an option of another agent").hint(hint)),
+        Translation::Hint(hint) => Some(unexpected_argument(&option).because("the option belongs to another agent").hint(hint)),
         Translation::Line(_) => None,
     }
 }

@@ -276,7 +276,7 @@ fn invalid_arguments_are_rejected_with_a_hint() {
         ("exec - --no-stdin", "remove one of them"),
         ("exec --no-stdin", "missing prompt"),
         ("--no-stdin hi", "`--no-stdin` needs `-p`"),
-        ("--yolo hi", "`--yolo`: it is an option of another agent\nhint: no option skips the policy"),
+        ("--yolo hi", "`--yolo`: the option belongs to another agent\nhint: no option skips the policy"),
         ("exec -a never hi", "hint: use `--mode plan`"),
         ("--permission-mode bypassPermissions hi", "hint: use `--mode plan`"),
         ("login openai", "`aye auth login`"),

@@ -19,7 +19,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Read};
 
-/// Minimum length of a key whose last characters are shown; the rest of a shorter one would be easy to guess.
+/// Minimum length of a key whose last characters are shown; the remaining part of a shorter key would be easy to guess.
 const SHOWN_OF: usize = 16;
 const MAX_SHOWN: usize = 4;
 
@@ -60,7 +60,7 @@ fn log_out(place: &AppContext, names: &[String]) -> Result<Exit, CliError> {
         if let Some(variable) = place.settings.key_variable(name, &place.environment)
             && place.environment.get(&variable).is_some()
         {
-            let _ = writeln!(text, "{variable} is still set and is used");
+            let _ = writeln!(text, "{variable} is still set, so aye uses it");
         }
     }
     if names.is_empty() {
@@ -130,7 +130,7 @@ struct KeyStatus {
     ends_with: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// True if the provider accepts the key; absent if it was not checked.
+    /// True if the provider accepts the key; absent if the key was not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted: Option<bool>,
 }
@@ -205,7 +205,7 @@ fn key_tail(key: &str) -> Option<String> {
     (letters >= SHOWN_OF).then(|| key.chars().skip(letters - MAX_SHOWN).collect())
 }
 
-/// Requests the list of models, which costs nothing.
+/// Requests the list of models, which is free of charge.
 async fn check_key(here: &ModelCatalog, standing: &mut KeyStatus) {
     let spec = match here.provider(&standing.provider) {
         Ok(spec) => spec,

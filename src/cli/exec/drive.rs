@@ -45,7 +45,7 @@ struct TaskWatch {
     commands: mpsc::Sender<SessionCommand>,
     tell: UnboundedSender<Event>,
     schema: Option<Arc<OutputSchema>>,
-    /// Number of corrections of the response that the model has left.
+    /// Number of remaining corrections of the response.
     repairs: usize,
     /// True while a goal continues after the end of a task.
     goal_runs: bool,

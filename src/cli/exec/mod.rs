@@ -268,10 +268,10 @@ fn refusal(error: SessionError) -> CliError {
     }
 }
 
-/// How the events of a run are printed.
+/// Output format of the events of a run.
 struct OutputMode {
     format: Format,
-    /// The schema that the final response has to match.
+    /// The schema that the final response must match.
     schema: Option<Arc<OutputSchema>>,
     is_saved: bool,
     captured: Option<CapturedOutput>,

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of decisions that are read from the log of the run.
 const MAX_DECISIONS: usize = 10_000;
-/// Maximum number of paths in a notice; the rest are counted.
+/// Maximum number of paths in a notice; further ones are counted.
 const NAMES: usize = 5;
 
 /// A task in a layer, whose changes will be written to a file.
@@ -38,7 +38,7 @@ impl PatchRun {
         let file = std::path::absolute(file).map_err(|error| unwritable(file, &error))?;
         let is_in_directory = file.parent().is_some_and(Path::is_dir) && !file.is_dir();
         if !is_in_directory {
-            return Err(unwritable(&file, &"it is a directory, or its directory does not exist"));
+            return Err(unwritable(&file, &"the path is a directory, or its directory does not exist"));
         }
         let no_layer = |why: &dyn std::fmt::Display| {
             let problem = Problem::new("`--patch` needs a copy-on-write layer over the workspace").because(why);

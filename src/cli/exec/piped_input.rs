@@ -30,8 +30,7 @@ const NAME: &str = "standard input";
 struct Patience {
     /// Time after which the wait is reported.
     quiet: Duration,
-    /// Time without a first byte after which the input counts as empty: aye may have inherited a pipe that nobody
-    /// writes to.
+    /// Time without a first byte after which the input is treated as empty: aye may have inherited a pipe that nobody writes to.
     first_byte: Duration,
 }
 
@@ -91,7 +90,7 @@ pub(crate) fn too_large_error() -> CliError {
         .hint("pass `--no-stdin` to run without it")
 }
 
-/// Returns whether standard input is a pipe or a file. Input from a terminal, a device or a socket is not meant for this run.
+/// Returns whether standard input is a pipe or a file. Input from a terminal, a device or a socket is ignored.
 fn is_connected() -> bool {
     let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     file.and_then(|file| file.metadata()).is_ok_and(|metadata| {
@@ -152,7 +151,7 @@ pub(crate) fn decode(bytes: &[u8], say: &mut dyn FnMut(Problem)) -> Result<Strin
     }
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     if looks_binary(bytes) {
-        let problem = Problem::new("standard input is not text").because("it contains binary data");
+        let problem = Problem::new("standard input is not text").because("the input contains binary data");
         return Err(CliError::usage(problem.hint("save it to a file and name the file in the prompt, as in `@data.bin`")));
     }
     if let Ok(text) = std::str::from_utf8(bytes) {

@@ -24,7 +24,7 @@ use std::io::{BufRead, IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum number of entries in one line; the rest are counted.
+/// Maximum number of entries in one line; further ones are counted.
 const NAMES: usize = 8;
 
 pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
@@ -174,7 +174,7 @@ fn describe(agent: Agent, plan: &ImportPlan) -> String {
     clean(&text).into_owned()
 }
 
-/// Returns a title with indented lines below it; nothing without lines.
+/// Returns a title with indented lines below it; empty without lines.
 fn lines(title: &str, lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();

@@ -24,7 +24,7 @@ pub(crate) struct LockedSession {
 /// The outcome of the dialog.
 pub(crate) enum LockOutcome {
     Locked(Box<ClaimedSession>),
-    /// The session is shown read-only; it is not claimed and nothing runs.
+    /// The session is shown read-only; it is not claimed, and no task runs.
     ReadOnly(Box<ReadOnlySession>),
     Left,
 }

@@ -35,7 +35,7 @@ pub(crate) struct SessionOpener {
 
 /// The outcome of opening.
 pub(crate) enum OpenOutcome {
-    /// The user has to choose among several sessions; nothing else is open.
+    /// The user must choose among several sessions; no session is open.
     Several(QueryHandler),
     One(Box<SessionRunner>),
 }

@@ -308,7 +308,7 @@ async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<SessionCom
     }
 }
 
-/// Waits until the user quits a screen on which nothing can run.
+/// Waits until the user quits a read-only screen.
 pub(crate) async fn wait_for_exit(mut commands: mpsc::Receiver<SessionCommand>) {
     while commands.recv().await.is_some() {}
 }

@@ -1,4 +1,4 @@
-//! `aye mcp add` and `aye mcp remove`: change a server in the user's settings and leave the rest unchanged.
+//! `aye mcp add` and `aye mcp remove`: change a server in the user's settings without changing other settings.
 
 use super::args::NewServerWords;
 use crate::config::servers::{NewServer, check_name, check_url, with_server, without_server};
@@ -75,7 +75,7 @@ pub(crate) fn remove(place: &AppContext, name: &str) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-/// Edits the configuration. Returns false if there was nothing to change.
+/// Edits the configuration. Returns false if no change was necessary.
 fn change(place: &AppContext, edit: impl Fn(&str) -> Result<Option<String>, ConfigError>) -> Result<bool, CliError> {
     let file = place.directories.config_file();
     let _only_one = grants::lock(&place.directories.config)?;

@@ -1,4 +1,4 @@
-//! `aye mcp allow`: adds the tools of a server to the user's policy and leaves the rest unchanged.
+//! `aye mcp allow`: adds the tools of a server to the user's policy without changing other rules.
 
 use super::login::find_server;
 use crate::config::{ConfigError, grants};

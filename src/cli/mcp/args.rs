@@ -90,7 +90,7 @@ pub(crate) enum McpSub {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AskArg {
-    /// Nobody: such calls are denied
+    /// No user: calls that need approval are denied
     Never,
     /// The user of the client, for clients that do not approve themselves
     Client,

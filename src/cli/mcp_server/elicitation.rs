@@ -20,7 +20,7 @@ use tokio::time::Instant;
 /// Maximum bytes of the diff in an approval prompt.
 const DIFF_BYTES: usize = 8 << 10;
 const LINE_BYTES: usize = 2 << 10;
-/// Maximum number of pending approvals of repeated calls; each of them keeps its plan.
+/// Maximum number of pending approvals of repeated calls; each approval stores its plan.
 const MAX_WAITING: usize = 16;
 /// The only field of the form.
 const FIELD: &str = "allow";
@@ -29,7 +29,7 @@ const YES: &str = "yes";
 /// The name of the input request in a result.
 const APPROVAL: &str = "approval";
 
-/// How the client can ask its user.
+/// Method by which the client can ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ElicitationSupport {
     /// The client has announced no such capability.

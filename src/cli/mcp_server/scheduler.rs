@@ -28,7 +28,7 @@ struct QueueSlot {
 }
 
 impl Scheduler {
-    /// Adds a call, which comes after all open ones.
+    /// Adds a call after all open calls.
     pub(crate) fn arrive(self: &Arc<Self>) -> Arrival {
         let mut open = self.open();
         let number = open.last().map_or(0, |last| last.number + 1);
@@ -44,7 +44,7 @@ impl Scheduler {
         self.notify();
     }
 
-    /// Returns whether no earlier call has to end before this one.
+    /// Returns whether all earlier calls that must end first have ended.
     fn is_next(&self, number: u64) -> bool {
         let open = self.open();
         let own = open.iter().find(|call| call.number == number).and_then(|call| call.order.as_ref());

@@ -17,13 +17,13 @@ pub(crate) enum PluginSub {
         #[arg(long)]
         yes: bool,
     },
-    /// List the plugins, and those that changed since they were added
+    /// List the plugins and their changes since they were added
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show what a plugin brings
+    /// Show the contents of a plugin
     Show {
         /// Name of the plugin, as `aye plugin list` shows it
         name: String,

@@ -82,7 +82,9 @@ fn folder(place: &AppContext, source: &str) -> Result<PathBuf, CliError> {
     let problem = Problem::new(format!("cannot add a plugin from `{given}`"));
     match full.canonicalize() {
         Ok(real) if real.is_dir() => Ok(real),
-        Ok(_) => Err(CliError::usage(problem.because("it is not a folder").hint("unpack an archive first, then add its folder"))),
+        Ok(_) => {
+            Err(CliError::usage(problem.because("the path is not a folder").hint("unpack an archive first, then add its folder")))
+        }
         Err(_) if is_remote(source) => {
             let problem = problem.because("aye adds plugins only from folders");
             Err(CliError::usage(problem.hint("clone or download it, then run `aye plugin add DIR`")))
@@ -191,7 +193,7 @@ fn show(store: &PluginStore, name: &str, json: bool) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-/// Checks a folder. A check uses nothing that it reads, so it needs no approval.
+/// Checks a folder. A check does not use the files that it reads, so it needs no approval.
 fn check(place: &AppContext, path: &Path, json: bool) -> Result<Exit, CliError> {
     let given = path.display().to_string();
     let failed = |problem: Problem| CliError::failed(problem.with_location(format!("`{}`", reveal_line(&given))));

@@ -63,7 +63,7 @@ fn part(part: &Part) -> String {
     format!("{}: {}", part.name, truncate(&clean_line(&part.description), DESCRIPTION_CELLS))
 }
 
-/// Returns a title with indented lines below it; nothing without lines.
+/// Returns a title with indented lines below it; empty without lines.
 fn section(title: &str, lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();

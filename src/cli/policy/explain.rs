@@ -20,7 +20,7 @@ use crate::tools;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Both verdicts for a call, with the places of the rules.
+/// Both verdicts for a call, with the locations of the rules.
 pub(crate) struct ExplainedCall {
     /// The verdict by the rules, in a sandbox.
     pub by_rules: Explanation,
@@ -242,7 +242,7 @@ impl ExplainedCall {
             let until = if self.now.verdict == VerdictKind::Ask {
                 "requires approval at run time without one"
             } else {
-                "it is allowed only in one"
+                "allowed only in a sandbox"
             };
             notes.push(format!("needs a sandbox: {until}"));
         }

@@ -1,4 +1,4 @@
-//! Source of a rule: its place in a policy file, and its text.
+//! Source of a rule: its location in a policy file, and its text.
 
 use crate::host::policy_layers::{Policy, policy_bytes};
 use crate::policy::quote_entry;
@@ -9,7 +9,7 @@ pub(crate) struct Origins {
     files: Vec<(String, PathBuf, String)>,
 }
 
-/// A place in a policy file.
+/// A location in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub file: PathBuf,

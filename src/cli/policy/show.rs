@@ -102,7 +102,7 @@ impl InForce {
         crate::text::reveal(&crate::text::abbreviate_home(path, &self.home)).into_owned()
     }
 
-    /// Returns the entries by section: those that decide first, those that only define names last.
+    /// Returns the entries by section: entries that affect verdicts first, entries that only define names last.
     fn sections(&self) -> Vec<(&str, Vec<&Entry>)> {
         let rank = |section: &str| match section {
             "" => 0,

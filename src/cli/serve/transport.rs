@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Bytes read at once.
+/// Maximum number of bytes per read.
 const PIECE_BYTES: usize = 64 << 10;
-/// Maximum number of received lines that wait; the client then has to wait.
+/// Maximum number of buffered received lines; beyond it, the client must wait.
 const LINES_WAITING: usize = 2;
 /// Bytes waiting to be written above which no model output and no request is handled.
 const BACKLOG_BYTES: usize = 1 << 20;
@@ -32,7 +32,7 @@ pub(crate) struct Outbox {
     queue: mpsc::UnboundedSender<Vec<u8>>,
     /// Number of waiting bytes.
     backlog: watch::Sender<usize>,
-    /// Cancelled when nothing can be written any more.
+    /// Cancelled when output is no longer possible.
     gone: CancellationToken,
     /// Cancelled when everything has been written.
     done: CancellationToken,
@@ -86,7 +86,7 @@ impl Outbox {
         *self.backlog.borrow() <= BACKLOG_BYTES
     }
 
-    /// Waits until `had_room` no longer says whether the queue has room.
+    /// Waits until the value `had_room` is outdated.
     pub(crate) async fn wait_for_room_change(&self, had_room: bool) {
         let has = |backlog: &usize| *backlog <= BACKLOG_BYTES;
         // The sender is alive.

@@ -14,7 +14,7 @@ use crate::transfer::format::one_line;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// Maximum number of matches shown per session; the others are counted.
+/// Maximum number of matches shown per session; further matches are counted.
 const MAX_SHOWN: usize = 5;
 
 #[derive(Serialize)]

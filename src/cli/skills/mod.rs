@@ -171,7 +171,7 @@ fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> 
         let hint = format!("a skill is a directory with a file `{SKILL_FILE}`");
         return if reports.is_empty() { Err(failed("no skill found".to_owned()).hint(hint)) } else { Ok(reports) };
     }
-    let parent = real.parent().ok_or_else(|| failed("it is the root directory".to_owned()))?;
+    let parent = real.parent().ok_or_else(|| failed("the path is the root directory".to_owned()))?;
     let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(check_one(&folder(parent), &name).into_iter().collect())
 }

@@ -11,13 +11,13 @@ use clap::{Args, Subcommand};
 pub(crate) enum TaskSub {
     /// Start a task in its own copy of the workspace
     ///
-    /// The copy is a copy-on-write layer over the workspace: it needs no git, has your build output and caches, and the real files
-    /// stay unchanged until you apply its changes. The command waits for the task and prints its progress.
+    /// The copy is a copy-on-write layer over the workspace: it needs no git and includes your build output and
+    /// caches. Your files are unchanged until you apply the changes. The command waits for the task and prints its progress.
     Start {
-        /// Run in the background, also after the terminal is closed
+        /// Run in the background, even after the terminal is closed
         #[arg(long)]
         detach: bool,
-        /// Use a git worktree instead of a layer, so that it can commit
+        /// Use a git worktree instead of a layer, so that the task can commit
         ///
         /// BRANCH is checked out, or created from the current commit [default: aye/task-ID]. The worktree is created next to the
         /// repository.
@@ -51,7 +51,7 @@ pub(crate) enum TaskSub {
     },
     /// Continue a stopped or interrupted task without a screen
     Resume {
-        /// Run in the background, also after the terminal is closed
+        /// Run in the background, even after the terminal is closed
         #[arg(long)]
         detach: bool,
         /// Stop when standard input closes
@@ -83,7 +83,7 @@ pub(crate) enum TaskSub {
     /// Apply the changes of a task to the workspace
     ///
     /// Every change is judged by the policy, recorded, and can be undone with `aye rewind`. A file that was also changed in the
-    /// workspace is a conflict: it is reported and not changed. The changes that are not applied stay in the task.
+    /// workspace is a conflict: it is reported and not changed. Changes that are not applied remain in the task.
     Keep {
         /// Choose the hunks to apply, one at a time
         #[arg(long, short = 'p', conflicts_with = "check")]
@@ -91,7 +91,7 @@ pub(crate) enum TaskSub {
         /// Show what would happen, without doing it
         #[arg(long, conflicts_with = "yes")]
         check: bool,
-        /// Approve what the policy asks about (denied changes stay denied)
+        /// Approve changes if needed (denied changes stay denied)
         #[arg(long)]
         yes: bool,
         /// Task ID, or its first 6 or more digits
@@ -102,7 +102,7 @@ pub(crate) enum TaskSub {
     },
     /// Delete a task with its session and its changes
     Drop {
-        /// Delete it although it has changes that are not applied
+        /// Delete the task even if it has unapplied changes
         #[arg(long)]
         force: bool,
         /// Task ID, or its first 6 or more digits

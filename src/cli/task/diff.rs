@@ -102,7 +102,7 @@ pub(super) fn select(changes: &mut TaskChanges, paths: &[String]) -> Result<(), 
         let mut all = collected.files.iter().map(|entry| &entry.path).chain(&collected.conflicts);
         if !all.any(|known| is_at(known, path)) {
             let left_out = collected.left_out.iter().find(|left| left.path == *path);
-            let why = left_out.map_or("the task did not change it", |left| left.why.as_str());
+            let why = left_out.map_or("the task did not change this file", |left| left.why.as_str());
             return Err(CliError::usage(Problem::new(format!("`{path}` is not among the changes of the task")).because(why)));
         }
     }

@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(8);
 /// Destination of the output of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputTarget {
-    /// The response goes to stdout, and the progress to stderr.
+    /// The response goes to stdout, progress goes to stderr.
     Terminal,
     /// Everything goes to stderr, which is the log of the task. The process that started this one reads stdout until the session has
     /// started.
@@ -79,7 +79,7 @@ async fn print(told: UnboundedReceiver<Event>, target: OutputTarget) -> headless
     headless::run(told, Format::Text, output).await
 }
 
-/// The check command, and its call once it was started.
+/// The check command, and its call once it has started.
 struct PendingCheck {
     line: String,
     call: Option<CallId>,
@@ -113,7 +113,7 @@ struct TaskWatch {
     /// Questions of the model and of servers that are pending. The call of each is running.
     questions: HashSet<String>,
     running: HashSet<CallId>,
-    /// True once the session was asked to end.
+    /// True once the session was asked to exit.
     is_ending: bool,
     is_attached: bool,
     result: Watched,
@@ -224,7 +224,7 @@ impl TaskWatch {
         }
     }
 
-    /// Returns whether nothing happens until the user decides or answers.
+    /// Returns whether the task is waiting for a decision or an answer of the user.
     fn waits_for_user(&self) -> bool {
         let has_decision = !self.pending.is_empty() || !self.questions.is_empty();
         has_decision && self.running.len() <= self.questions.len()

@@ -88,7 +88,7 @@ fn ask_about_file(file: &FileDiff, input: &mut dyn BufRead, has_quit: &mut bool)
     chosen
 }
 
-/// Asks until a line is an answer. The end of the input counts as `q`.
+/// Asks until a line is a valid answer. The end of the input means `q`.
 fn ask(prompt: &str, input: &mut dyn BufRead) -> Answer {
     loop {
         print_text(prompt);

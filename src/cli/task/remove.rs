@@ -16,9 +16,10 @@ pub(super) fn run(task: &TaskDirectory, force: bool) -> Result<Exit, CliError> {
                 let count = TaskChanges::read(task, &description).map(|changes| changes.count());
                 let has_changes = match count {
                     Ok(0) => None,
-                    Ok(count) => {
-                        Some(format!("it has changes in {} that are not applied", format_count(count as u64, "file", "files")))
-                    }
+                    Ok(count) => Some(format!(
+                        "the task has changes in {} that are not applied",
+                        format_count(count as u64, "file", "files")
+                    )),
                     Err(error) => Some(error.into_problem().one_line()),
                 };
                 if let Some(why) = has_changes {

@@ -96,7 +96,7 @@ fn prepare(
     Ok((runtime.block_on(claimed.prepare())?, is_over))
 }
 
-/// Removes a task that never started, because nothing happened in it.
+/// Removes a task that never started and has no data.
 fn discard_if_new(task: &TaskDirectory, is_new: bool, error: CliError) -> CliError {
     if !is_new || task.holder().is_some_and(|holder| holder.instance.pid != std::process::id()) {
         return error;

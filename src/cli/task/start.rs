@@ -38,7 +38,7 @@ const LOG_BYTES: u64 = 64 << 10;
 pub(super) fn run(common: &Common, place: &AppContext, request: StartRequest) -> Result<Exit, CliError> {
     if !common.add_dirs.is_empty() {
         let problem = Problem::new("a task cannot be combined with `--add-dir`");
-        return Err(CliError::usage(problem.because("its copy contains one directory")));
+        return Err(CliError::usage(problem.because("the copy of a task contains only one directory")));
     }
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;

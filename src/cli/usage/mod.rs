@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReportJson {
-    /// Start of the period; null if it has none.
+    /// Start of the period; null for all time.
     since: Option<jiff::Timestamp>,
     by: &'static str,
     rows: Vec<RowJson>,

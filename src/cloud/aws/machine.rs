@@ -30,7 +30,7 @@ pub(super) async fn credentials(surroundings: &Surroundings) -> Result<Option<Cr
     Ok(fetch_from_metadata(&metadata_server(address)?).await)
 }
 
-/// Returns the credentials of the machine's role; `None` if this is no such machine, or if it has no role.
+/// Returns the credentials of the machine's role; `None` if the machine is not in this cloud, or has no role.
 async fn fetch_from_metadata(server: &Server) -> Option<Credentials> {
     let lifetime = headers([("x-aws-ec2-metadata-token-ttl-seconds", TOKEN_SECONDS)]);
     let token = line(server.put("/latest/api/token", &lifetime).await.ok()?).await?;

@@ -19,7 +19,7 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// Reads a profile: this one, or the one of AWS_PROFILE; `None` if none is named and there is no default one.
+    /// Reads the named profile, or the profile of AWS_PROFILE; `None` if none is named and there is no default one.
     pub(super) fn read(surroundings: &Surroundings, named: Option<&str>) -> Result<Option<Self>, Problem> {
         let named = named.or_else(|| surroundings.variable("AWS_PROFILE"));
         let name = named.unwrap_or(DEFAULT);

@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// The day, region and service that a signature is valid for.
+/// The day, region and service for which a signature is valid.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub region: &'a str,
@@ -45,7 +45,7 @@ pub(super) fn sign(request: &UnsignedRequest<'_>, scope: Scope<'_>, credentials:
     headers
 }
 
-/// Escapes the characters of a path once more; the escapes of the sent path count as text.
+/// Escapes the characters of a path once more; escapes in the sent path are treated as text.
 fn escaped(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {

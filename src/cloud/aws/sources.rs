@@ -15,7 +15,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of roles that are assumed one after the other.
 const MAX_ROLES: usize = 10;
 
-/// Returns the credentials of the first source that has some. `profile`: the one of the settings; `region`: where roles are assumed.
+/// Returns the credentials of the first source that provides any. `profile`: the one of the settings; `region`: where roles are
+/// assumed.
 pub(super) async fn credentials(
     surroundings: &Surroundings,
     profile: Option<&str>,
@@ -171,7 +172,8 @@ async fn from_process(surroundings: &Surroundings, profile: &Profile, line: &str
     };
     let output = tokio::task::spawn_blocking(run).await.map_err(|_| Problem::new(&what))?;
     let output = output.map_err(|error| Problem::new(&what).because(error).hint(sso::login_command(&profile.name)))?;
-    let value: Value = serde_json::from_str(&output).map_err(|_| Problem::new(&what).because("it did not print JSON"))?;
+    let value: Value =
+        serde_json::from_str(&output).map_err(|_| Problem::new(&what).because("the program did not print JSON"))?;
     Credentials::from_json(&value)
         .ok_or_else(|| Problem::new(&what).because("the JSON has no `AccessKeyId` and `SecretAccessKey`"))
 }

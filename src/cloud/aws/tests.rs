@@ -100,7 +100,7 @@ async fn credential_errors_name_the_command_that_renews_the_credentials() {
         ("[profile work]\nrole_arn = a\nweb_identity_token_file = ~/none\n", None, "none` is missing or empty"),
         ("[profile work]\nsso_account_id = 1\n", None, "the AWS profile `work` has no `sso_start_url`"),
         (process, None, "exit code 1): session ended"),
-        ("[profile work]\ncredential_process = echo x\n", None, "it did not print JSON"),
+        ("[profile work]\ncredential_process = echo x\n", None, "the program did not print JSON"),
         ("[profile work]\ncredential_process = echo {}\n", None, "no `AccessKeyId`"),
         ("[profile work]\ncredential_process = 'echo\n", None, "a quote is not closed"),
     ] {

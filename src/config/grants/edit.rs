@@ -1,4 +1,4 @@
-//! Edits of a policy file as text: adds and removes rules; comments, order and spacing of the rest stay.
+//! Edits of a policy file as text: adds and removes rules; comments, order and spacing are otherwise preserved.
 
 use super::{REASON, SavedRule};
 use crate::protocol::{CommandRule, GrantRule};
@@ -233,7 +233,7 @@ fn comment_above(text: &str, start: usize) -> String {
     above.and_then(|line| line.trim().strip_prefix('#')).unwrap_or_default().trim().to_owned()
 }
 
-/// Returns the rule in its saved form; `None` if it has other or additional keys.
+/// Returns the rule in its saved form; `None` if the rule has other or additional keys.
 fn parse_saved_rule(table: &dyn TableLike, capability: &str, line: usize) -> Option<SavedRule> {
     let text = |key: &str| table.get(key).and_then(Item::as_str);
     let known = [
@@ -289,7 +289,7 @@ fn find_list<'a>(document: &'a mut DocumentMut, place: &RulePosition) -> Option<
     document.get_mut(CAPABILITIES)?.as_table_like_mut()?.get_mut(place.capability)?.as_table_like_mut()?.get_mut(place.list)
 }
 
-/// Removes a path and the comment that aye wrote above it. Comments of the user stay.
+/// Removes a path and the comment that aye wrote above it. Comments of the user are preserved.
 fn remove_path(paths: &mut Array, at: usize) {
     let own = format!("# {REASON}");
     let gone = paths.remove(at);

@@ -1,4 +1,4 @@
-//! Saved rules of the user: reads, adds and removes them, and leaves the rest of the file unchanged.
+//! Saved rules of the user: reads, adds and removes them, without changing the rest of the file.
 
 mod edit;
 mod file;
@@ -51,7 +51,7 @@ fn projects(config_dir: &Path) -> PathBuf {
     config_dir.join("projects")
 }
 
-/// The directory that the rules of a project file apply to.
+/// The directory to which the rules of a project file apply.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Owner {
     directory: String,

@@ -1,4 +1,4 @@
-//! Rules that ask about or deny something, added to a policy file as text; the rest of the file is unchanged.
+//! Ask and deny rules, added to a policy file as text; the rest of the file is unchanged.
 
 use super::edit::{LineEndings, RULES, SHELL, capability, parse};
 use crate::protocol::VerdictKind;
@@ -7,7 +7,7 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Tab
 /// Keys that do not change the meaning of a rule.
 const REMARKS: [&str; 3] = ["reason", "match", "not_match"];
 
-/// A rule that asks about something, or denies it.
+/// An ask or deny rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Restriction {
     pub subject: RestrictionSubject,
@@ -30,7 +30,7 @@ pub(crate) enum RestrictionSubject {
 }
 
 impl RestrictionSubject {
-    /// Returns the capability that the rule belongs to.
+    /// Returns the capability of the rule.
     pub(crate) fn capability(&self) -> &'static str {
         match self {
             Self::Command { .. } => SHELL,
@@ -40,7 +40,7 @@ impl RestrictionSubject {
     }
 }
 
-/// Adds rules, except those that the text has already.
+/// Adds rules, except those that the text already contains.
 pub(crate) fn add_restrictions(text: &str, rules: &[Restriction]) -> Result<String, String> {
     edit_document(text, |document| rules.iter().try_for_each(|rule| insert_restriction(document, rule)))
 }
@@ -66,7 +66,7 @@ fn edit_document(text: &str, edit: impl FnOnce(&mut DocumentMut) -> Result<(), S
     Ok(ends.restore(&before, &document.to_string()))
 }
 
-/// Adds strings to an array, except those that are in it.
+/// Adds strings to an array, except those that it already contains.
 fn add_texts(table: &mut dyn TableLike, key: &str, texts: &[String]) -> Result<(), String> {
     let array = table.entry(key).or_insert_with(|| toml_edit::value(Array::new()));
     let array = array.as_array_mut().ok_or_else(|| format!("`{key}` must be an array"))?;

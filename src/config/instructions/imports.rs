@@ -10,7 +10,7 @@ const MAX_PATH_BYTES: usize = 1024;
 /// Characters that end a sentence and not a path.
 pub(crate) const PUNCTUATION: [char; 8] = ['.', ',', ';', ':', '!', '?', ')', '"'];
 
-/// Returns the paths that a text imports, as written. Code and HTML do not count.
+/// Returns the paths that a text imports, as written. Imports in code and HTML are ignored.
 pub(crate) fn imports(text: &str) -> Vec<String> {
     let mut plain = text.as_bytes().to_vec();
     for (event, range) in Parser::new(text).into_offset_iter() {

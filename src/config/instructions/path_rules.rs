@@ -1,4 +1,4 @@
-//! Front matter of a rule file (`.claude/rules`): the paths that the rule applies to.
+//! Front matter of a rule file (`.claude/rules`): the paths to which the rule applies.
 
 /// Maximum number of patterns in a file.
 const MAX_PATTERNS: usize = 50;
@@ -11,7 +11,7 @@ pub(super) fn patterns(text: &str) -> Result<Vec<String>, String> {
     let text = text.replace("\r\n", "\n");
     let Some(rest) = text.strip_prefix("---\n") else { return Ok(Vec::new()) };
     let Some(end) = rest.find("\n---\n").or_else(|| rest.strip_suffix("\n---").map(str::len)) else {
-        return Err("its front matter is not closed".to_owned());
+        return Err("the front matter is not closed".to_owned());
     };
     let mut patterns = Vec::new();
     let mut is_list = false;
@@ -27,7 +27,7 @@ pub(super) fn patterns(text: &str) -> Result<Vec<String>, String> {
         }
     }
     if patterns.len() > MAX_PATTERNS {
-        return Err(format!("it has more than {MAX_PATTERNS} patterns"));
+        return Err(format!("the file has more than {MAX_PATTERNS} patterns"));
     }
     for pattern in &patterns {
         globset::Glob::new(pattern).map_err(|error| format!("`{pattern}` is not a valid glob: {}", error.kind()))?;

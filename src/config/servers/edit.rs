@@ -1,4 +1,4 @@
-//! Adds an MCP server to the user's `config.toml`, or removes it, and leaves everything else unchanged.
+//! Adds an MCP server to the user's `config.toml`, or removes it, without changing other settings.
 
 use super::ConfigEdit;
 use crate::config::ConfigError;

@@ -11,7 +11,7 @@ pub(in crate::config) enum ExpandError {
     OwnKey(String),
 }
 
-/// Replaces the variables in a string. Any other `$` stays, and values are not expanded again.
+/// Replaces the variables in a string. Any other `$` is unchanged, and values are not expanded again.
 pub(in crate::config) fn expand(text: &str, environment: &Environment, withheld: &[String]) -> Result<String, ExpandError> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
@@ -42,7 +42,7 @@ pub(in crate::config) fn expand(text: &str, environment: &Environment, withheld:
     Ok(expanded)
 }
 
-/// Returns true if a part of the text comes from the environment.
+/// Returns true if a part of the text is from the environment.
 pub(in crate::config) fn has_variable(text: &str) -> bool {
     let mut starts = text.match_indices("${");
     starts.any(|(start, _)| {

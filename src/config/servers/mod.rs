@@ -73,7 +73,7 @@ impl Values {
     }
 }
 
-/// The changed text, or `None` if there is nothing to change.
+/// The changed text, or `None` if no change is necessary.
 type ConfigEdit = Result<Option<String>, ConfigError>;
 
 /// The servers of one file.

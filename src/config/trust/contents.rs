@@ -399,7 +399,7 @@ fn hook_items(workspace: &Path, items: &mut Vec<Item>) {
     }
 }
 
-/// Returns a hook file. Of the settings of another agent, only the hooks count: the other keys change without effect here.
+/// Returns a hook file. In the settings of another agent, only the hooks matter: changes of other keys have no effect.
 fn hook_file(workspace: &Path, name: &str) -> Option<Item> {
     let item = item(workspace, name, Kind::Hooks, ContentUse::Text)?;
     let Content::Text(bytes) = &item.content else { return Some(item) };

@@ -27,7 +27,7 @@ pub(crate) struct Project {
     instructions: Vec<InstructionFile>,
     /// The skills in each of its folders.
     skills: Vec<FolderContents>,
-    /// Instruction files below it, once they were searched for.
+    /// Instruction files below the workspace, once they were searched for.
     nested: Option<NestedFiles>,
 }
 
@@ -59,7 +59,7 @@ impl Project {
         Self { real: real.to_owned(), items, instructions: instructions.files, skills, nested: None }
     }
 
-    /// Returns the items for the trust prompt, including those that are too large or outside.
+    /// Returns the items for the trust prompt, including files that are too large or outside the project.
     pub(crate) fn items(&self) -> &[Item] {
         &self.items
     }
@@ -150,12 +150,12 @@ impl Project {
         &self.instructions
     }
 
-    /// Returns the skills in each folder, as they were hashed.
+    /// Returns the skills in each folder at the time of hashing.
     pub(crate) fn skills(&self, _proof: &TrustProof) -> &[FolderContents] {
         &self.skills
     }
 
-    /// Returns the hook files, as they were hashed.
+    /// Returns the hook files at the time of hashing.
     pub(crate) fn hooks(&self, proof: &TrustProof) -> Vec<HookFile> {
         let files = self.texts_of_kind(Kind::Hooks, proof);
         files.into_iter().map(|(path, text)| contents::read_project_hooks(text, &relative(&self.real, &path))).collect()
@@ -204,7 +204,7 @@ impl Project {
         self.note().files
     }
 
-    /// Returns true if the policy is still the one that was examined. Reads no other file.
+    /// Returns true if the policy is unchanged since it was examined. Reads no other file.
     pub(crate) fn is_policy_unchanged(&self) -> bool {
         let kept = self.items.iter().find(|item| item.kind == Kind::Policy);
         contents::policy(&self.real).map(|item| item.fingerprint()) == kept.map(Item::fingerprint)
@@ -237,7 +237,7 @@ impl Project {
         kept.map(|()| TrustProof(()))
     }
 
-    /// Returns true if the user declined to trust this directory while it had nothing to review.
+    /// Returns true if the user declined to trust this directory while it had no files to review.
     pub(crate) fn is_declined(&self, config_dir: &Path) -> bool {
         std::fs::read_to_string(self.declined_path(config_dir)).is_ok_and(|declined| declined == inode(&self.real))
     }

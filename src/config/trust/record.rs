@@ -33,7 +33,7 @@ impl Note {
             words.push("this is a different directory than the one you trusted".to_owned());
         }
         if self.repository != now.repository {
-            words.push("its git directory is in a different place".to_owned());
+            words.push("its git directory is in a different location".to_owned());
         }
         for (name, print) in &now.files {
             match self.files.get(name) {

@@ -168,10 +168,10 @@ fn cve_2026_40068_a_worktree_with_a_changed_git_directory_needs_new_trust() {
     Project::examine(&tree).record(config.path()).unwrap();
     assert_eq!(changes(&tree, &config), Vec::<String>::new());
     point("two");
-    assert_eq!(changes(&tree, &config), ["its git directory is in a different place"]);
+    assert_eq!(changes(&tree, &config), ["its git directory is in a different location"]);
     point("one");
     put(&root, "one/worktrees/tree/commondir", "/home/user/trusted/.git\n");
-    assert_eq!(changes(&tree, &config), ["its git directory is in a different place"]);
+    assert_eq!(changes(&tree, &config), ["its git directory is in a different location"]);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn imports_and_path_rules_are_covered_by_trust() {
         "@/etc/hosts in CLAUDE.md: instructions for the model; an import by an absolute path, ignored",
         "@../up.md in CLAUDE.md: instructions for the model; an import from outside the workspace, ignored",
         "@.env in CLAUDE.md: instructions for the model; an import of a file that may contain secrets, ignored",
-        ".claude/rules/broken.md: instructions for the model; its front matter is not closed, ignored",
+        ".claude/rules/broken.md: instructions for the model; the front matter is not closed, ignored",
         "link.md: instructions for the model; points outside the project to",
         ".claude/rules/linked.md: instructions for the model; points outside the project to",
     ] {

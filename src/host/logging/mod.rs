@@ -22,7 +22,7 @@ use tracing_subscriber::registry::LookupSpan;
 /// Directory of the logs, in the data directory.
 const DIRECTORY: &str = "logs";
 const DEFAULT_FILTER: &str = "aye::events=info,warn";
-/// Maximum number of waiting lines. If the disk is slow, further lines are dropped, because nothing waits for the log.
+/// Maximum number of waiting lines. If the disk is slow, further lines are dropped, because the log must not cause delays.
 const WAITING_LINES: usize = 4096;
 
 /// Starts the log. No directory, file or thread is created before the first line. If the filter is invalid, the default
@@ -71,7 +71,7 @@ pub(crate) fn bytes(data_dir: &Path) -> u64 {
     rotation::bytes(&data_dir.join(DIRECTORY))
 }
 
-/// Deletes the oldest log files until the rest fits. Returns the number of freed bytes.
+/// Deletes the oldest log files until the total size is within the limit. Returns the number of freed bytes.
 pub(crate) fn prune(data_dir: &Path, all_bytes: u64, dry_run: bool) -> u64 {
     let directory = data_dir.join(DIRECTORY);
     let before = rotation::bytes(&directory);

@@ -101,8 +101,8 @@ pub(super) fn bytes(directory: &Path) -> u64 {
     ours.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
-/// Deletes the oldest files until the rest fits. A file that cannot be deleted stays, because the log must never stop
-/// the program.
+/// Deletes the oldest files until the remaining files fit. A file that cannot be deleted is skipped, because the log must never
+/// stop the program.
 pub(super) fn prune(directory: &Path, budget: Budget) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let mut files: Vec<((String, u64), u64, PathBuf)> = entries

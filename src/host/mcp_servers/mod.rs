@@ -139,7 +139,7 @@ impl Servers {
         self.offer_to_agent(place, policy)
     }
 
-    /// Returns the tools for an agent of the session under its own policy. The servers stay as they are.
+    /// Returns the tools for an agent of the session under its own policy. The servers are unchanged.
     pub(crate) fn offer_to_agent(&self, place: &AppContext, policy: &Enforcer) -> RemoteConfig {
         let judge = policy.clone();
         let timeouts = Arc::clone(&self.timeouts);
@@ -168,8 +168,8 @@ impl Servers {
         }
     }
 
-    /// Reloads the server settings: those of the user, and the trusted ones of the project. Returns
-    /// sentences about changes and about problems.
+    /// Reloads the server settings of the user, and the trusted settings of the project. Returns sentences about changes and
+    /// about problems.
     pub(crate) fn read_again(&self, place: &AppContext, project: &ProjectConfig) -> (Vec<String>, Vec<String>) {
         let SpecReloader { mut specs, mut problems, trusted } = specs_again(place, project);
         add_passed(&self.passed, &mut specs, &mut problems);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Maximum bytes of a server file.
 const SERVERS_BYTES: u64 = 1 << 20;
 
-/// Returns all servers, those of the user first, and sentences about problems. Starts no server and connects to none.
+/// Returns all servers, user servers first, and descriptions of problems. Starts no server and connects to none.
 pub(crate) fn specs(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<Spec>, Vec<String>) {
     let (found, problems) = find_servers(place, project);
     (found.into_iter().map(|found| found.spec).collect(), problems)

@@ -1,4 +1,4 @@
-//! The contents of a plugin: what it brings, the mistakes in it, and the parts that aye does not use.
+//! The contents of a plugin: usable parts, errors, and parts that aye does not use.
 
 use super::installed::Plugin;
 use crate::hooks::{HookAction, HookOrigin, read_claude_file};
@@ -13,7 +13,7 @@ use std::path::Path;
 const FILE_BYTES: u64 = 1 << 20;
 const HOOKS: &str = "hooks/hooks.json";
 const SERVERS: &str = ".mcp.json";
-/// Other parts of plugins that aye does not use: the start of their paths, and what they are.
+/// Other parts of plugins that aye does not use: the start of their paths, and their descriptions.
 const UNUSED: [(&str, &str); 3] =
     [("output-styles/", "output styles"), (".lsp.json", "language servers"), ("monitors/", "monitors")];
 
@@ -40,7 +40,7 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Reads the contents of a plugin. Runs nothing.
+    /// Reads the contents of a plugin. Does not run code.
     pub(crate) fn read(plugin: &Plugin) -> Self {
         let mut contents = Self::default();
         contents.add_skills(plugin);

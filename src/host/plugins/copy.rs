@@ -28,8 +28,8 @@ const FOLDER_MODE: u32 = 0o700;
 /// Bits of the mode that make a file executable.
 const EXECUTABLE: u32 = 0o111;
 
-/// Copies all files below `source` to the empty folder `target`. Returns the hashes of what was written. `after_read` is
-/// called after each file was read.
+/// Copies all files below `source` to the empty folder `target`. Returns the hashes of the written files. `after_read` is called
+/// after each file was read.
 ///
 /// # Errors
 /// The folder contains something else than files and folders, exceeds a limit, or changes during the copy.
@@ -56,7 +56,7 @@ pub(super) fn copy_files(
                     continue;
                 }
                 if depth >= MAX_DEPTH {
-                    return Err(Problem::new(format!("`{path}`: folders more than {MAX_DEPTH} levels deep")));
+                    return Err(Problem::new(format!("`{path}`: folders are nested more than {MAX_DEPTH} levels deep")));
                 }
                 DirBuilder::new().mode(FOLDER_MODE).create(target.join(&path)).map_err(|error| unwritable(&path, error))?;
                 folders.push_back((format!("{path}/"), depth + 1));

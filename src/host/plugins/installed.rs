@@ -113,7 +113,7 @@ impl Plugin {
         Arc::new(self.pin.files.iter().map(|(path, file)| (path.clone(), file.hash.clone())).collect())
     }
 
-    /// Returns the first file that differs from what was added. Reads all files.
+    /// Returns the first file that differs from its state when it was added. Reads all files.
     pub(crate) fn change(&self) -> Option<String> {
         self.pin.files.keys().find_map(|path| self.read(path, FILE_BYTES).err().map(|why| format!("`{path}`: {why}")))
     }

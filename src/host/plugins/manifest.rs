@@ -47,7 +47,7 @@ pub(crate) fn find_manifest(root: &Path) -> Result<Manifest, Problem> {
     } else {
         serde_json::from_str(text).map_err(|error| invalid(error.to_string()))?
     };
-    let Value::Object(fields) = value else { return Err(invalid("it is not an object".to_owned())) };
+    let Value::Object(fields) = value else { return Err(invalid("the manifest is not an object".to_owned())) };
     parse(&fields, file).map_err(invalid)
 }
 

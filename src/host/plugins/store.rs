@@ -23,7 +23,7 @@ const SECOND: &str = "-2";
 /// Number of digits of a digest in the name of a folder.
 const DIGITS: usize = 16;
 
-/// The plugins of a user. Cheap to clone; reads nothing until a method is called.
+/// The plugins of a user. Cheap to clone; methods read the files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PluginStore {
     config: PathBuf,
@@ -80,7 +80,7 @@ impl PluginStore {
         Ok(pin.map(|pin| Plugin { root: folder.join(&pin.folder), pin }))
     }
 
-    /// Locks the plugins for a change, and removes what an interrupted change left.
+    /// Locks the plugins for a change, and removes leftovers of an interrupted change.
     ///
     /// # Errors
     /// Another process changes plugins, or the data directory cannot be used.
@@ -120,7 +120,7 @@ impl PluginStore {
         copy_to(tempfile::Builder::new().prefix(STAGING).tempdir_in(folder).map_err(failed)?, source, shown)
     }
 
-    /// Installs a staged plugin, in place of an installed one with the same name.
+    /// Installs a staged plugin, replacing an installed one with the same name.
     ///
     /// # Errors
     /// A file cannot be written; the installed plugins are unchanged.
@@ -166,7 +166,7 @@ impl PluginStore {
         Ok(())
     }
 
-    /// Removes what a change no longer needs, and the folder of plugins if it is empty.
+    /// Removes files that a change no longer needs, and the folder of plugins if it is empty.
     pub(crate) fn finish(&self, _: &StoreLock) {
         self.remove_unused();
         if let Some(folder) = &self.folder {
@@ -175,7 +175,7 @@ impl PluginStore {
         }
     }
 
-    /// Removes folders that belong to no plugin. If some pins cannot be read, all complete folders stay.
+    /// Removes folders that belong to no plugin. If some pins cannot be read, all complete folders are preserved.
     fn remove_unused(&self) {
         let Some(folder) = &self.folder else { return };
         let Ok(entries) = std::fs::read_dir(folder) else { return };

@@ -34,7 +34,7 @@ pub(crate) struct Sources {
 pub(crate) struct Policy {
     pub layers: Vec<Layer>,
     pub name: String,
-    /// A hash of everything that was read: equal files give an equal policy.
+    /// A hash of all files that were read: equal files give an equal policy.
     pub print: String,
 }
 

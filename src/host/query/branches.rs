@@ -1,4 +1,4 @@
-//! The tree of a session: the sessions it was forked from, its forks, and the parts that were undone.
+//! The tree of a session: its ancestors, its forks, and undone parts.
 
 use super::sessions::age;
 use crate::protocol::{Branch, SessionId};
@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 /// Maximum number of branches.
 const MAX: usize = 500;
 
-/// Returns all branches, each after the one it branches off from, in chronological order.
+/// Returns all branches in chronological order, each after its parent.
 pub(crate) fn list_branches(store: &Store, id: &SessionId) -> Result<Vec<Branch>, StoreError> {
     let mut all = store.sessions(None)?;
     all.retain(|session| !session.of_agent);

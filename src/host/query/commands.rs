@@ -23,7 +23,7 @@ pub(crate) struct Commands {
     own: PathBuf,
     /// The commands of the project, as the user trusted them.
     project: Mutex<Vec<(CustomCommand, Vec<String>)>>,
-    /// Skills of the user, and those of the project as the user trusted them.
+    /// Skills of the user, and trusted skills of the project.
     skills: Mutex<Skills>,
     plugins: PluginStore,
     /// Notices that were already shown.
@@ -52,8 +52,8 @@ impl Commands {
         *self.project.lock().unwrap_or_else(PoisonError::into_inner) = read.collect();
     }
 
-    /// Returns all current commands. If two have the same name, that of the user comes first, then that of the project, then a
-    /// skill. The command of a plugin with the name of another one is `PLUGIN:NAME`.
+    /// Returns all current commands. If two have the same name, the user's command takes precedence, then the project's command,
+    /// then a skill. The command of a plugin with the name of another one is `PLUGIN:NAME`.
     pub(crate) fn now(&self) -> (Vec<CustomCommand>, Vec<String>) {
         let (mut commands, mut notices) = (Vec::<CustomCommand>::new(), Vec::new());
         let mut files = Vec::new();

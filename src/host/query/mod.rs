@@ -74,7 +74,7 @@ impl QueryHandler {
         });
     }
 
-    /// Adds the slash commands and skills of the project from now on.
+    /// Adds the slash commands and skills of the project.
     pub(crate) fn trust(&self, project: &ProjectConfig) {
         self.inner.commands.trust(project);
         self.run(HostRequest::Commands);

@@ -15,7 +15,7 @@ use crate::tui;
 use crate::workspace::git::Repository;
 use std::path::Path;
 
-/// Maximum number of sessions in the list; a search finds the others.
+/// Maximum number of sessions in the list; a search finds further sessions.
 const MAX: usize = 500;
 /// Maximum number of sessions whose cost is computed.
 const COSTED: usize = 100;

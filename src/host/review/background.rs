@@ -46,7 +46,7 @@ struct ActiveReview {
 }
 
 impl ReviewService {
-    /// Creates the service for the options and the place of a session.
+    /// Creates the service for the options and the environment of a session.
     pub(crate) fn new(common: &Common, place: &AppContext) -> Self {
         // Nothing is written, and nobody is asked.
         let common = Common { mode: Some(Mode::Plan), take_over: false, ..common.clone() };
@@ -93,7 +93,7 @@ impl ReviewService {
     }
 }
 
-/// Returns the place with the effort that the session has now.
+/// Returns the environment with the current effort of the session.
 fn with_effort(mut place: AppContext, effort: Option<Effort>) -> AppContext {
     place.settings.effort = effort.map(|effort| SetEffort { effort, by_flag: true });
     place
@@ -109,7 +109,7 @@ struct ReviewRun {
 }
 
 impl ReviewRun {
-    /// Returns the review, or nothing if it was stopped.
+    /// Returns the review, or `None` if it was stopped.
     async fn review(&self, subject: &ReviewSubject) -> Result<Option<Review>, CliError> {
         let (common, place) = (self.common.clone(), self.place.clone());
         // Dropped last: everything below may write to it.
@@ -204,7 +204,7 @@ impl ReviewRun {
         None
     }
 
-    /// Waits for a future. Returns nothing if the review is stopped first.
+    /// Waits for a future. Returns `None` if the review is stopped first.
     async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             done = work => Some(done),

@@ -23,7 +23,8 @@ const ERRORS: &str = "--- stderr ---";
 /// Labels of the errors of git.
 const LABELS: [&str; 2] = ["fatal", "error"];
 
-/// Reads the changes to review. Without a subject, these are the uncommitted ones, or else those since the default branch.
+/// Reads the changes to review. Without a subject, these are the uncommitted changes, or else the changes since the default
+/// branch.
 ///
 /// # Errors
 /// Git cannot read them, or the policy does not allow it.
@@ -65,7 +66,7 @@ impl Git<'_> {
         self.changes(&format!("changes since {base}"), &format!("{DIFF} --merge-base {}", quoted(base)), &[]).await
     }
 
-    /// Reads the diffs file by file, so that a large one does not displace the others.
+    /// Reads the diffs file by file, so that a large diff does not displace the others.
     async fn changes(&self, title: &str, line: &str, untracked: &[String]) -> Result<ReviewedChanges, CliError> {
         let mut changes = ReviewedChanges { title: title.to_owned(), diffs: FileDiffs::default(), left_out: Vec::new() };
         let mut bytes = 0;
@@ -125,7 +126,7 @@ impl Git<'_> {
     }
 }
 
-/// Returns the error of git, or of the policy, with what to do about it.
+/// Returns the error of git, or of the policy, with a hint.
 fn unreadable(why: String) -> CliError {
     let errors = why.split_once(ERRORS).map_or("", |(_, errors)| errors).lines();
     let told = errors.filter_map(|line| line.split_once(": ").filter(|(label, _)| LABELS.contains(label)));

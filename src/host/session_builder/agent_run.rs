@@ -61,7 +61,7 @@ struct Seen {
 /// Work of an earlier process for the same call.
 enum Earlier {
     Nothing,
-    /// A session whose task has not begun.
+    /// A session whose task has not started.
     Session,
     /// The task has not ended; it is continued.
     Unfinished,
@@ -124,7 +124,7 @@ impl AgentRun {
         self.setup.account.emit(AgentEvent::Ended { agent_session_id, state, calls, tokens, cost_usd }).await;
     }
 
-    /// Finds what an earlier process did for this call.
+    /// Finds the work of an earlier process for this call.
     async fn earlier(&self) -> Result<Earlier, CliError> {
         let (store, id) = (self.setup.store.clone(), self.setup.parent.child().clone());
         off_thread(WORKER, move || {
@@ -180,7 +180,7 @@ impl AgentRun {
         if self.task.reads_only { Mode::Plan } else { self.setup.parent.mode() }
     }
 
-    /// Returns the place of the agent: its mode, only its tools, and its share of the budgets.
+    /// Returns the environment of the agent: its mode, only its tools, and its share of the budgets.
     fn place(&self, state: &AccountState) -> AppContext {
         let mut place = self.setup.place.clone();
         place.mode = self.mode();
@@ -195,7 +195,7 @@ impl AgentRun {
         place
     }
 
-    /// Returns the maximum number of steps, within those that the session has left.
+    /// Returns the maximum number of steps, within the remaining steps of the session.
     fn steps(&self, state: &AccountState) -> u32 {
         let left = state.budgets.iter().filter(|budget| budget.unit == BudgetUnit::Steps).map(left);
         let least = left.fold(f64::from(self.task.terms.max_steps), f64::min);
@@ -288,14 +288,14 @@ impl AgentRun {
     fn prompt(&self) -> String {
         let AgentTask { agent, title, instructions, prompt, .. } = &self.task;
         let tools = if self.task.reads_only {
-            "Your tools only read: whatever would change something is denied."
+            "Your tools are read-only: calls that would change anything are denied."
         } else {
             "The user may deny a call."
         };
         // The first line is the title of the session.
         format!(
-            "Agent {agent}: {title}\n\nYou work on this task for another session. {tools} Nobody answers questions. Your last \
-             message is the result.\n\n{instructions}\n\n# Task\n\n{prompt}"
+            "Agent {agent}: {title}\n\nYou work on this task for another session. {tools} No user is available to answer \
+             questions. Your last message is the result.\n\n{instructions}\n\n# Task\n\n{prompt}"
         )
     }
 }
@@ -318,7 +318,7 @@ fn with_text(message: &str, text: &str) -> String {
     format!("{message}\nIts last text:\n{}", &text[..end])
 }
 
-/// Returns the share of what is left of each budget, for the session of an agent.
+/// Returns the share of the remaining amount of each budget, for the session of an agent.
 fn shares(budgets: &[Budget], percent: u32, set_by: &str) -> Vec<SetLimit> {
     let share = |unit: BudgetUnit| {
         let amounts = budgets.iter().filter(|budget| budget.unit == unit).map(left);

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 /// Default and maximum number of steps of an agent.
 const DEFAULT_STEPS: u32 = 50;
 const MAX_STEPS: u32 = 200;
-/// Share of what is left of each budget that an agent may use, in percent.
+/// Share of the remaining amount of each budget that an agent may use, in percent.
 const BUDGET_PERCENT: u32 = 25;
 /// Maximum number of agents that work at the same time; others wait.
 const MAX_AT_ONCE: usize = 4;
@@ -70,7 +70,7 @@ struct Child {
 }
 
 impl AgentService {
-    /// Creates the service for a session in this place.
+    /// Creates the service for a session in this environment.
     pub(super) fn new(
         (front_end, common): (FrontEnd, Common),
         place: AppContext,
@@ -195,11 +195,11 @@ impl Inner {
         }
         if state.in_response >= MAX_PER_RESPONSE {
             let message =
-                format!("one response starts at most {MAX_PER_RESPONSE} agents; start the others after these have ended");
+                format!("one response can start at most {MAX_PER_RESPONSE} agents; start the others after these have ended");
             return Err(ToolError::new(ErrorCode::InvalidRequest, message));
         }
         if state.children.len() >= MAX_PER_SESSION {
-            let message = format!("a session starts at most {MAX_PER_SESSION} agents; do the rest yourself with your tools");
+            let message = format!("a session can start at most {MAX_PER_SESSION} agents; do the rest yourself with your tools");
             return Err(ToolError::new(ErrorCode::InvalidRequest, message));
         }
         let ids = (0_u32..).map(|number| child_id(&self.session, task, number));

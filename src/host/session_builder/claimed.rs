@@ -53,7 +53,7 @@ pub(crate) struct ClaimedSession {
     output_schema: Option<String>,
     /// The servers that the front end passed.
     servers: Vec<Spec>,
-    /// The sandbox, once it was examined.
+    /// The sandbox, once it has been examined.
     sandbox: Option<SandboxHost>,
     notices: SessionNotices,
 }
@@ -169,7 +169,7 @@ impl ClaimedSession {
         self.sandbox = Some(sandbox);
     }
 
-    /// Returns the sandbox, and examines it if that was not done yet.
+    /// Returns the sandbox, and examines it on first use.
     pub(crate) fn find_sandbox(&mut self) -> SandboxHost {
         let (place, project) = (&self.place, &self.project);
         self.sandbox.get_or_insert_with(|| SandboxHost::find(place, project.trust())).clone()
@@ -204,7 +204,7 @@ impl ClaimedSession {
             && self.place.enforcer(&self.policy, sandbox.sandbox(), mode).approve() == Approve::Effects
     }
 
-    /// Records that the user does not trust a project that has nothing to review.
+    /// Records that the user does not trust a project without files to review.
     pub(crate) fn decline_trust(&mut self) {
         if let Err(error) = self.project.decline() {
             self.notices.add(error.to_string());

@@ -10,7 +10,7 @@ pub(crate) struct FrontEnd {
     pub approver: Approver,
     /// True if a user can answer the requests of MCP servers.
     pub answers_servers: bool,
-    /// The handling of a task that an earlier process left unfinished.
+    /// The handling of an unfinished task of an earlier process.
     pub unfinished: ResumePolicy,
     pub lock: LockHandling,
     pub trust: TrustHandling,
@@ -26,7 +26,7 @@ pub(crate) struct FrontEnd {
     pub reports_changes: bool,
 }
 
-/// The handling of a session that another process owns. `--take-over` always asks that process to exit first.
+/// Handling of a session that another process owns. `--take-over` always asks that process to exit first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockHandling {
     Refuse,
@@ -37,9 +37,9 @@ pub(crate) enum LockHandling {
 /// The handling of a project whose files are not trusted yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrustHandling {
-    /// Ignores the files, and says so.
+    /// Ignores the files, and reports this.
     Ignore,
-    /// The front end asks the user after the session was claimed.
+    /// The front end asks the user after the session has been claimed.
     AskUser,
 }
 
@@ -92,7 +92,7 @@ pub(crate) enum NoticeTarget {
 pub(crate) enum Pruning {
     InBackground,
     AtTheEnd,
-    /// At the end of a process that runs several sessions.
+    /// At the end of a process that can run several sessions.
     ByProcess,
 }
 

@@ -152,17 +152,17 @@ impl SessionBuilder {
         Ok(self)
     }
 
-    /// Sets a model of the front end, which sends nothing to a provider.
+    /// Sets a model of the front end, which does not send requests to a provider.
     pub(crate) fn with_own_model(self, model: Arc<dyn Model>) -> Self {
         Self { model: Ok(model), summary_model: SummaryModelSetup::default(), ..self }
     }
 
-    /// Tells the model that its final response has to match this JSON Schema.
+    /// Tells the model that its final response must match this JSON Schema.
     pub(crate) fn with_output_schema(self, schema: String) -> Self {
         Self { output_schema: Some(schema), ..self }
     }
 
-    /// Sets the handling of a task that an earlier process left unfinished.
+    /// Sets the handling of an unfinished task of an earlier process.
     pub(crate) fn with_unfinished(mut self, unfinished: ResumePolicy) -> Self {
         self.front_end.unfinished = unfinished;
         self
@@ -218,7 +218,7 @@ impl SessionBuilder {
         &self.model
     }
 
-    /// Returns why the policy denies everything, once it has expired.
+    /// Returns the reason for denials, once the policy has expired.
     pub(crate) fn expired_policy(&self) -> Option<String> {
         self.place.enforcer(&self.policy, Sandbox::Absent, self.place.mode).expiry_reason(jiff::Timestamp::now())
     }
@@ -269,8 +269,8 @@ fn allowed_model(
     }
 }
 
-/// Returns the policy with the layer of a trusted project, and adds the project's tools and settings to the place. If
-/// the layer is invalid, the session is read-only, because the layer might have forbidden changes.
+/// Returns the policy with the layer of a trusted project, and adds the project's tools and settings to the environment. If the
+/// layer is invalid, the session is read-only, because the layer might have forbidden changes.
 fn with_project(
     place: &mut AppContext,
     own: Policy,

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 /// A session that is ready to start.
 pub(crate) struct PreparedSession {
     setup: Box<agent::Setup>,
-    /// The watcher of the policy files, unless the policy stays as it is.
+    /// The watcher of the policy files, unless the policy is fixed.
     reload: Option<Box<PolicyReloader>>,
     notices: SessionNotices,
     resources: Box<Resources>,
@@ -53,7 +53,7 @@ impl PreparedSession {
         Self { setup: Box::new(setup), reload: reload.map(Box::new), notices, resources }
     }
 
-    /// Returns everything that the agent's host receives.
+    /// Returns all inputs of the agent's host.
     pub(crate) fn setup(&self) -> &agent::Setup {
         &self.setup
     }
@@ -71,7 +71,7 @@ impl PreparedSession {
         self.notices.take()
     }
 
-    /// Starts the session. `room` tells whether the front end accepts more streamed text; by default, it always does.
+    /// Starts the session. `room` signals whether the front end accepts more streamed text; by default, it always does.
     pub(crate) fn start(
         mut self,
         commands: mpsc::Receiver<SessionCommand>,

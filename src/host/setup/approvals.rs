@@ -1,4 +1,4 @@
-//! The setup choice about what needs approval, with its three answers.
+//! The setup choice about approvals, with its three answers.
 
 use crate::config::{Approval, Settings};
 use crate::protocol::{ApprovalsChoice, Mode};
@@ -56,7 +56,7 @@ pub(crate) fn from_name(name: &str) -> Result<&'static Answer, String> {
         .ok_or_else(|| format!("unknown choice `{name}`: must be command, effects or auto"))
 }
 
-/// Returns whether the user has set what needs approval.
+/// Returns whether the user has chosen an approval setting.
 pub(crate) fn are_set(settings: &Settings) -> bool {
     settings.sets("approval.mode") || settings.sets("approval.approve")
 }

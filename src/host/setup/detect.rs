@@ -86,7 +86,7 @@ pub(crate) async fn models(place: &AppContext) -> Vec<FoundModel> {
     found
 }
 
-/// Returns the end of a key; nothing for a short key, where it would reveal too much.
+/// Returns the end of a key; an empty string for a short key, of which it would reveal too much.
 fn tail(key: &str) -> String {
     let count = key.chars().count();
     let tail: String = key.chars().skip(count.saturating_sub(KEY_TAIL)).collect();

@@ -23,7 +23,7 @@ const TRIED_KEY: &str = "AYE_SETUP_KEY";
 const TIMEOUT: Duration = Duration::from_secs(40);
 /// Response limit of a test; a reasoning model needs some of it for reasoning.
 const ANSWER_TOKENS: u64 = 256;
-/// Maximum attempts of a test: a server may reject the first form of a request and then gets another one.
+/// Maximum attempts of a test: a server may reject the first form of a request and then receive another form.
 const ATTEMPTS: usize = 3;
 
 pub(crate) async fn answer(place: &AppContext, asked: SetupRequest) -> SetupEvent {
@@ -70,7 +70,7 @@ fn finish(place: &AppContext, chosen: Option<&str>, theme: Option<&str>, looks_d
     Ok(SetupEvent::Ended { mode: answer.map(|answer| answer.mode), lines })
 }
 
-/// Returns the place with this key and server, and the full name of the model.
+/// Returns the environment with this key and server, and the full name of the model.
 async fn with_reach(place: &AppContext, reach: &Reach) -> Result<(AppContext, String), String> {
     let pair = |name: &str, value: &str| (format!("providers.{CUSTOM}.{name}"), value.to_owned());
     let mut set = Vec::new();

@@ -12,7 +12,7 @@ use std::path::Path;
 /// File in the data directory: first-time setup was shown, regardless of the answers.
 const ASKED: &str = "setup-asked";
 
-/// Returns true if nothing is configured, no key is known, and first-time setup was never shown.
+/// Returns true if there is no configuration and no key, and first-time setup was never shown.
 pub(crate) fn is_first(place: &AppContext) -> bool {
     let config = &place.directories.config;
     let is_bare = !config.join("config.toml").exists() && !config.join("policy.toml").exists();
@@ -30,7 +30,7 @@ pub(crate) fn record_setup_shown(place: &AppContext) {
     }
 }
 
-/// Saves a key. Returns lines that say where.
+/// Saves a key. Returns lines that name the location.
 pub(crate) fn key(place: &AppContext, provider: &str, key: &str) -> Result<Vec<String>, CliError> {
     let name = place.settings.key_name(provider)?;
     Ok(api_keys::keep(place, name, key, api_keys::GOES_BEFORE)?.trim_end().lines().map(str::to_owned).collect())
@@ -59,7 +59,7 @@ pub(crate) fn read(file: &Path) -> Result<String, CliError> {
 /// Key in `config.toml`, and its new value.
 pub(crate) type Setting<'a> = (&'a [&'a str], NewValue<'a>);
 
-/// Returns the settings of what needs approval.
+/// Returns the approval settings.
 pub(crate) fn approvals(answer: &Answer) -> [Setting<'_>; 2] {
     [(&["approval", "mode"], NewValue::Text(answer.mode.as_str())), (&["approval", "approve"], NewValue::Text(answer.approve))]
 }

@@ -90,7 +90,7 @@ impl TaskChanges {
         PatchFile::parse(text.as_bytes()).map(Some)
     }
 
-    /// Records the contents that the changes will write, so that they count as seen by the task.
+    /// Records the contents that the changes will write, as content that the task has seen.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -103,7 +103,7 @@ impl TaskChanges {
     }
 }
 
-/// Returns whether `aye task keep` wrote this content of a path, or was about to.
+/// Returns whether `aye task keep` wrote this content to a path, or was about to.
 fn is_applied(notes: &TaskNotes, path: &str, state: Option<&FileState>) -> bool {
     notes.applied.get(path).is_some_and(|states| states.contains(&state_key(state)))
 }
@@ -117,7 +117,7 @@ fn state_key(state: Option<&FileState>) -> String {
 struct SeenStates<'a> {
     layer: &'a Changes,
     applied: &'a BTreeMap<String, BTreeSet<String>>,
-    /// Whether a path is as it was before the task first changed it, by its absolute path.
+    /// Whether a path has its state from before the task first changed it, by its absolute path.
     baselines: HashMap<PathBuf, bool>,
 }
 
@@ -148,7 +148,7 @@ impl<'a> SeenStates<'a> {
         }
     }
 
-    /// Returns whether nothing was created or deleted next to this path since the task began.
+    /// Returns whether no entry was created or deleted next to this path since the task began.
     fn is_old_directory(&self, path: &Path) -> bool {
         let old = self.layer.old(path);
         let directory = old.ancestors().skip(1).find_map(|above| above.symlink_metadata().ok());

@@ -38,7 +38,7 @@ pub(crate) enum CopyKind {
         /// Directory in the worktree that corresponds to the workspace.
         workspace: PathBuf,
         branch: String,
-        /// Commit that the worktree began with.
+        /// Initial commit of the worktree.
         base: String,
     },
 }
@@ -56,13 +56,13 @@ pub(crate) struct TaskOptions {
     pub max_steps: Option<u32>,
 }
 
-/// Facts about a task that change, other than those in its journal.
+/// Changing facts about a task that its journal does not contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct TaskNotes {
     /// True after `aye task stop`, until the task is resumed.
     pub is_stopped: bool,
-    /// True if the last run ended because the user has to decide about something that the journal does not mark as waiting.
+    /// True if the last run ended because of a decision that the journal does not mark as pending.
     pub needs_user: bool,
     pub check: Option<CheckResult>,
     /// Contents that `aye task keep` wrote, or was about to write, by path: SHA-256 digests with modes. They count as seen by the

@@ -97,7 +97,7 @@ impl TaskDirectory {
         Ok(Self { path, id })
     }
 
-    /// Returns all tasks. Removes what an interrupted creation or removal has left.
+    /// Returns all tasks. Removes leftovers of an interrupted creation or removal.
     pub(crate) fn all(data: &Path) -> Vec<Self> {
         let parent = data.join(DIRECTORY);
         let Ok(entries) = parent.read_dir() else { return Vec::new() };
@@ -126,7 +126,7 @@ impl TaskDirectory {
         let listing = "run `aye tasks --all` to list the IDs";
         if digits.len() < PREFIX_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             let problem = Problem::new(format!("`{prefix}` is not a task ID"));
-            return Err(CliError::usage(problem.because("it must be at least 6 hex digits").hint(listing)));
+            return Err(CliError::usage(problem.because("a task ID has at least 6 hex digits").hint(listing)));
         }
         let mut found: Vec<Self> = Self::all(data).into_iter().filter(|task| task.id.starts_with(&digits)).collect();
         match (found.pop(), found.is_empty()) {
@@ -182,10 +182,13 @@ impl TaskDirectory {
             CliError::failed(problem.hint(format!("run `aye task drop {}` to remove it", self.short_id())))
         };
         let bytes = private::read(&self.path.join(DESCRIPTION), MAX_BYTES).map_err(|error| failed(&error))?;
-        let bytes = bytes.ok_or_else(|| failed(&"its description is missing"))?;
+        let bytes = bytes.ok_or_else(|| failed(&"the description is missing"))?;
         let description: TaskDescription = serde_json::from_slice(&bytes).map_err(|error| failed(&error))?;
         if description.version > VERSION {
-            return Err(failed(&format!("it has version {}, but this version of aye reads {VERSION}", description.version)));
+            return Err(failed(&format!(
+                "the description has version {}, but this version of aye reads {VERSION}",
+                description.version
+            )));
         }
         Ok(description)
     }
@@ -256,7 +259,7 @@ impl TaskDirectory {
         }
     }
 
-    /// Removes the task with everything in it. The caller has locked it.
+    /// Removes the task with all its data. The caller has locked it.
     ///
     /// # Errors
     /// The directory cannot be removed completely; the rest is removed later.
@@ -269,7 +272,7 @@ impl TaskDirectory {
     }
 }
 
-/// Returns whether nobody is creating this directory any more.
+/// Returns whether no process is creating this directory any more.
 fn is_old(path: &Path) -> bool {
     const AGE: std::time::Duration = std::time::Duration::from_secs(60);
     let modified = path.symlink_metadata().and_then(|metadata| metadata.modified());

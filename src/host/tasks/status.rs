@@ -85,7 +85,7 @@ pub(crate) struct JournalFacts {
 }
 
 impl JournalFacts {
-    /// Reads the journal of a task; empty if its session has not begun.
+    /// Reads the journal of a task; empty if its session has not started.
     pub(crate) fn read(task: &TaskDirectory) -> Result<Self, CliError> {
         let mut facts = Self::default();
         if !task.data().join("aye.db").exists() {
@@ -155,7 +155,7 @@ impl TaskSummary {
     }
 }
 
-/// Returns the state of a task that no process works on.
+/// Returns the state of a task without a running process.
 fn resting_state(facts: &JournalFacts, notes: &TaskNotes) -> TaskState {
     let waits = facts.waits_for.is_some() || notes.needs_user;
     match facts.stage {

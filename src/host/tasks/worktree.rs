@@ -1,4 +1,4 @@
-//! Git worktrees of tasks: created and removed with git, and compared with the commit that they began with.
+//! Git worktrees of tasks: created and removed with git, and compared with their initial commit.
 
 use super::description::{CopyKind, TaskDescription};
 use crate::host::error::CliError;
@@ -15,7 +15,7 @@ const MAX_FILE_BYTES: u64 = 10 << 20;
 /// Beginning of the names of new branches.
 const BRANCH: &str = "aye/task-";
 
-/// Decides whether a content of the workspace was written by `aye task keep`.
+/// Decides whether `aye task keep` wrote a content of the workspace.
 type AppliedContent<'a> = dyn Fn(&str, Option<&FileState>) -> bool + 'a;
 
 /// Creates a worktree of the repository of the workspace, next to the repository. Without a branch, a new one is created.
@@ -37,7 +37,7 @@ pub(crate) fn create(workspace: &Path, id: &str, branch: Option<&str>) -> Result
         .map_err(|_| failed(format!("`{branch}` is not a valid branch name")))?;
     let reference = format!("refs/heads/{branch}");
     let is_known = run(workspace, &["rev-parse", "--verify", "--quiet", &reference]).is_ok();
-    let path = directory.to_str().ok_or_else(|| failed("its path is not UTF-8".to_owned()))?;
+    let path = directory.to_str().ok_or_else(|| failed("the path is not UTF-8".to_owned()))?;
     let added = if is_known {
         run(workspace, &["worktree", "add", "--quiet", path, &branch])
     } else {
@@ -115,7 +115,7 @@ pub(crate) fn changes(
         let old = content_at(worktree, base, &name)?;
         let (now, result) = (content(&workspace.join(&path))?, content(&worktree.join(&path))?);
         let (Content::File(now), Content::File(result), Content::File(old)) = (now, result, old) else {
-            collected.leave_out(&path, "it is, or was, not a regular file of at most 10 MB");
+            collected.leave_out(&path, "the file is not, or was not, a regular file of at most 10 MB");
             continue;
         };
         let state = |side: &Option<(Vec<u8>, bool)>| side.as_ref().map(|(bytes, executable)| FileState::new(bytes, *executable));
@@ -127,7 +127,7 @@ pub(crate) fn changes(
 
 /// A path as part of a change.
 enum Content {
-    /// Content of a file and whether it is executable; `None` if nothing is there.
+    /// Content of a file and whether it is executable; `None` if the path does not exist.
     File(Option<(Vec<u8>, bool)>),
     Other,
 }
@@ -171,6 +171,6 @@ fn run(directory: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
         return Ok(output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed without a message");
+    let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("git failed without a message");
     Err(line.trim_start_matches("fatal: ").to_owned())
 }

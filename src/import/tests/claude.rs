@@ -92,7 +92,7 @@ fn entries_that_cannot_be_imported_are_listed_with_a_reason() {
     );
     assert_without(&plan, &["ghp_9fK2mQ7xZ4vB1nL8kW3tR6yU0pS5dG2hJ7c"]);
     assert!(
-        plan.not_imported.iter().any(|one| one.reason == "it contains a secret" && one.entry.contains("[redacted:")),
+        plan.not_imported.iter().any(|one| one.reason == "the entry contains a secret" && one.entry.contains("[redacted:")),
         "{plan:#?}"
     );
 }

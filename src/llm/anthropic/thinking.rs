@@ -77,7 +77,7 @@ pub(super) fn write(
     }
 }
 
-/// Returns whether thinking may start; the API rejects it in the middle of a step that began without.
+/// Returns whether thinking may start; the API rejects it in the middle of a step that started without thinking.
 fn may_think(fragments: &[Fragment]) -> bool {
     let told = fragments.iter().rev().filter(|fragment| !fragment.json.is_empty());
     let answer = told.map(Fragment::message).find(|message| message.role != Role::Tool);

@@ -88,7 +88,7 @@ pub(crate) struct MessageEnd {
     pub stop_reason: Option<String>,
 }
 
-/// Counts so far; a later count replaces an earlier one.
+/// Counts up to now; a later count replaces an earlier one.
 #[derive(Default, Clone)]
 pub(crate) struct WireUsage {
     input: Option<u64>,
@@ -109,7 +109,7 @@ impl WireUsage {
         take(&mut self.reasoning, later.get("output_tokens_details").and_then(|details| details.get("thinking_tokens")));
     }
 
-    /// Returns the sum; `None` if nothing was reported yet.
+    /// Returns the sum; `None` if there is no report yet.
     pub(crate) fn total(&self) -> Option<Usage> {
         let counts = [self.input, self.cache_read, self.cache_write, self.output, self.reasoning];
         counts.iter().any(Option::is_some).then(|| {

@@ -29,7 +29,7 @@ pub(crate) struct Card {
 pub(crate) struct Cards {
     /// State of the list.
     pub date: Option<Date>,
-    /// Where an updated list comes from.
+    /// Source of an updated list.
     pub origin: Option<String>,
     /// Name parts of models that support images, for unlisted models.
     pub image_families: Vec<String>,

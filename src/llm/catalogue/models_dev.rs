@@ -27,7 +27,7 @@ const TOKENS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
 /// Maximum price in US dollars per million tokens.
 const MAX_DOLLARS: f64 = 100_000.0;
 
-/// Converts the list; the error says what it lacks. `date`: day on which it was downloaded.
+/// Converts the list; the error names missing data. `date`: day of the download.
 pub(super) fn read(text: &str, date: Date) -> Result<Cards, String> {
     let document: Map<String, Value> =
         serde_json::from_str(text).map_err(|error| format!("not the JSON of a model list: {error}"))?;

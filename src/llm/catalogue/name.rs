@@ -12,7 +12,7 @@ pub(crate) fn is_same_model(listed: &str, asked: &str) -> bool {
     listed_at == seller(asked_at) && asked.strip_prefix(listed).is_some_and(|rest| rest.is_empty() || is_date(rest))
 }
 
-/// Removes what vendors add to a name: `openrouter/anthropic/claude-sonnet-4.5:beta` and
+/// Removes vendor-specific parts of a name: `openrouter/anthropic/claude-sonnet-4.5:beta` and
 /// `mine/us.anthropic.claude-sonnet-4-5-20250929-v1:0` become `claude-sonnet-4-5` and `claude-sonnet-4-5-20250929-v1`.
 pub(crate) fn bare_name(full_name: &str) -> String {
     let last = full_name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();

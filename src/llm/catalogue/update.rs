@@ -1,4 +1,4 @@
-//! Update of the catalogue: a list from a file or a server, checked as a whole before it replaces anything.
+//! Update of the catalogue: a list from a file or a server, validated completely before it replaces the current one.
 
 use super::entry::{self, Cards};
 use super::{Catalogue, changes, document, models_dev};
@@ -17,9 +17,9 @@ const MISTAKES: usize = 5;
 pub(crate) enum UpdateError {
     #[error("{0}")]
     Malformed(String),
-    #[error("it is dated {date}, which is older than the catalogue in use ({in_use})")]
+    #[error("the list is dated {date}, which is older than the catalogue in use ({in_use})")]
     Older { date: Date, in_use: Date },
-    #[error("it is dated {date}, but today is {today}")]
+    #[error("the list is dated {date}, but today is {today}")]
     InFuture { date: Date, today: Date },
 }
 
@@ -67,7 +67,7 @@ impl CatalogueUpdate {
     pub(crate) fn document(&self) -> Result<String, UpdateError> {
         let text = document::write(&self.cards);
         if text.len() > MAX_STORED_BYTES {
-            return Err(malformed_error(format!("it is larger than {} MB", MAX_STORED_BYTES >> 20)));
+            return Err(malformed_error(format!("the list is larger than {} MB", MAX_STORED_BYTES >> 20)));
         }
         // What is stored must be readable by the next start.
         entry::read(&text).map_err(|mistakes| malformed_error(join_mistakes(mistakes)))?;
@@ -77,22 +77,22 @@ impl CatalogueUpdate {
 
 fn parse(bytes: &[u8], today: Date) -> Result<Cards, UpdateError> {
     if bytes.len() > MAX_BYTES {
-        return Err(malformed_error(format!("it is larger than {} MB", MAX_BYTES >> 20)));
+        return Err(malformed_error(format!("the list is larger than {} MB", MAX_BYTES >> 20)));
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| malformed_error("it is not UTF-8 text"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| malformed_error("the list is not UTF-8 text"))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with('{') {
         return models_dev::read(text, today).map_err(malformed_error);
     }
     if text.trim_start().starts_with('<') {
-        return Err(malformed_error("it is a web page, not a list of models"));
+        return Err(malformed_error("the response is a web page, not a list of models"));
     }
     let cards = entry::read(text).map_err(|mistakes| malformed_error(join_mistakes(mistakes)))?;
     match cards {
-        Cards { date: None, .. } => Err(malformed_error("it has no `date`; expected one like \"2026-11-29\"")),
-        Cards { models, .. } if models.is_empty() => Err(malformed_error("it has no `[[models]]`")),
+        Cards { date: None, .. } => Err(malformed_error("the list has no `date`; expected one like \"2026-11-29\"")),
+        Cards { models, .. } if models.is_empty() => Err(malformed_error("the list has no `[[models]]`")),
         Cards { models, .. } if models.len() > MAX_MODELS => {
-            Err(malformed_error(format!("it has more than {MAX_MODELS} models")))
+            Err(malformed_error(format!("the list has more than {MAX_MODELS} models")))
         }
         cards => Ok(cards),
     }
@@ -153,7 +153,10 @@ mod tests {
 
     #[test]
     fn lists_older_than_the_current_one_or_dated_in_the_future_are_rejected() {
-        assert_eq!(read(&list("2027-06-01", NEW)).unwrap_err().to_string(), "it is dated 2027-06-01, but today is 2026-12-01");
+        assert_eq!(
+            read(&list("2027-06-01", NEW)).unwrap_err().to_string(),
+            "the list is dated 2027-06-01, but today is 2026-12-01"
+        );
         let older = read(&list("2020-01-01", NEW)).unwrap_err();
         assert!(matches!(older, UpdateError::Older { .. }), "{older}");
         assert!(read(&list("2026-12-02", NEW)).is_ok(), "another time zone");

@@ -128,7 +128,7 @@ impl Reader {
         deltas.reasoning(piece);
     }
 
-    /// Joins parts of one text; signed or encrypted parts stay unchanged.
+    /// Joins parts of one text; signed or encrypted parts are unchanged.
     fn detail(&mut self, raw: &RawValue) {
         let Ok(details) = serde_json::from_str::<Vec<Value>>(raw.get()) else { return };
         for detail in details {

@@ -16,7 +16,7 @@ pub(super) fn headers(key: Option<String>) -> Vec<(&'static str, String)> {
     key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
 }
 
-/// Returns whether an error says that the model requires the Responses API.
+/// Returns whether an error means that the model requires the Responses API.
 pub(super) fn requires_responses_api(refusal: &str) -> bool {
     refusal.contains("v1/responses")
 }

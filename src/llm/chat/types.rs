@@ -30,7 +30,7 @@ struct Groq<'a> {
     usage: &'a RawValue,
 }
 
-/// Returns the usage that one provider reports in its own field.
+/// Returns the usage in a provider-specific field.
 pub(crate) fn groq_usage(raw: &RawValue) -> Option<&RawValue> {
     serde_json::from_str::<Groq<'_>>(raw.get()).ok().map(|groq| groq.usage)
 }

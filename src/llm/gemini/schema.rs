@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value, json};
 
-/// Maximum depth and number of schemas; anything is allowed beyond them, because references may be recursive.
+/// Maximum depth and number of schemas; beyond them, any value is allowed, because references may be recursive.
 const MAX_DEPTH: usize = 16;
 const MAX_SCHEMAS: usize = 2_000;
 
-/// Keywords that stay unchanged.
+/// Keywords that are passed unchanged.
 const PLAIN: [&str; 12] = [
     "title",
     "description",

@@ -81,7 +81,7 @@ pub(crate) struct Feedback<'a> {
     pub block_reason_message: Option<Cow<'a, str>>,
 }
 
-/// Counts so far; a later count replaces an earlier one.
+/// Counts up to now; a later count replaces an earlier one.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WireUsage {

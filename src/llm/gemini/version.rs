@@ -1,6 +1,6 @@
 //! Gemini versions: capabilities derived from a model's name.
 
-/// Generation of a Gemini model; other names count as an older generation.
+/// Generation of a Gemini model; other names are treated as an older generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Version {
     pub major: u32,

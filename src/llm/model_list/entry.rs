@@ -1,4 +1,4 @@
-//! One entry of a model list, in any server's format. An unreadable or implausible value counts as missing.
+//! One entry of a model list, in any server's format. An unreadable or implausible value is treated as missing.
 
 use crate::protocol::{Effort, ModelFacts, Price};
 use serde_json::Value;

@@ -192,7 +192,7 @@ impl Reader {
         }
     }
 
-    /// Adds items from the final list that never completed or never arrived; complete ones stay unchanged.
+    /// Adds items from the final list that never completed or never arrived; complete ones are unchanged.
     fn complete_items(&mut self, output: &[&RawValue], deltas: &mut Deltas) {
         let more = output.len() > self.items.len();
         let mut taken = vec![false; self.items.len()];

@@ -83,7 +83,8 @@ impl Special {
     }
 }
 
-/// Returns whether the provider runs this call itself: it says so, it uses its own container, or the output is included.
+/// Returns whether the provider runs this call itself: the call is marked so, it uses its own container, or the output is
+/// included.
 pub(crate) fn is_run_by_provider<'a>(item: &Map<String, Value>, all: impl IntoIterator<Item = &'a Map<String, Value>>) -> bool {
     let container = item.get("environment").and_then(|environment| environment.get("type")).and_then(Value::as_str);
     if text_field(item, "execution") == "server" || container.is_some_and(|kind| kind.starts_with("container")) {

@@ -67,7 +67,7 @@ pub(crate) struct History<'a> {
 }
 
 impl History<'_> {
-    /// Writes the items of one message, separated by commas; `answer` is the response that its results belong to.
+    /// Writes the items of one message, separated by commas; `answer` is the response to which its results belong.
     pub(crate) fn write(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
         match message.role {
             Role::Assistant => self.write_answer(message, out),

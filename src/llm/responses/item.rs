@@ -226,7 +226,7 @@ impl Item {
         !self.input.is_empty() || self.pieces.iter().any(|(_, text)| !text.is_empty())
     }
 
-    /// Returns whether a complete item begins with the deltas of this one.
+    /// Returns whether a complete item starts with the text of these deltas.
     pub(crate) fn starts_with_deltas(&self, whole: &Map<String, Value>) -> bool {
         let texts = text_parts_of(Kind::from_item(whole), whole);
         let input = texts.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
@@ -264,7 +264,7 @@ impl Item {
         self.done = true;
     }
 
-    /// Replaces the deltas with the parts of the complete item, and passes on what was missing.
+    /// Replaces the deltas with the parts of the complete item, and passes on missing parts.
     fn replace(&mut self, texts: Vec<(Slot, String)>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         let mut order: Vec<Slot> = Vec::new();
         for slot in self.pieces.iter().chain(&texts).map(|(slot, _)| *slot) {

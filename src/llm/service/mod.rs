@@ -40,7 +40,7 @@ impl Service {
         }
     }
 
-    /// Returns the path of the model list, if it has the models that can be used.
+    /// Returns the path of the model list, if it lists the usable models.
     pub(super) fn list_path(&self, base: &str) -> Option<String> {
         match self {
             Self::Azure { version } => Some(azure::list_path(base, version.as_deref())),

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// Redirect URI on which nothing listens: the code is read from the redirect.
+/// Redirect URI without a listener: the code is read from the redirect.
 const REDIRECT: &str = "http://127.0.0.1:3118/callback";
 /// Maximum number of authorizations for one connection, including the first.
 const AUTHORIZATIONS: usize = 3;

@@ -8,7 +8,7 @@ const MAX_MESSAGE_BYTES: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
-    /// No token can be refreshed; the user has to sign in.
+    /// The tokens cannot be refreshed; the user must sign in.
     #[error("the stored tokens are no longer valid")]
     Over,
     /// The authorization server registers no clients, and the settings name none.

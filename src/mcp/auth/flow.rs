@@ -26,7 +26,7 @@ pub(super) struct Client {
     pub secret: Option<String>,
     /// URL of its metadata document, for servers that read such documents.
     pub document: Option<String>,
-    /// Scopes to request instead of those that the server names.
+    /// Scopes to request instead of the scopes that the server names.
     pub scopes: Vec<String>,
 }
 
@@ -87,7 +87,7 @@ impl AuthorizationServer {
         self.metadata.issuer.as_deref()
     }
 
-    /// Returns the scopes to request: the configured ones, or those that the server names, plus missing ones.
+    /// Returns the scopes to request: the configured scopes, or the scopes that the server names, plus missing ones.
     pub(super) async fn scopes(&self, client: &Client, more: &[String]) -> Vec<String> {
         let mut scopes =
             if client.scopes.is_empty() { self.manager.select_initial_scopes(&[]).await } else { client.scopes.clone() };

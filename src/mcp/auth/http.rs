@@ -27,7 +27,7 @@ impl Http {
         Self { fetcher: Fetcher::default(), is_local: url.host_str().is_some_and(is_loopback) }
     }
 
-    /// Checks whether a URL is allowed; the error says why not.
+    /// Checks whether a URL is allowed; the error gives the reason.
     pub(super) fn check(&self, url: &str) -> Result<(), String> {
         let url = Url::parse(url).map_err(|error| format!("invalid URL: {error}"))?;
         let host = url.host_str().unwrap_or_default();

@@ -36,7 +36,7 @@ struct Slot {
     kept: Option<StoredToken>,
 }
 
-/// Server that a token belongs to.
+/// Server for which a token was issued.
 struct TokenOwner<'a> {
     name: &'a str,
     url: &'a str,

@@ -1,4 +1,4 @@
-//! Stored token: bound to the address it was issued for, and to its issuer.
+//! Stored token: bound to its address and its issuer.
 
 use rmcp::transport::auth::StoredCredentials;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ const BEFORE_ITS_END: Duration = Duration::from_secs(60);
 /// Stored token. It contains secrets and is never printed.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct StoredToken {
-    /// URL of the server it was issued for; it is sent to no other.
+    /// URL of the server for which it was issued; the token is sent to no other server.
     pub url: String,
     pub credentials: Option<StoredCredentials>,
     /// Client secret, if the authorization server issued one.

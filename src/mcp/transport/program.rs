@@ -68,7 +68,7 @@ impl Program {
     }
 }
 
-/// Reads all output, so that the program never blocks, and keeps the end of it.
+/// Reads all output, so that the program never blocks, and stores its end.
 async fn listen(mut errors: Box<dyn AsyncRead + Send + Unpin>, kept: Arc<Mutex<Vec<u8>>>, server: String) {
     let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = errors.read(&mut chunk).await {

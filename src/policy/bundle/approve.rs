@@ -17,7 +17,7 @@ pub enum Unsandboxed {
 /// Values of `unsandboxed` in a policy file.
 pub(crate) const UNSANDBOXED: &[(&str, Unsandboxed)] = &[("deny", Unsandboxed::Deny), ("ask", Unsandboxed::Ask)];
 
-/// Where a command that runs in a copy writes build output.
+/// Location to which a command that runs in a copy writes build output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum BuildOutputMode {
     /// To the copy, and from there to the workspace once all other effects are decided.

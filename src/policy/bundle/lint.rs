@@ -17,7 +17,7 @@ pub struct Warning {
 }
 
 const EXPIRED: &str = "the rule has expired and has no effect; remove it or renew it";
-/// Names of approval rules that every version of aye has titles for.
+/// Names of approval rules with titles in every version of aye.
 const HEADINGS: [&str; 4] = ["edit", "delete", "command", "network"];
 
 /// Returns the warnings for a bundle that was read from `text`. A project's bundle can only tighten, so keys that it leaves out
@@ -66,7 +66,7 @@ fn lint_files(name: &str, files: &Files, now: Timestamp) -> Vec<Warning> {
     found.extend(ended.map(|rule| Warning { line: rule.line, message: EXPIRED.to_owned() }));
     if files.allowed.as_ref().is_some_and(Vec::is_empty) {
         let message =
-            format!("`allowed_paths` of {name} is empty, so every path is denied; without the key, all paths are allowed");
+            format!("`allowed_paths` of {name} is empty, so every path is denied; without this key, all paths are allowed");
         found.push(Warning { line: files.line, message });
     }
     let all = files.allowed.iter().flatten().chain(&files.blocked).chain(&files.unprotected);
@@ -102,7 +102,7 @@ fn lint_blocked(entry: &ProgramPattern) -> Option<Warning> {
     }
     let (directory, name) = entry.program.rsplit_once('/')?;
     if name.is_empty() {
-        return warning(format!("`{}` blocks nothing, because it names a directory", entry.text));
+        return warning(format!("`{}` blocks nothing, because the entry names a directory", entry.text));
     }
     warning(format!("`{}` blocks only calls as `{directory}/{name}`; `{name}` blocks the program in every directory", entry.text))
 }
@@ -117,7 +117,7 @@ fn lint_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
         }
         if let Some(program) = rule.elements.iter().take(1).flatten().find(|program| program.contains(char::is_whitespace)) {
             let words: Vec<String> = program.split_whitespace().map(|word| format!("\"{word}\"")).collect();
-            warn(format!("`{program}` is not a program name; write the command as an array of words: [{}]", words.join(", ")));
+            warn(format!("`{program}` is not a program name; use an array of words: [{}]", words.join(", ")));
             continue;
         }
         if let Some(earlier) = shell.rules[..at].iter().find(|earlier| is_equivalent(earlier, rule)) {

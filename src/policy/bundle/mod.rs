@@ -1,4 +1,4 @@
-//! Policy bundle of one file: parsed strictly, and refused as a whole if aye does not understand something in it.
+//! Policy bundle of one file: parsed strictly, and rejected completely if aye does not understand a part of it.
 
 mod approve;
 mod capability;
@@ -44,7 +44,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::DeTable;
 
-/// Maximum size of a policy file; nobody writes a larger one by hand.
+/// Maximum size of a policy file; hand-written policies are never larger.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 pub(crate) const CAPABILITIES: &[&str] = &[
@@ -183,7 +183,7 @@ impl Bundle {
         self.stated.iter().find(|stated| stated.section == section && stated.key == key).map_or(1, |stated| stated.line)
     }
 
-    /// Returns the entries that would loosen something, with their lines. In a project's bundle they have no effect.
+    /// Returns the entries that would loosen a policy, with their lines. In a project's bundle, they have no effect.
     pub fn widens(&self) -> &[(usize, String)] {
         &self.widens
     }

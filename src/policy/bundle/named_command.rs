@@ -204,7 +204,7 @@ enum ArgumentPart<'a> {
     Argument(&'a str),
 }
 
-/// Splits a word into text and arguments, as in `--out={output}`; braces around anything but a name are text.
+/// Splits a word into text and arguments, as in `--out={output}`; other text in braces is literal.
 fn split_word(word: &str) -> Vec<ArgumentPart<'_>> {
     let mut found = Vec::new();
     let (mut rest, mut from) = (word, 0);
@@ -235,7 +235,7 @@ fn fill_word(word: &str, values: &BTreeMap<String, String>) -> Result<String, St
                 let value = values.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
                 // A program would read it as one of its options.
                 if whole.is_empty() && value.starts_with('-') {
-                    return Err(format!("`{name}` starts with `-`, so it would be read as an option"));
+                    return Err(format!("`{name}` starts with `-`, so the program would read it as an option"));
                 }
                 whole.push_str(value);
             }

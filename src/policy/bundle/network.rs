@@ -1,4 +1,4 @@
-//! The capability `Network.Http`: hosts that requests may go to.
+//! The capability `Network.Http`: hosts to which requests may be sent.
 
 use super::reader::{BundleError, Section, Text};
 use crate::policy::url::{HostPattern, PrivateHost};

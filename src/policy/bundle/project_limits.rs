@@ -14,7 +14,7 @@ const LOOSE: &[(&str, &str, &str)] = &[
     ("Shell.Exec", "environment", "inherit"),
 ];
 
-/// Lists that open something, by capability and key.
+/// Lists that allow access, by capability and key.
 const OPENING: &[(&str, &str)] = &[
     ("File.Write", "unprotected_paths"),
     ("File.Delete", "unprotected_paths"),
@@ -23,7 +23,7 @@ const OPENING: &[(&str, &str)] = &[
     ("Network.Http", "allowed_private_hosts"),
 ];
 
-/// Returns every entry of a bundle that would loosen something, with its line and a description.
+/// Returns every entry of a bundle that would loosen a policy, with its line and a description.
 pub(crate) fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleError> {
     let mut found = Vec::new();
     if let Some(line) = root.line_number("session_id") {

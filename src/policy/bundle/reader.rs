@@ -1,4 +1,4 @@
-//! Reader of TOML tables that keeps the line of every value, so that errors can name it.
+//! Reader of TOML tables that records the line of every value, so that errors can name it.
 
 use jiff::Timestamp;
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub struct BundleError {
     pub message: String,
 }
 
-/// The text that a bundle was read from.
+/// The source text of a bundle.
 pub struct Source<'a> {
     pub name: &'a str,
     /// Positions of the line ends.
@@ -181,7 +181,7 @@ impl<'a> Section<'a> {
         Ok(Some(Section { source: self.source, table, span: value.span(), title }))
     }
 
-    /// Returns all tables below this one, with the position of their names.
+    /// Returns all nested tables, with the position of their names.
     pub fn children(&self) -> Read<Vec<(Text, Section<'a>)>> {
         let mut children = Vec::new();
         for key in self.table.keys() {

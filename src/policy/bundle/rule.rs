@@ -53,7 +53,7 @@ pub struct Rule {
     pub any_args: bool,
     /// Whether an allow rule also covers the message of a commit, and no other argument.
     pub message: bool,
-    /// Whether an allow rule holds only in a copy of the workspace, whose effects are decided afterwards.
+    /// Whether an allow rule applies only in a copy of the workspace, whose effects are decided afterwards.
     pub sandboxed: bool,
     /// Hosts that the command reaches in its copy of the workspace without a prompt.
     pub hosts: Vec<SandboxAccess>,
@@ -165,7 +165,8 @@ impl Rule {
             && rest.iter().zip(words).all(|(element, arg)| one_matches(element, &arg.text))
     }
 
-    /// Returns whether the rule can match a command by the way in which it names its program: by a path only if the rule does.
+    /// Returns whether the rule can match a command by the form of its program name: a path matches only if the rule contains a
+    /// path.
     pub fn may_name(&self, program: &str) -> bool {
         !program.contains('/') || (self.sandboxed && self.programs().any(|name| name == program))
     }
@@ -183,7 +184,7 @@ impl Rule {
 /// Arguments that an allow rule covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Args {
-    /// Options that neither write nor run anything.
+    /// Options with which programs neither write nor run code.
     Table,
     Any,
     /// The message of a commit.

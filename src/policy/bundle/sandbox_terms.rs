@@ -46,9 +46,9 @@ pub enum Environment {
     #[default]
     Core,
     Only(Vec<String>),
-    /// These names, of the variables that `inherit` passes.
+    /// Names among the variables that `inherit` passes.
     InheritOf(Vec<String>),
-    /// These names, of the variables that `core` passes.
+    /// Names among the variables that `core` passes.
     CoreOf(Vec<String>),
 }
 
@@ -59,7 +59,7 @@ pub struct Limits {
     pub memory_mb: Option<u64>,
     pub file_mb: Option<u64>,
     pub cpu_seconds: Option<u64>,
-    /// Total size of everything that a command writes to its layers.
+    /// Total size of the data that a command writes to its layers.
     pub layer_mb: Option<u64>,
 }
 
@@ -216,7 +216,7 @@ impl Limits {
     }
 }
 
-/// How much of aye's own environment a command inherits, in ascending order.
+/// Part of aye's own environment that a command inherits, in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum EnvironmentScope {
     Core,

@@ -74,7 +74,7 @@ fn describe_discard(name: &str, words: &[Arg], place: Place<'_>) -> String {
     }
 }
 
-/// Returns the files that a command restores, if the words say which of them are files.
+/// Returns the files that a command restores, if the words identify them.
 fn discarded_files(name: &str, words: &[Arg], place: Place<'_>) -> Vec<String> {
     let after = words.iter().position(|word| word.text == "--").map(|at| at + 1);
     let forces = words.iter().any(|word| matches!(word.text.as_str(), "-f" | "--force"));

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum length of the name of an object in a sentence, in characters.
 const MAX_NAME_CHARS: usize = 60;
-/// Number of objects that a sentence names before it counts the rest.
+/// Number of objects that a sentence names before it counts further ones.
 const MAX_NAMED: usize = 2;
 /// Devices with file systems.
 const DISKS: &[&str] = &["/dev/sd", "/dev/hd", "/dev/vd", "/dev/nvme", "/dev/mmcblk", "/dev/disk", "/dev/mapper/", "/dev/loop"];
@@ -261,7 +261,7 @@ pub(crate) fn find_places(words: &[Arg]) -> Vec<&Arg> {
     rest.take_while(|word| !word.text.starts_with(['-', '(', ')', '!', ','])).collect()
 }
 
-/// Returns the words of a command that are not options. After `--` every word counts.
+/// Returns the words of a command that are not options. After `--`, every word is included.
 fn non_option_words<'a>(words: &'a [Arg], with_value: &[&str]) -> Vec<&'a Arg> {
     let mut plain = Vec::new();
     let mut all = words.iter();

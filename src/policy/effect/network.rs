@@ -85,7 +85,7 @@ fn download_effect(program: &str, words: &[Arg]) -> Effect {
     }
 }
 
-/// Returns the letter of a cluster of curl options that sends data or names the method, and the text after it: `-sXPOST`.
+/// Returns the option letter in a cluster of curl options that sends data or names the method, and the text after it: `-sXPOST`.
 fn sending_option(word: &str) -> Option<(&str, &str)> {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
     // The rest of the word is the value of one of these options.

@@ -45,10 +45,10 @@ const PACKAGES: &[(&str, &[&str], &str, Risk)] = &[
     ("pnpm", &["install", "i", "add", "update"], "installs packages from the npm registry", Risk::Medium),
     ("yarn", &["install", "add"], "installs packages from the npm registry", Risk::Medium),
     ("bun", &["install", "add"], "installs packages from the npm registry", Risk::Medium),
-    ("npm", &["exec"], "runs a package, downloading it if needed", Risk::Medium),
-    ("pnpm", &["dlx"], "runs a package, downloading it if needed", Risk::Medium),
-    ("yarn", &["dlx"], "runs a package, downloading it if needed", Risk::Medium),
-    ("bun", &["x"], "runs a package, downloading it if needed", Risk::Medium),
+    ("npm", &["exec"], "runs a package, downloading it first if needed", Risk::Medium),
+    ("pnpm", &["dlx"], "runs a package, downloading it first if needed", Risk::Medium),
+    ("yarn", &["dlx"], "runs a package, downloading it first if needed", Risk::Medium),
+    ("bun", &["x"], "runs a package, downloading it first if needed", Risk::Medium),
     ("pip", &["install", "download"], "installs packages from PyPI", Risk::Medium),
     ("pip3", &["install", "download"], "installs packages from PyPI", Risk::Medium),
     ("uv", &["add", "pip", "sync", "tool"], "installs packages from PyPI", Risk::Medium),
@@ -96,7 +96,7 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<E
         let package = non_option_words(words, &["-p", "--package", "--from"]);
         let package = package.into_iter().find(|word| word.text != "run");
         let name = package.map_or_else(|| "a package".to_owned(), |word| quoted(&word.text));
-        return Some(Effect::new(Risk::Medium, format!("runs {name}, downloading it if needed")));
+        return Some(Effect::new(Risk::Medium, format!("runs {name}, downloading it first if needed")));
     }
     match program {
         "env" => words
@@ -125,7 +125,7 @@ fn signal_effect(program: &str, words: &[Arg]) -> Effect {
     let all = plain.iter().any(|word| matches!(word.text.as_str(), "-1")) || words.last().is_some_and(|word| word.text == "-1");
     let named = join_names(&plain.iter().map(|word| word.text.clone()).collect::<Vec<_>>());
     let sentence = match (named, program) {
-        _ if program == "kill" && all => return Effect::new(Risk::High, "stops every process of yours"),
+        _ if program == "kill" && all => return Effect::new(Risk::High, "stops all of your processes"),
         (None, _) => "stops processes".to_owned(),
         (Some(names), "kill") => format!("stops the process {names}"),
         (Some(names), _) => format!("stops all processes named {names}"),
@@ -152,7 +152,7 @@ pub(crate) fn write_effect(program: &str, words: &[Arg], place: Place<'_>) -> Op
     };
     let moved: Vec<String> = sources.iter().filter(|word| place.is_outside(word)).map(|word| word.text.clone()).collect();
     if let Some(names) = join_names(&moved).filter(|_| program == "mv") {
-        return Some(Effect::new(Risk::High, format!("moves {names} away, from outside the workspace")));
+        return Some(Effect::new(Risk::High, format!("moves {names} from outside the workspace")));
     }
     targets
         .into_iter()

@@ -12,7 +12,7 @@ struct Service {
     /// option, so only this position counts.
     at: usize,
     reading: &'static [&'static str],
-    /// Subcommands that stay on this machine and change at most files.
+    /// Subcommands that only affect files on this machine.
     local: &'static [&'static str],
 }
 
@@ -158,7 +158,7 @@ fn database_effect(program: &str, words: &[Arg]) -> Option<Effect> {
     })
 }
 
-/// Returns the statements that the line passes to a client, except those that are only in a file or the input.
+/// Returns the statements that the line passes to a client, except statements that are only in a file or the input.
 fn statement_texts<'a>(words: &'a [Arg], options: &[&str]) -> Vec<&'a str> {
     let mut texts = Vec::new();
     for (at, word) in words.iter().enumerate() {

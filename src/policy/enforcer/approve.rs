@@ -27,7 +27,8 @@ impl ApproveSetting {
         }
     }
 
-    /// Returns when a call that needs approval, or that only the mode allows, is approved; `None` if nothing asks or it is not a command.
+    /// Returns when a call that needs approval, or that only the mode allows, is approved; `None` if no rule asks or the call is
+    /// not a command.
     pub(crate) fn timing(
         self,
         finding: &Finding,

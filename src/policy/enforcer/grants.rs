@@ -19,9 +19,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const NO_COPY: &str = "rules for interpreters and task runners need a sandbox, and this system has none";
-pub(super) const ALREADY_IN_A_COPY: &str =
-    "aye runs this in a copy of the workspace without asking first; only its changes need approval, and no rule covers those";
+const NO_COPY: &str = "rules for interpreters and task runners require a sandbox, but this system has none";
+pub(super) const ALREADY_IN_A_COPY: &str = "aye runs this command in a copy of the workspace without asking; only its changes need approval, and no rule can cover \
+    changes";
 /// Days after which a saved rule can expire.
 const DAYS: [u32; 3] = [1, 7, 30];
 const DAY_SECONDS: i64 = 86_400;
@@ -95,7 +95,7 @@ impl Enforcer {
         Arc::make_mut(&mut trial.stack).push(Layer::new(Scope::Mine, bundle), &trial.context);
         let readable = trial.sandbox_requirements(&[], now).readable;
         if let Some(path) = paths.iter().find(|path| !readable.iter().any(|place| place == *path)) {
-            return never(path, "would stay hidden, because your policy does not let a project add it");
+            return never(path, "would remain hidden, because your policy does not let a project add this path");
         }
         let offer = GrantOption {
             rules,
@@ -115,7 +115,7 @@ impl Enforcer {
         let Some((exec @ Action::Exec { command, cwd }, true)) =
             actions.first().zip(Some(hosts.iter().all(|host| matches!(host, SandboxAccess::Host { .. }))))
         else {
-            return never("only access of one command to specific hosts can be saved".to_owned());
+            return never("only access by a single command to specific hosts can be saved".to_owned());
         };
         let mut argv = None;
         command::only_command(command, cwd, &self.scene(cwd, now), |_, part, _| argv = Some(part.invocations[0].argv.clone()));
@@ -199,7 +199,7 @@ impl Enforcer {
         always
     }
 
-    /// Checks the effect of a rule by applying it: a rule that would change nothing is not offered.
+    /// Checks the effect of a rule by applying it: a rule without an effect is not offered.
     pub(super) fn offer(&self, draft: Draft, actions: &[Action], now: Timestamp) -> Result<GrantOption, String> {
         let is_for_a_copy = draft.rules.iter().any(|rule| matches!(rule, GrantRule::Command(rule) if rule.sandboxed));
         let with = |rules: &[GrantRule], scope: Scope, sandbox: Sandbox| {
@@ -414,7 +414,7 @@ pub(super) fn text(rules: &[GrantRule]) -> String {
     text
 }
 
-/// Returns whether a rule for the start of a command covers nothing that needs approval each time.
+/// Returns whether a rule for the start of a command covers no command that needs approval each time.
 pub(super) fn covers_only_harmless(rule: &GrantRule, scene: &CommandScene<'_>) -> bool {
     match rule {
         GrantRule::Command(rule) if !rule.exact => command::can_be_saved(&line(&rule.words), scene, rule.sandboxed),

@@ -16,7 +16,7 @@ const FILE_BYTES: u64 = 10 << 20;
 /// The layers of an enforcer.
 #[derive(Debug, Clone)]
 pub(crate) struct LayerStack {
-    /// Layers as they were given; the other fields are derived from them.
+    /// Layers as given; the other fields are derived from them.
     source: Vec<Layer>,
     layers: Vec<CompiledLayer>,
     terms: Terms,
@@ -42,7 +42,7 @@ impl LayerStack {
         &self.excluded
     }
 
-    /// Returns the layers as they were given.
+    /// Returns the layers as given.
     pub(crate) fn source(&self) -> &[Layer] {
         &self.source
     }
@@ -62,7 +62,7 @@ impl LayerStack {
         self.recompile(context);
     }
 
-    /// Replaces the layers by those of `new`; the session grants stay.
+    /// Replaces the layers by those of `new`; the session grants are preserved.
     pub(crate) fn replace(&mut self, new: Self, context: &Context) {
         let session = std::mem::take(&mut self.source).into_iter().filter(|layer| layer.scope == Scope::Session);
         self.source = new.source;
@@ -125,7 +125,7 @@ impl LayerStack {
         Some(Duration::from_secs(seconds.max(1)))
     }
 
-    /// Returns why everything is denied, once a bundle has expired.
+    /// Returns the reason for denials, once a bundle has expired.
     pub(crate) fn expiry_reason(&self, now: Timestamp) -> Option<String> {
         self.layers.iter().find_map(|layer| {
             let end = layer.bundle.expires_at.filter(|end| *end <= now)?;

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use std::path::Path;
 use std::slice;
 
-/// Returns the enforcer that decides what a plan covers: without grants, and in a mode that allows nothing automatically, because both may end
-/// before the task does.
+/// Returns the enforcer that decides which actions a plan covers: without grants, and in a mode that allows nothing
+/// automatically, because both may end before the task does.
 pub(super) fn for_mandate(enforcer: &Enforcer) -> Enforcer {
     let mut trial = enforcer.clone();
     trial.context.mode = Mode::Ask;
@@ -64,7 +64,7 @@ pub(super) fn cover(enforcer: &Enforcer, action: &Action, now: Timestamp) -> Res
     }
 }
 
-/// Returns why no plan can cover an action, whatever the rules say.
+/// Returns why no plan can cover an action, regardless of the rules.
 fn never_covered(action: &Action, roots: &[std::path::PathBuf]) -> Option<String> {
     match action {
         Action::Write { target } => wide(target, roots),
@@ -86,14 +86,14 @@ fn never_covered(action: &Action, roots: &[std::path::PathBuf]) -> Option<String
 fn wide(target: &Target, roots: &[std::path::PathBuf]) -> Option<String> {
     let path: &Path = &target.real;
     if path == Path::new("/") {
-        return Some("it is the whole file system; name each file".to_owned());
+        return Some("the path is the root of the file system; name each file".to_owned());
     }
     if roots.iter().any(|root| root.starts_with(path)) {
-        return Some("it is the whole workspace; name each file".to_owned());
+        return Some("the path contains the whole workspace; name each file".to_owned());
     }
     match target.place {
-        Place::Directory => Some("it is a directory; name each file".to_owned()),
-        Place::Special => Some("it is not a regular file".to_owned()),
+        Place::Directory => Some("the path is a directory; name each file".to_owned()),
+        Place::Special => Some("the path is not a regular file".to_owned()),
         Place::File { .. } | Place::Missing => None,
     }
 }
@@ -106,7 +106,7 @@ fn runs_other_code(words: &[String]) -> Option<String> {
         .then(|| format!("`{program}` is an interpreter or task runner, so it runs code that the plan does not show"))
 }
 
-/// Returns the tool that does what an action describes.
+/// Returns the tool that performs an action.
 fn tool_of(action: &Action) -> &'static str {
     match action {
         Action::Exec { .. } => "RunCommand",

@@ -48,9 +48,9 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-const NO_SANDBOX: &str = "this system has no sandbox for the command, so aye asks";
+const NO_SANDBOX: &str = "this system cannot sandbox the command, so aye asks";
 const UNHELD_REPOSITORY: &str =
-    "runs programs that the repository's configuration names (filters, hooks), and this system has no sandbox, so aye asks";
+    "runs programs named in the repository's configuration (filters, hooks), and this system has no sandbox, so aye asks";
 
 /// Evaluates actions by its layers; the strictest verdict wins.
 #[derive(Debug, Clone)]
@@ -65,14 +65,14 @@ pub struct Enforcer {
     limits: Vec<ToolLimit>,
     /// Shell that runs the commands, if it is not `bash`.
     other_shell: Option<&'static str>,
-    /// Whether the user was asked to trust the project and has not: then mode `auto` does not run its commands.
+    /// Whether the user has not yet trusted the project after a prompt: then mode `auto` does not run its commands.
     is_distrusted: bool,
     approve: ApproveSetting,
-    /// Enforcer of the session that started this one: every verdict needs both.
+    /// Enforcer of the parent session: both enforcers judge every action.
     outer: Option<Arc<Self>>,
 }
 
-/// A verdict with everything that led to it, as `aye policy check` prints it.
+/// A verdict with its derivation, as `aye policy check` prints it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
     pub verdict: VerdictKind,
@@ -85,10 +85,10 @@ pub struct Explanation {
     /// Condition of an allow verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs: Option<&'static str>,
-    /// Whether no rule matched: the capability requires approval of everything.
+    /// Whether no rule matched, so that the capability requires approval by default.
     #[serde(skip)]
     is_uncovered: bool,
-    /// Timing of the approval of a command; `None` if nothing asks or it is not a command.
+    /// Timing of the approval of a command; `None` if no rule asks or the call is not a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<ApproveWhen>,
     /// Hosts that the command reaches in its layer without a prompt.
@@ -195,7 +195,8 @@ impl Enforcer {
         self
     }
 
-    /// Returns the enforcer for a session that another one started. Whatever it allows, the outer one allows as well.
+    /// Returns the enforcer for a session that another session started. Every action that it allows, the outer enforcer allows as
+    /// well.
     #[must_use]
     pub fn within(mut self, outer: Self) -> Self {
         self.outer = Some(Arc::new(outer));
@@ -307,7 +308,7 @@ impl Enforcer {
         self.context.mode == Mode::Plan || self.outer.as_ref().is_some_and(|outer| outer.is_in_plan_mode())
     }
 
-    /// Returns the verdict with everything that led to it. A panic during the evaluation is a denial: no error in the evaluation allows
+    /// Returns the verdict with its derivation. A panic during the evaluation is a denial: no error in the evaluation allows
     /// anything.
     pub fn explain(&self, actions: &[Action], now: Timestamp) -> Explanation {
         let own = guard::catch_panic(|| self.explain_actions(actions, now)).unwrap_or_else(|| {
@@ -474,7 +475,7 @@ impl Enforcer {
     /// Returns why it may not.
     pub fn ask_unsandboxed(&self, tool_name: &str, actions: &[Action], now: Timestamp) -> Result<Question, String> {
         if self.outer.is_some() {
-            return Err("an agent runs no command outside the sandbox".to_owned());
+            return Err("an agent cannot run commands outside the sandbox".to_owned());
         }
         unsandboxed::question(self, tool_name, actions, now)
     }
@@ -517,7 +518,7 @@ impl Enforcer {
         let Some(name) = self.other_shell else { return finding };
         finding.remember = None;
         if finding.decided.verdict == VerdictKind::Allow {
-            let reason = format!("`{name}` runs the command, but rules are written for bash");
+            let reason = format!("rules are written for bash, but `{name}` runs the command");
             finding.decided = LayerVerdict { verdict: VerdictKind::Ask, approve: Approve::Command, reason, ..finding.decided };
         }
         (finding.decided.approve, finding.decided.in_a_copy) = (Approve::Command, false);
@@ -545,7 +546,8 @@ impl Enforcer {
         actions.iter().map(cover).collect()
     }
 
-    /// Gives the actions of an approved plan the grants that the policy lets a plan have, in place of those of an earlier plan.
+    /// Gives the actions of an approved plan the grants that the policy lets a plan have, replacing the grants of an earlier
+    /// plan.
     pub fn set_mandate(&mut self, actions: &[Action], now: Timestamp) {
         let trial = mandate::for_mandate(self);
         self.mandate = actions.iter().filter_map(|action| mandate::cover(&trial, action, now).ok()).collect();
@@ -602,7 +604,7 @@ impl Enforcer {
         finding
     }
 
-    /// Returns whether the mode applies these effects of a command without approval. A deletion counts as a change; deletions
+    /// Returns whether the mode applies these effects of a command without approval. A deletion is treated as a change; deletions
     /// that cannot be restored are excluded beforehand.
     pub fn applies_effects(&self, actions: &[Action], now: Timestamp) -> bool {
         let applies = |action: &Action| {
@@ -620,7 +622,7 @@ impl Enforcer {
             && self.outer_allows(|outer| outer.applies_effects(actions, now))
     }
 
-    /// Returns whether an action asks only because its capability requires approval of everything.
+    /// Returns whether an action asks only because its capability requires approval by default.
     fn asks_only_by_default(&self, action: &Action, now: Timestamp) -> bool {
         let finding = self.judge_action(action, now);
         finding.decided.is_question() && finding.decided.is_uncovered && !finding.decided.locked && !finding.critical
@@ -638,7 +640,7 @@ impl Enforcer {
         layers.iter().any(|layer| layer.scope.grants()) && !layers.iter().any(|layer| layer.refuses(capability))
     }
 
-    /// Returns the named commands. If two have the same name, the one in the stronger layer applies.
+    /// Returns the named commands. If two have the same name, the command in the stronger layer applies.
     pub fn named_commands(&self) -> impl Iterator<Item = &NamedCommand> {
         named::distinct_commands(self.stack.compiled_layers())
     }
@@ -674,7 +676,7 @@ impl Enforcer {
         self.terms().environment.clone().unwrap_or_default()
     }
 
-    /// Returns the redactions of all layers; no layer can remove those of another.
+    /// Returns the redactions of all layers; no layer can remove redactions of another layer.
     pub fn redactions(&self) -> Vec<super::redact::Rule> {
         self.stack.compiled_layers().iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
@@ -689,7 +691,7 @@ impl Enforcer {
         self.terms().preview.unwrap_or_default()
     }
 
-    /// Replaces the layers by those of `new`. The user's choices for this run stay: the mode and the session grants.
+    /// Replaces the layers by those of `new`. The user's choices for this run are preserved: the mode and the session grants.
     pub fn replace(&mut self, new: Self) {
         let mode = self.context.mode;
         self.context = new.context;
@@ -738,7 +740,7 @@ impl Enforcer {
         self.stack.approval_timeout()
     }
 
-    /// Returns why everything is denied, once a bundle has expired.
+    /// Returns the reason for denials, once a bundle has expired.
     pub fn expiry_reason(&self, now: Timestamp) -> Option<String> {
         self.stack.expiry_reason(now)
     }

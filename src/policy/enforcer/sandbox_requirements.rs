@@ -26,13 +26,13 @@ pub struct SandboxRequirements {
     pub written: Vec<PathBuf>,
     /// Additional writable paths.
     pub writable: Vec<PathBuf>,
-    /// Paths that are writable although they are in read-only places, because the user named them.
+    /// Paths that are writable although they are inside read-only paths, because the user named them.
     pub reopened: Vec<PathBuf>,
     /// Read-only paths; those that do not exist cannot be created.
     pub read_only: Vec<PathBuf>,
     /// Paths that are read-only if they exist.
     pub read_only_if_there: Vec<PathBuf>,
-    /// Additional readable paths outside the workspace: those that the policy names for commands or for reading, and the user's
+    /// Additional readable paths outside the workspace: paths that the policy names for commands or for reading, and the user's
     /// skills.
     pub readable: Vec<PathBuf>,
     /// Paths that no command sees.
@@ -89,7 +89,7 @@ impl SandboxRequirements {
     }
 }
 
-/// The policy that the requirements follow from.
+/// The policy from which the requirements follow.
 pub(crate) struct RequirementSource<'a> {
     pub layers: &'a [CompiledLayer],
     pub context: &'a Context,
@@ -140,7 +140,7 @@ impl<'a> RequirementSource<'a> {
             for (_, glob) in list.iter().flat_map(Places::globs).filter(|(_, glob)| of_others(glob)) {
                 unheld.push(format!(
                     "`{glob}` must not be {verb}, but the sandbox blocks only files that exist when a command starts, not files \
-                     that the command creates"
+                     that it creates later"
                 ));
             }
         }
@@ -179,7 +179,7 @@ impl<'a> RequirementSource<'a> {
         ProtectionRules { hidden, read_only, opened, excluded: Arc::clone(self.excluded) }
     }
 
-    /// Returns the paths in the workspace that File.Write allows: all of it, or those in every `allowed_paths`.
+    /// Returns the paths in the workspace that File.Write allows: the whole workspace, or the paths in every `allowed_paths`.
     fn writable_paths(&self, now: Timestamp, unheld: &mut Vec<String>) -> Vec<PathBuf> {
         let lists = || self.layers.iter().filter_map(|layer| layer.write.as_ref()?.allowed.as_ref());
         let context = self.context;
@@ -205,7 +205,7 @@ impl<'a> RequirementSource<'a> {
         places
     }
 
-    /// Returns the readable paths outside the workspace: those in `readable_paths`, or in every `allowed_paths` of File.Read,
+    /// Returns the readable paths outside the workspace: the paths in `readable_paths`, or in every `allowed_paths` of File.Read,
     /// and the user's skills.
     fn readable(&self, unheld: &mut Vec<String>) -> Vec<PathBuf> {
         let context = self.context;

@@ -1,4 +1,4 @@
-//! One run of a command outside the sandbox, which the user asks for and approves.
+//! A run of a command outside the sandbox, requested and approved by the user.
 
 use super::Enforcer;
 use crate::policy::bundle::{SandboxSetting, Unsandboxed};
@@ -23,11 +23,11 @@ pub(super) fn question(policy: &Enforcer, tool_name: &str, actions: &[Action], n
         return Err("commands already run without a sandbox".to_owned());
     }
     if policy.terms().unsandboxed == Some(Unsandboxed::Deny) {
-        return Err("the policy forbids it (`unsandboxed = \"deny\"`)".to_owned());
+        return Err("the policy forbids runs outside the sandbox (`unsandboxed = \"deny\"`)".to_owned());
     }
     let mode = policy.context.mode;
     if matches!(mode, Mode::Plan | Mode::Auto) {
-        return Err(format!("no command runs outside the sandbox in the mode `{}`", mode.as_str()));
+        return Err(format!("no command can run outside the sandbox in mode `{}`", mode.as_str()));
     }
     policy.offers(tool_name).map_err(|denial| denial.reason)?;
     let told = policy.explain(actions, now);
@@ -35,7 +35,7 @@ pub(super) fn question(policy: &Enforcer, tool_name: &str, actions: &[Action], n
         return Err(format!("{} ({})", told.reason, told.rule));
     }
     if command::is_managed(command, &policy.scene(cwd, now)) {
-        return Err("the managed policy has a rule for this command".to_owned());
+        return Err("a rule of the managed policy covers this command".to_owned());
     }
     let question = told.question(actions, false);
     let approve = crate::protocol::ApproveWhen::Before;

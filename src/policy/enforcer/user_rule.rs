@@ -34,7 +34,7 @@ impl Enforcer {
             if !within {
                 let widest = offers.last().map(|offer| offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>());
                 let widest = widest.unwrap_or_default().join("; ");
-                return Err(format!("`{rule}` is wider than the widest rule offered: {widest}"));
+                return Err(format!("`{rule}` is broader than the broadest rule offered: {widest}"));
             }
             if has_hosts(rule) {
                 continue;
@@ -48,7 +48,7 @@ impl Enforcer {
             }
         }
         if rules.iter().any(has_hosts) {
-            let exec = actions.iter().find(|action| matches!(action, Action::Exec { .. })).ok_or("this is not a command")?;
+            let exec = actions.iter().find(|action| matches!(action, Action::Exec { .. })).ok_or("not a command")?;
             return Ok(GrantOption { written: true, ..self.offer_hosts(rules, exec, now)? });
         }
         let everywhere = rules.iter().map(|rule| self.to_global_rule(rule)).collect::<Result<_, _>>()?;
@@ -64,13 +64,13 @@ impl Enforcer {
     pub fn rules_within(&self, words: &[String], cwd: &Target, now: Timestamp) -> Result<Vec<GrantRule>, String> {
         let program = words.first().map(String::as_str).unwrap_or_default();
         if program.is_empty() {
-            return Err("it would cover every command".to_owned());
+            return Err("the rule would cover every command".to_owned());
         }
         if can_run_any_code(words) {
             return Err(format!("`{program}` with any arguments can run any code"));
         }
         if words.len() == 1 && WITH_SUBCOMMANDS.contains(&program) {
-            return Err(format!("it would cover every subcommand of `{program}`"));
+            return Err(format!("the rule would cover every subcommand of `{program}`"));
         }
         let line = |words: &[String]| [Action::Exec { command: named::line(words), cwd: cwd.clone() }];
         let mut actions = line(words);
@@ -149,7 +149,7 @@ impl Enforcer {
                 [root] => root.to_str().map(|root| format!("{}{rest}", literal(root))),
                 _ => None,
             }
-            .ok_or_else(|| format!("`{path}` has no form that applies in other projects")),
+            .ok_or_else(|| format!("`{path}` cannot be written as a path that applies in other projects")),
         };
         Ok(GrantRule::Write { paths: paths.iter().map(absolute).collect::<Result<_, _>>()? })
     }
@@ -167,16 +167,16 @@ impl Enforcer {
     }
 }
 
-/// Returns whether nothing is offered because a command runs in a copy of the workspace without a prompt already.
+/// Returns whether no rule is offered because a command runs in a copy of the workspace without a prompt already.
 fn is_copy_only(always: &GrantOptions) -> bool {
     always.never.iter().any(|why| why.contains(ALREADY_IN_A_COPY))
 }
 
-/// Returns the reason why nothing is offered.
+/// Returns the reason why no rule is offered.
 fn no_offer_reason(always: GrantOptions) -> String {
     let memory_only = always.offers.into_iter().find_map(|offer| offer.memory_only);
     let reasons = always.never.into_iter().chain(memory_only).collect::<Vec<_>>().join("; ");
-    if reasons.is_empty() { "no rule can be saved for it".to_owned() } else { reasons }
+    if reasons.is_empty() { "no rule can be saved for this call".to_owned() } else { reasons }
 }
 
 fn has_hosts(rule: &GrantRule) -> bool {
@@ -193,7 +193,7 @@ fn rule_words(rule: &GrantRule) -> impl Iterator<Item = &str> {
     words.iter().map(String::as_str)
 }
 
-/// Returns whether `wide` covers everything that `rule` covers. In doubt, it does not.
+/// Returns whether `wide` covers all actions that `rule` covers; false if this is uncertain.
 fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     match (wide, rule) {
         (GrantRule::Command(wide), GrantRule::Command(narrow)) => {
@@ -211,7 +211,7 @@ fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     }
 }
 
-/// Returns whether a pattern is at or below a folder that another one names, and cannot leave it through `..`.
+/// Returns whether a pattern is at or below a folder of another pattern, and cannot leave it through `..`.
 fn is_at_or_below(wide: &str, path: &str) -> bool {
     let has_pattern = |text: &str| text.contains(['*', '?', '[', '{', '\\']);
     let Some(rest) = path.strip_prefix(wide) else { return false };

@@ -1,6 +1,6 @@
 //! Paths in a home directory with credentials: keys, logins, cookies, histories.
 
-/// Entries in lower case; each covers everything below it.
+/// Entries in lower case; each also covers all paths below it.
 pub(super) const CREDENTIALS: &[&str] = &[
     // Keys and logins of the shell
     ".ssh",

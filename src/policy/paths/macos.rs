@@ -41,7 +41,7 @@ pub(crate) fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> PathJud
     }
     let whole = match given.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", machine.home),
-        Some(_) => return PathJudgement::Blocked("only `~` and `~/…` name a home directory"),
+        Some(_) => return PathJudgement::Blocked("only `~` and `~/…` can name a home directory"),
         None if given.starts_with('/') => given.to_owned(),
         None => format!("{}/{given}", machine.root),
     };

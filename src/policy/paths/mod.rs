@@ -83,8 +83,8 @@ impl Context {
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) && self.own.iter().any(kept)
     }
 
-    /// Returns whether the workspace is so broad that everything in it needs approval: the home directory, the root, or a parent of
-    /// aye's own directories.
+    /// Returns whether the workspace is so broad that all access in it needs approval: the home directory, the root, or a parent
+    /// of aye's own directories.
     pub fn is_too_wide(&self) -> bool {
         let wide = |root: &PathBuf| {
             self.home.starts_with(root) || root.parent().is_none() || self.own.iter().any(|own| own.starts_with(root))
@@ -125,7 +125,7 @@ pub fn normal(path: &Path) -> PathBuf {
 
 /// Kind of an operation on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "asked of the rules of systems that aye does not run on yet"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "used only for systems that aye does not run on yet"))]
 pub(crate) enum Use {
     Reads,
     Changes,
@@ -147,7 +147,7 @@ pub(crate) struct Places {
     /// All globs in one set, if they fit.
     globs: Option<GlobSet>,
     glob_lines: Vec<usize>,
-    /// Each glob with the directory that it starts from.
+    /// Each glob with its starting directory.
     globs_within: Vec<(PathBuf, GlobMatcher)>,
     folds: bool,
 }
@@ -179,8 +179,8 @@ impl Places {
         if self.folds { PathBuf::from(path.to_string_lossy().to_lowercase()).into() } else { path.into() }
     }
 
-    /// Returns whether a pattern names `place` or something below it, and matches the path. A pattern that starts above `place`
-    /// does not count.
+    /// Returns whether a pattern names `place` or a path below it, and matches the path. A pattern that starts above `place` does
+    /// not count.
     pub(crate) fn names(&self, place: &Path, path: &Path) -> bool {
         let (place, path) = (&self.fold(place), &self.fold(path));
         self.prefixes.iter().any(|(prefix, _)| prefix.starts_with(place) && path.starts_with(prefix))
@@ -195,7 +195,7 @@ impl Places {
         self.prefixes.iter().map(|(place, _)| place.as_path())
     }
 
-    /// Returns the globs, each with the directory that it starts from.
+    /// Returns the globs, each with its starting directory.
     pub(crate) fn globs(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.globs_within.iter().map(|(start, glob)| (start.as_path(), glob.glob().glob()))
     }
@@ -216,7 +216,7 @@ impl Places {
             || (!self.glob_lines.is_empty() && self.is_exact_match(path))
     }
 
-    /// Returns whether the list matches everything in this directory, regardless of its name.
+    /// Returns whether the list matches every name in this directory.
     pub(crate) fn covers(&self, directory: &Path) -> bool {
         self.matching_line(directory).is_some() || self.matching_line(&directory.join(ANY)).is_some()
     }

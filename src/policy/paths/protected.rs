@@ -1,4 +1,4 @@
-//! Paths that control what other programs run, and paths with credentials: protected regardless of what a bundle allows.
+//! Paths that control what other programs run, and paths with credentials: protected regardless of the bundle.
 
 use super::Context;
 use super::credentials::CREDENTIALS;
@@ -83,7 +83,11 @@ pub(crate) struct Protected {
 
 impl Protected {
     fn running_code(name: &str, may_be_opened: bool) -> Self {
-        let why = if name == EXCLUDED_LIST { "it excludes files from the tools" } else { "it controls what other programs run" };
+        let why = if name == EXCLUDED_LIST {
+            "the path excludes files from the tools"
+        } else {
+            "the path controls what other programs run"
+        };
         Self { name: name.to_owned(), may_be_opened, why }
     }
 
@@ -107,7 +111,7 @@ impl Credentials {
     }
 }
 
-/// Returns the protected entry that contains a path. Above the workspace, only `.git` counts.
+/// Returns the protected entry that contains a path. Above the workspace, only `.git` is protected.
 pub(crate) fn protected(path: &Path, context: &Context) -> Option<Protected> {
     let root = context.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
     let below = root.and_then(|root| path.strip_prefix(root).ok());
@@ -118,7 +122,7 @@ pub(crate) fn protected(path: &Path, context: &Context) -> Option<Protected> {
         return Some(Protected::running_code(".git", false));
     }
     if let Some(found) = credentials(path, context) {
-        return Some(Protected { name: found.name.to_owned(), may_be_opened: false, why: "it contains credentials" });
+        return Some(Protected { name: found.name.to_owned(), may_be_opened: false, why: "the path contains credentials" });
     }
     find(START_UP, path, context).map(|(name, _)| Protected::running_code(name, true))
 }
@@ -235,8 +239,8 @@ fn names(path: &Path) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the protected name that a folded name represents. The short name of `.git` counts everywhere, because a disk may be
-/// used with Windows.
+/// Returns the protected name that a folded name represents. The short name of `.git` is recognized everywhere, because a disk
+/// may be used with Windows.
 pub(super) fn protected_name(folded: &str) -> Option<&'static str> {
     PROTECTED.iter().find(|name| **name == folded || (**name == ".git" && is_short_for(folded, name))).copied()
 }

@@ -14,8 +14,8 @@ struct Kind {
     /// Whether sandboxed commands may only read existing entries; false for files that package managers and git write
     /// regularly.
     read_only_in_sandbox: bool,
-    /// Names in lower case, at any depth. A directory covers everything below it; `a/b` is `b` in `a`; `=a` is only a file, not
-    /// a directory; `*` matches any characters.
+    /// Names in lower case, at any depth. A directory also covers all paths below it; `a/b` is `b` in `a`; `=a` is only a file,
+    /// not a directory; `*` matches any characters.
     names: &'static str,
 }
 
@@ -237,7 +237,7 @@ impl CodeReader {
     }
 }
 
-/// Returns the entry of the table for a path, by its names alone; only names below a workspace root count.
+/// Returns the entry of the table for a path, by its names alone; only names below a workspace root are considered.
 pub fn runs_code(path: &Path, roots: &[PathBuf]) -> Option<CodeReader> {
     let above = root_name_count(path, roots);
     let names = fold_names(path);
@@ -275,12 +275,12 @@ pub struct CodeReaders {
 struct KnownDirectory {
     path: PathBuf,
     names: Vec<String>,
-    /// The reader of everything in the directory, with the number of names up to its entry.
+    /// The reader of all files in the directory, with the number of names up to its entry.
     reader: Option<(CodeReader, usize)>,
 }
 
 impl CodeReaders {
-    /// Creates the table; only names below these roots count.
+    /// Creates the table; only names below these roots are considered.
     pub fn new(roots: Vec<PathBuf>) -> Self {
         Self { roots, last: None }
     }

@@ -19,7 +19,7 @@ const NAMES: &[&str] = &[
     "service-account.json",
     "service_account.json",
 ];
-/// Endings of example files, which are meant to be shared.
+/// Suffixes of example files, which are intended to be shared.
 const EXAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults"];
 
 /// Returns whether a file with this name contains secrets by convention: `.env`, `server.key`, `id_ed25519`, `prod.tfstate`.

@@ -19,7 +19,7 @@ pub(crate) struct Machine<'a> {
     pub link: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Kind of the start of a path, which decides how the rest is resolved.
+/// Kind of the start of a path, which determines how the remaining path is resolved.
 enum Start {
     Drive(char),
     /// Relative to the root of the workspace's drive.
@@ -125,7 +125,7 @@ fn parse_start(text: &str) -> Result<(Start, &str), PathJudgement> {
     }
 }
 
-/// Parses the path after `\\?\` literally: nothing in it is dropped or replaced.
+/// Parses the path after `\\?\` literally: no part of it is dropped or replaced.
 fn verbatim(rest: &str) -> Result<DrivePath, PathJudgement> {
     if rest.len() >= 4 && rest.is_char_boundary(4) && rest[..4].eq_ignore_ascii_case("UNC\\") {
         return Err(PathJudgement::Outside);

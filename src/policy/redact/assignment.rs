@@ -241,7 +241,7 @@ fn unquoted_end(text: &str, at: usize) -> usize {
     at + value.trim_end_matches([',', ';', ')', '}', ']', '>', '|', '&']).trim_end_matches('.').len()
 }
 
-/// Returns whether the rest is empty, or a name with `=`.
+/// Returns whether the field is empty, or a name with `=`.
 fn is_field_start(rest: &[u8]) -> bool {
     let name = rest.iter().take(NAME_BYTES).take_while(|byte| is_name_byte(**byte) || **byte == b' ').count();
     match rest.get(name) {
@@ -326,7 +326,7 @@ impl Field<'_> {
         self.text[self.value.start..].find('\n').map_or(self.text.len(), |end| self.value.start + end)
     }
 
-    /// Returns whether the field is `NAME=value` in an environment file, where a value may be anything.
+    /// Returns whether the field is `NAME=value` in an environment file, where any value is valid.
     fn is_variable(&self) -> bool {
         self.value.link == Link::Tight && !self.name.bytes().any(|byte| byte.is_ascii_lowercase())
     }

@@ -70,7 +70,7 @@ pub(super) fn to_end(text: &str, at: usize) -> Option<Range<usize>> {
     (start < at).then_some(start..at)
 }
 
-/// Returns the length of the line that ends a block at the beginning of `text`, without what follows its dashes.
+/// Returns the length of the line that ends a block at the beginning of `text`, without the text after its dashes.
 pub(super) fn end_mark(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("-----END ") else { return 0 };
     let title = rest.bytes().take(NAME_BYTES).take_while(|byte| !matches!(byte, b'-' | b'\n' | b'\r')).count();

@@ -271,7 +271,7 @@ fn hook(text: &str, at: usize, from: usize, kind: &'static str, spans: &mut Vec<
     }
 }
 
-/// Finds Azure client secrets: three letters, a digit, `Q~`, then the rest.
+/// Finds Azure client secrets: three letters, a digit, `Q~`, then further characters.
 fn azure(text: &str, at: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let Some(start) = at.checked_sub(4) else { return };
@@ -313,7 +313,7 @@ fn password_file(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// Finds Discord tokens: `M…`, six letters, the rest.
+/// Finds Discord tokens: `M…`, six letters, and further characters.
 fn discord(text: &str, at: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let has = |byte: &u8| token_patterns::Letters::Dashed.has(*byte);

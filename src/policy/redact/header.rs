@@ -147,7 +147,7 @@ pub(super) fn address(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// Returns whether a password in a URL is only a placeholder, as in examples; anything else counts as a password.
+/// Returns whether a password in a URL is only a placeholder, as in examples; other values are treated as passwords.
 fn is_stand_in(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let words = ["password", "pass", "passwd", "pwd", "secret", "pw", "token", "x", "x-oauth-basic", "user", "username"];

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 /// Minimum length in bytes; shorter values appear in too much text by chance.
 const MIN_BYTES: usize = 8;
-/// Minimum length in bytes of a line that counts as a secret of its own in a value of several lines.
+/// Minimum length in bytes of a line that is treated as a separate secret in a value of several lines.
 const LINE_BYTES: usize = 16;
 
 #[derive(Debug, Default)]

@@ -51,7 +51,7 @@ pub struct Rule {
 /// Key for the hashes in markers.
 pub type Key = [u8; 32];
 
-/// Number of passes after the first: removing a secret can expose another one next to it.
+/// Number of passes after the first: removing a secret can expose another secret next to it.
 const PASSES: usize = 4;
 /// Minimum length in bytes of the remainder of a secret next to a marker that is redacted too.
 const REST_BYTES: usize = 4;
@@ -119,7 +119,7 @@ impl Redactor {
         Self { detectors: Detectors::new(rules, LiteralSecrets::new(known)), key: OnceLock::new(), make_key: Box::new(key) }
     }
 
-    /// Returns the text with a marker in place of each secret. Existing markers stay unchanged.
+    /// Returns the text with a marker in place of each secret. Existing markers are unchanged.
     pub fn redact<'a>(&self, text: &'a str) -> Redacted<'a> {
         let mut found = Vec::new();
         let text = self.replace(text, |kind, _, _| count(&mut found, kind));
@@ -136,7 +136,7 @@ impl Redactor {
         self.replace(text, |_, _, _| ())
     }
 
-    /// Redacts text that begins inside a private key: the rest of that key is removed.
+    /// Redacts text that begins inside a private key: the remaining part of the key is removed.
     pub fn hide_rest_of_key(&self, text: &str) -> String {
         let end = block::rest_of_block(text);
         if end == 0 {

@@ -14,7 +14,7 @@ pub struct Restorer {
     literal: HashSet<String>,
 }
 
-/// A marker without a known secret, as it was written.
+/// A marker without a known secret, unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{marker}` {why}")]
 pub struct UnrestoredMarker {

@@ -1,4 +1,4 @@
-//! Redaction of a stream: text is passed on as soon as nothing in it can still become a secret.
+//! Redaction of a stream: text is passed on as soon as it can no longer become part of a secret.
 
 use super::{Redactor, Span, block};
 use crate::protocol::cut_position_before;
@@ -41,7 +41,7 @@ impl Stream {
         self.emit(cut)
     }
 
-    /// Returns the rest at the end of the stream.
+    /// Returns the remaining text at the end of the stream.
     pub fn finish(&mut self) -> String {
         self.leave_block(true);
         let rest = std::mem::take(&mut self.held);
@@ -78,7 +78,7 @@ impl Stream {
         }
     }
 
-    /// Returns where the held text can be cut without cutting a secret.
+    /// Returns the position at which the buffered text can be cut without splitting a secret.
     fn cut(&mut self) -> usize {
         if self.in_block {
             return 0;

@@ -1,4 +1,4 @@
-//! ANSI stripping, and the mapping back to the original text: a colour inside a token hides nothing.
+//! ANSI stripping, and the mapping back to the original text: a colour inside a token does not hide it.
 
 use std::borrow::Cow;
 use std::ops::Range;

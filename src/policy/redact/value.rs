@@ -11,7 +11,7 @@ struct TextStats {
     changes: usize,
     /// Letters in runs that look like words: an optional capital, then lower case, at least three.
     wordy: usize,
-    /// Pieces that begin with a capital or after a separator, and those of them with one or two letters.
+    /// Pieces that begin with a capital or after a separator, and the number of parts with one or two letters.
     pieces: usize,
     short: usize,
     /// Whether the text has special characters, which passwords have and names do not.

@@ -9,7 +9,7 @@ const MAX_WORDS: usize = 8192;
 const MAX_COPIED: usize = 400_000;
 /// Maximum number of bytes searched for braces, for one word.
 const MAX_READ: usize = 4_000_000;
-/// Maximum number of words of a sequence; the rest of a longer one is unknown.
+/// Maximum number of words of a sequence; further words of a longer sequence are unknown.
 const MAX_NUMBERS: usize = 64;
 const DEPTH: usize = 64;
 

@@ -1,9 +1,9 @@
-//! Builtins of the shell that only look or print, with exactly the arguments for which they stay so.
+//! Read-only or printing shell builtins, with exactly the arguments for which they have no other effects.
 
 use super::arg::Arg;
 use super::option_verdict::OptionVerdict;
 
-/// Returns what a builtin does with its arguments; `None` for any other program.
+/// Returns the effect of a builtin with its arguments; `None` for any other program.
 pub(crate) fn builtin_verdict(argv: &[Arg]) -> Option<OptionVerdict<'_>> {
     let (name, args) = argv.split_first()?;
     Some(match name.text.as_str() {
@@ -40,8 +40,8 @@ fn verdict_before<'a>(args: &'a [Arg], close: &str) -> OptionVerdict<'a> {
     }
 }
 
-/// Reads the words of a condition. Every word after an operator counts as a file. A subscript (`-v 'a[…]'`) is evaluated, and a
-/// glob could become an operator.
+/// Reads the words of a condition. Every word after an operator is treated as a file. A subscript (`-v 'a[…]'`) is evaluated, and
+/// a glob could become an operator.
 fn condition(args: &[Arg]) -> OptionVerdict<'_> {
     if let Some(odd) = args.iter().find(|arg| arg.glob || arg.text.contains('[')) {
         return OptionVerdict::MayDoMore { word: &odd.text };

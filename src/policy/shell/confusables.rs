@@ -3,7 +3,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
-const CONTROL: &str = "the line contains control characters, so it would not run as shown";
+const CONTROL: &str = "the line contains control characters, so the command would not run as shown";
 const INVISIBLE: &str = "the line contains invisible or misleading characters";
 
 pub(crate) fn oddities(line: &str) -> Vec<&'static str> {

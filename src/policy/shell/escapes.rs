@@ -152,7 +152,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Parses hexadecimal digits; if there are too many, the last ones count.
+/// Parses hexadecimal digits; if there are too many, the last ones are used.
 fn hex(digits: &[u8]) -> u32 {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).unwrap_or(0);
     digits.iter().fold(0_u32, |value, byte| value.wrapping_mul(16).wrapping_add(digit(byte)))

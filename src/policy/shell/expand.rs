@@ -1,4 +1,4 @@
-//! Word expansion from the line's own assignments; everything from outside the line stays unknown.
+//! Word expansion from the line's own assignments; values from outside the line remain unknown.
 
 use super::arg::{Arg, UNKNOWN, join};
 use super::braces::braces;
@@ -76,7 +76,7 @@ impl Values {
         self.assign(&Assignment { name: name.to_owned(), values: vec![word], appends: false });
     }
 
-    /// Prepares another pass over the same line with everything known so far.
+    /// Prepares another pass over the same line with the known facts.
     pub(crate) fn next_pass(self) -> Self {
         Self { steps: 0, prompts: Vec::new(), ..self }
     }

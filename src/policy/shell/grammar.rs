@@ -9,7 +9,7 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 const TWO_READINGS: &str = "the line can be parsed in more than one way";
 const NOT_PLAIN: &str = "the line uses a construct that allow rules do not cover";
 
-/// Number of progress reports after which the parser gives up on a line; it reports after a fixed amount of work.
+/// Number of progress reports after which the parser stops; the parser reports after a fixed amount of work.
 const TIMEOUT: usize = 64;
 /// Length in bytes up to which the parser recovers after an error, which takes quadratic time.
 const RECOVERED: usize = 512;
@@ -159,7 +159,7 @@ pub(crate) fn sequence_ends(line: &str) -> Vec<usize> {
     if ends.iter().all(|end| line.is_char_boundary(*end)) { ends } else { Vec::new() }
 }
 
-/// Returns the first command of a line that is a list of commands and pipelines joined by `&&` only, and the rest of the list;
+/// Returns the first command of a line that is a list of commands and pipelines joined by `&&` only, and the remaining list;
 /// `None` for any other line.
 pub(crate) fn first_and_rest(line: &str) -> Option<(&str, &str)> {
     let tree = parse(line).filter(|tree| !tree.root_node().has_error() && !line.contains("<<"))?;

@@ -1,4 +1,4 @@
-//! Lines that are typed into a shell one after the other: whether one changes the meaning of the next.
+//! Lines that are typed into a shell one after the other: whether a line changes the meaning of later lines.
 
 use super::read;
 

@@ -18,7 +18,7 @@ pub(crate) struct Command {
     pub redirects: Vec<Redirect>,
     /// Constructs of this command alone that allow rules do not cover.
     pub oddities: Vec<&'static str>,
-    /// Whether the command reads the output of the one before it.
+    /// Whether the command reads the output of the previous command.
     pub piped: bool,
     /// Index of the command whose output it reads, if it is a single one.
     pub input_from: Option<usize>,
@@ -52,13 +52,13 @@ pub(crate) struct Scan {
     pub loops: Vec<Assignment>,
     /// Content of the substitutions, to be scanned like this text.
     pub substitutions: Vec<String>,
-    /// Whether the scan was given up, so that nothing about the text is certain.
+    /// Whether the scan was aborted, so that no property of the text is certain.
     pub exhausted: bool,
     /// The words in the order of the text, for comparison with the grammar.
     pub raws: Vec<String>,
 }
 
-pub(crate) const UNPARSABLE: &str = "the line cannot be parsed, so aye cannot tell what it runs";
+pub(crate) const UNPARSABLE: &str = "the line cannot be parsed, so aye cannot tell which programs run";
 const CONTROL_FLOW: &str = "allow rules do not cover conditions, loops, groups and functions";
 const BACKGROUND: &str = "`&` leaves a command running in the background";
 const PIPE_BOTH: &str = "allow rules do not cover `|&`";

@@ -57,11 +57,11 @@ const MAX_NESTED_BYTES: usize = 384 * 1024;
 const TOO_LONG: &str = "the line is too long to show in full";
 const SUBSTITUTION: &str = "the result of a substitution is known only at run time";
 const EXPANSION: &str = "the result of an expansion is known only at run time";
-const ASSIGNMENT: &str = "an assignment can change what a program does";
+const ASSIGNMENT: &str = "a variable assignment can change what a program does";
 const HERE_STRING: &str = "allow rules do not cover here-strings";
-const ALIAS: &str = "the line redefines the program's name";
-pub(crate) const COMPUTED: &str = "the program's name is known only at run time";
-pub(crate) const LONGER_THAN_A_LINE: &str = "the line exceeds the limit for a command line (128 KiB); put it into a file";
+const ALIAS: &str = "the line redefines the name of the program";
+pub(crate) const COMPUTED: &str = "the name of the program is known only at run time";
+pub(crate) const LONGER_THAN_A_LINE: &str = "the command line exceeds the limit of 128 KiB; move it into a script";
 pub(crate) const HOPELESS: &str = "the line is too complex to analyse; split it into simpler commands";
 
 /// A parsed line.
@@ -80,7 +80,7 @@ pub(crate) struct Line {
     pub failed: bool,
 }
 
-/// One simple command with everything that it would start.
+/// One simple command with all commands that it would start.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SimpleCommand {
     pub text: String,
@@ -157,7 +157,7 @@ fn parse_uncached(line: &str) -> Line {
     }
 }
 
-/// Returns the prefixes of a line that can run without the rest, each with its number of simple commands; the shortest first.
+/// Returns the prefixes of a line that can run on their own, each with its number of simple commands; the shortest first.
 pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
     if line.len() > SHOWN_BYTES {
         return Vec::new();
@@ -214,7 +214,7 @@ fn parse_pass(line: &str, values: Values) -> (Line, Option<Values>) {
     (whole, late.then_some(engine.values))
 }
 
-/// Returns whether no command of the scan has anything that excludes an allow rule.
+/// Returns whether no command of the scan excludes an allow rule.
 fn is_plain(scan: &Scan) -> bool {
     scan.commands.iter().all(|command| {
         command.oddities.is_empty() && command.assignments.is_empty() && command.words.iter().all(|word| word.literal().is_some())
@@ -238,7 +238,7 @@ fn join_lines(text: &str) -> Option<String> {
     text.contains("\\\n").then(|| text.replace("\\\n", ""))
 }
 
-/// Adds those parts of another reading that start something new.
+/// Adds the parts of another reading that start additional programs.
 fn add_unknown(parts: &mut Vec<SimpleCommand>, others: Vec<SimpleCommand>) {
     if others.is_empty() {
         return;
@@ -256,7 +256,7 @@ struct Analyzer {
     printed: Vec<(String, usize)>,
     /// Whether some shell of the line executes its input.
     takes_input: bool,
-    /// Files that commands of the line write, and those that it runs.
+    /// Files that commands of the line write or run.
     written: Vec<String>,
     run_files: Vec<String>,
     /// Commands to which `xargs` appends words from its input.

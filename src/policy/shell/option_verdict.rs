@@ -1,4 +1,4 @@
-//! Verdict on the options of a command: whether they keep it read-only.
+//! Verdict on the options of a command: whether they allow only reading.
 
 /// Result of checking a command against the option tables.
 pub(crate) enum OptionVerdict<'a> {
@@ -6,6 +6,6 @@ pub(crate) enum OptionVerdict<'a> {
     NoTable,
     /// The command only reads; these words are the paths.
     Reads { paths: Vec<&'a str> },
-    /// This word lets the command write or run something.
+    /// With this word, the command can write or run code.
     MayDoMore { word: &'a str },
 }

@@ -16,7 +16,7 @@ struct Table {
     counts: bool,
     /// Options that give the pattern; without one of them, the first operand is the pattern.
     pattern_unless: &'static [&'static str],
-    /// Whether no option writes or runs anything, so that a file name read as an option does no harm.
+    /// Whether all options are read-only, so that a file name that is read as an option does no harm.
     harmless: bool,
 }
 

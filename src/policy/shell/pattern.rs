@@ -274,7 +274,7 @@ pub(crate) fn replace_classes(pattern: &str) -> String {
     open + rest
 }
 
-/// Formats `%s` of `printf`; other conversions stay unknown. The format repeats while arguments remain.
+/// Formats `%s` of `printf`; other conversions remain unknown. The format repeats while arguments remain.
 pub(crate) fn format(format: &str, args: &[Arg]) -> String {
     let mut result = String::new();
     let mut rest = args.iter();

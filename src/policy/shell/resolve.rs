@@ -18,7 +18,7 @@ pub(super) const SHELLS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "elvish", "nu", "osh",
     "pwsh", "xonsh",
 ];
-/// Programs whose arguments the parser reads as commands or texts, so that nothing in them has to be guessed.
+/// Programs whose arguments the parser reads as commands or texts, so that no guess is necessary.
 const PARSED: &[&str] = &["eval", "trap", ".", "source", "find", "fd", "fdfind", "su", "at", "batch"];
 /// Variables whose value some program runs.
 const RUN_VARIABLES: &[&str] = &[
@@ -78,7 +78,7 @@ fn is_pattern(text: &str) -> bool {
 }
 
 impl Analyzer {
-    /// Records the program of `argv` and everything that it would start.
+    /// Records the program of `argv` and all programs that it would start.
     pub(super) fn resolve_command(&mut self, argv: Vec<Arg>, simple: &mut SimpleCommand, depth: usize, wrapped: bool) {
         let Some(first) = argv.first() else { return };
         if depth > DEPTH {
@@ -445,7 +445,7 @@ fn placeholder(argv: &[Arg]) -> Option<String> {
     })
 }
 
-/// Returns whether `command` only looks up a name: `command -v name` runs nothing.
+/// Returns whether `command` only looks up a name: `command -v name` runs no program.
 fn lookup(argv: &[Arg]) -> bool {
     argv.get(1).is_some_and(|arg| arg.text.starts_with('-') && arg.text.contains(['v', 'V']))
 }

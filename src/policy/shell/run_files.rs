@@ -37,7 +37,7 @@ const INTERPRETERS: &[Interpreter] = &[
     Interpreter { names: &["Rscript", "julia", "tclsh", "osascript"], code: "eE", valued: &[], verbs: &[] },
 ];
 
-/// Returns the files as the line spells them, without those known only at run time. Reads no disk.
+/// Returns the files as spelled in the line, without files known only at run time. Does not access the disk.
 pub fn run_files(line: &str) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     for invocation in read(line).parts.iter().flat_map(|part| &part.invocations) {

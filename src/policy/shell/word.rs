@@ -41,7 +41,7 @@ pub(crate) struct Parameter {
 }
 
 impl Word {
-    /// Returns the text if it depends on nothing outside the word.
+    /// Returns the text if it depends only on the word.
     pub(crate) fn literal(&self) -> Option<String> {
         let mut whole = String::new();
         for piece in &self.pieces {

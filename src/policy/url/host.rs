@@ -66,12 +66,12 @@ pub(crate) fn check_spelling(raw: &str, name: &str) -> Result<Option<String>, St
         return Ok(mixed.then(|| format!("`{name}` reads as `{shown}`, which mixes characters of two scripts")));
     }
     if valid.is_err() || shown.is_ascii() || raw.to_lowercase() != shown {
-        return Err(format!("the host contains characters that are converted to others; if you mean `{name}`, write that"));
+        return Err(format!("the host contains characters that are converted to others; if you mean `{name}`, write that name"));
     }
     if shown.split('.').any(mixes_scripts) {
-        return Err(format!("the host mixes characters of two scripts that look alike; if you mean `{name}`, write that"));
+        return Err(format!("the host mixes characters of two scripts that look alike; if you mean `{name}`, write that name"));
     }
-    Ok(Some(format!("the host `{raw}` is `{name}`; characters of other scripts can look alike")))
+    Ok(Some(format!("the host `{raw}` is converted to `{name}`; characters of different scripts can look alike")))
 }
 
 /// Returns whether a label mixes Latin with a script of similar letters.

@@ -10,7 +10,7 @@ pub(super) mod sends;
 pub use parse::{Destination, Host, parse};
 pub use pattern::{HostPattern, PrivateHost};
 
-/// Returns whether a method only reads and changes nothing on the server.
+/// Returns whether a method is read-only on the server.
 pub fn is_read_method(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS")
 }

@@ -5,7 +5,7 @@ use crate::policy::shell::is_deceptive_name;
 use ::url::Url;
 use core::net::{IpAddr, Ipv4Addr};
 
-/// Maximum length in bytes; nobody could review a longer URL, and many servers refuse it.
+/// Maximum length in bytes; users cannot review a longer URL, and many servers reject it.
 const MAX_BYTES: usize = 8 * 1024;
 
 /// Name or address of the server.
@@ -161,7 +161,7 @@ fn check_spelling(raw: &str, address: Ipv4Addr) -> Result<Option<String>, String
     }
     let octal = |part: &str| part.len() > 1 && part.starts_with('0') && part.bytes().all(|byte| byte.is_ascii_digit());
     if !raw.is_ascii() || raw.split('.').any(octal) {
-        return Err(format!("some programs read `{raw}` as `{address}` and others do not; write the address you mean"));
+        return Err(format!("some programs read `{raw}` as `{address}` and others do not; write the intended address"));
     }
     Ok(Some(format!("`{raw}` is another spelling of the address `{address}`")))
 }

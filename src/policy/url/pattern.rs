@@ -109,7 +109,7 @@ fn host(text: &str) -> Result<Host, String> {
     if let Ok(address) = bare.parse::<IpAddr>() {
         return Ok(Host::Address(address));
     }
-    let expected = "expected a host such as `docs.rs`, `*.rust-lang.org` or an address";
+    let expected = "expected a host, such as `docs.rs` or `*.rust-lang.org`, or an IP address";
     if text.contains("://") || text.contains('/') {
         return Err(format!("`{text}` is a URL; {expected}"));
     }
@@ -121,7 +121,7 @@ fn host(text: &str) -> Result<Host, String> {
     check_name(&name).map_err(|reason| format!("`{text}` is not a valid host ({reason}); {expected}"))?;
     let numeric = name.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
     if numeric {
-        return Err(format!("`{text}` is not an address in the usual form; {expected}"));
+        return Err(format!("`{text}` is not a canonical IP address; {expected}"));
     }
     Ok(Host::Name(name))
 }

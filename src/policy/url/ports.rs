@@ -93,7 +93,7 @@ pub(crate) fn unusual_port(port: u16) -> Option<UnusualPort> {
     }
     let service = SERVICES.iter().find(|(known, _)| *known == port);
     let reason = match service {
-        Some((_, name)) => format!("port {port} is for {name}, not for the web"),
+        Some((_, name)) => format!("port {port} is used for {name}, not for the web"),
         None => format!("port {port} is not a web port ({})", list_ports()),
     };
     Some(UnusualPort { reason, is_service: service.is_some() })

@@ -310,7 +310,7 @@ fn invalid_host_lists_are_rejected_on_load() {
         ("allowed_domains = [\"docs.*\"]", "must be alone or the first label"),
         ("allowed_domains = [\"\"]", "is not a valid host"),
         ("allowed_domains = [\"a b\"]", "is not a valid host"),
-        ("blocked_domains = [\"127.1\"]", "in the usual form"),
+        ("blocked_domains = [\"127.1\"]", "is not a canonical IP address"),
         ("blocked_domains = [\"*.127.0.0.1\"]", "no subdomains"),
         ("allowed_private_hosts = [\"localhost:0\"]", "expected a number from 1"),
         ("allowed_private_hosts = [\"*.local\"]", "must be alone"),

@@ -1,4 +1,4 @@
-//! Pending responses: their recipients, and the conditions they wait for.
+//! Pending responses: their recipients, and their conditions.
 
 use crate::serve::message::{Answer, Id};
 
@@ -21,7 +21,7 @@ pub(super) struct Batch {
     pub answers: Vec<Answer>,
 }
 
-/// The condition that a response waits for.
+/// The condition of a pending response.
 #[derive(Debug)]
 pub(super) enum WaitCondition {
     /// The start of the next task.

@@ -33,7 +33,7 @@ pub(super) struct LiveSession {
     pub ready: Option<Slot>,
     /// The number of marks: queries whose response shows that all earlier events have arrived.
     pub marks: u32,
-    /// True if a client asked an open task to continue.
+    /// True if a client asked to continue an open task.
     pub went_on: bool,
     /// The reason why the session would fail if it ended now: the cause of the pause, or a failure to save.
     pub failed_by: Option<String>,
@@ -41,7 +41,7 @@ pub(super) struct LiveSession {
     pub cancelled: bool,
     /// True while the task is being cancelled: it cannot be resumed.
     pub cancels_task: bool,
-    /// True if a client asked the session to end.
+    /// True if a client asked to end the session.
     pub quits: bool,
 }
 
@@ -51,7 +51,7 @@ impl LiveSession {
         self.task.as_ref().is_some_and(|task| !over.contains(&task.status))
     }
 
-    /// Updates the state from an event. A client that reacts to the event at once finds the state that belongs to it.
+    /// Updates the state from an event. A client that reacts immediately to the event sees the corresponding state.
     pub(super) fn learn(&mut self, kind: &EventKind) {
         match kind {
             EventKind::StateChanged { session_status, task } => {
@@ -150,7 +150,7 @@ impl LiveSession {
         })
     }
 
-    /// Returns the error for a task that could not start, because the session was paused. Its prompt is kept.
+    /// Returns the error for a task that could not start, because the session was paused. Its prompt is preserved.
     pub(super) fn pause_before_start_fault(&self, failure: &Failure) -> Fault {
         let reason = &failure.message;
         self.pause_fault(format!("the session was paused before the task started: {reason} Call `ResumeSession` to start it."))
@@ -170,7 +170,7 @@ impl LiveSession {
         acts.push(ConnectionAction::Do(Command::ShowBudget));
     }
 
-    /// Asks the session to end. A second call does nothing, because it would not wait for running tools.
+    /// Asks the session to end. A second call has no effect, because it would not wait for running tools.
     pub(super) fn quit(&mut self, acts: &mut Vec<ConnectionAction>) {
         if !std::mem::replace(&mut self.quits, true) {
             acts.push(ConnectionAction::Do(Command::Quit));

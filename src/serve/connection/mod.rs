@@ -88,7 +88,7 @@ impl ClientConnection {
         !matches!(self.stage, Stage::Opening { .. }) && self.waiting.len() < MAX_WAITING && !self.is_getting_ready()
     }
 
-    /// Returns true if a response is due soon: the next request of the client is meant for the state after it.
+    /// Returns true if a response is due soon: the next request of the client expects the state after it.
     pub(crate) fn is_answer_due(&self) -> bool {
         !self.waiting.is_empty()
     }

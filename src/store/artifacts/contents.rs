@@ -29,8 +29,8 @@ impl Contents {
         self.directory.join(start).join(rest)
     }
 
-    /// Creates a file for writing. It stays locked while its writer lives, so that other processes can tell it from leftovers of
-    /// a crash.
+    /// Creates a file for writing. It is locked while its writer lives, so that other processes can distinguish it from leftovers
+    /// of a crash.
     pub(super) fn begin(&self) -> io::Result<NamedTempFile> {
         for _ in 0..TRIES {
             let file = tempfile::Builder::new()

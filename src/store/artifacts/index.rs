@@ -149,7 +149,7 @@ fn evicted_error(given: &str) -> IndexError {
     IndexError::Other(format!("{given} was evicted for newer artifacts; run the tool call that produced it again"))
 }
 
-/// Evicts the least recently used contents until the rest fits; never the one just stored.
+/// Evicts the least recently used contents until the total fits; never the content just stored.
 pub(super) fn evict(transaction: &Transaction<'_>, contents: &Contents, limits: Limits, keep: &str) -> Result<(), IndexError> {
     loop {
         let all = "SELECT coalesce(sum(bytes), 0), count(*) FROM contents";

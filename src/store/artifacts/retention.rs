@@ -1,4 +1,4 @@
-//! Retention of artifacts: those removed with a session, and their total size.
+//! Retention of artifacts: removal with their session, and their total size.
 
 use super::index::{Index, evict, now};
 use super::{ArtifactStore, Inner};
@@ -50,7 +50,7 @@ impl ArtifactStore {
 }
 
 impl Inner {
-    /// Runs `work` only if the index exists, so that nothing is created just to be found empty.
+    /// Runs `work` only if the index exists, so that an empty index is not created.
     fn with_existing(
         &self,
         work: impl FnOnce(&mut Index) -> Result<ExternalContents, IndexError>,

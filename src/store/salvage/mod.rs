@@ -38,7 +38,7 @@ pub(super) struct Salvage {
     pub lost_entries: i64,
     /// Whether more entries may be missing than known, because the last ones of a session leave no trace.
     pub may_miss_more: bool,
-    /// Whether sessions may be missing that left no trace.
+    /// Whether sessions may be missing without a trace.
     pub may_miss_sessions: bool,
 }
 
@@ -75,7 +75,7 @@ impl Salvage {
     }
 }
 
-/// Copies everything readable from the files at `path` into a new database with empty tables.
+/// Copies all readable data from the files at `path` into a new database with empty tables.
 pub(super) fn salvage(path: &Path, transaction: &Transaction<'_>) -> rusqlite::Result<Salvage> {
     // The header may be damaged, so its page size is tried last.
     let mut saved = Salvage::default();

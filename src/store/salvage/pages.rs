@@ -27,7 +27,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Opens the files; `None` if nothing is readable. Uses the page size of the header unless one is given.
+    /// Opens the files; `None` if no file is readable. Uses the page size of the header unless one is given.
     pub(crate) fn open(path: &Path, size: Option<usize>) -> Option<Self> {
         let file = |path: &Path| File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
         let mut main = file(path);

@@ -83,7 +83,7 @@ impl Head {
     }
 }
 
-/// Returns name and root page from a schema row; the root is 0 for anything but a table.
+/// Returns name and root page from a schema row; the root is 0 for other objects than tables.
 pub(super) fn parse_schema_row(page: &[u8], at: usize) -> Option<(String, u32)> {
     let mut rest = page.get(at..)?;
     let bytes = usize::try_from(read_varint(&mut rest)?).ok()?;
@@ -134,7 +134,7 @@ fn shape(kind: u64) -> char {
     }
 }
 
-/// Parses a value; a truncated value keeps its beginning.
+/// Parses a value; of a truncated value, the beginning is preserved.
 fn value(kind: u64, rest: &mut &[u8]) -> Option<Value> {
     let length = match kind {
         1..=4 => usize::try_from(kind).ok()?,

@@ -88,7 +88,7 @@ impl<'a> TrackedSession<'a> {
         self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional().map(Option::flatten)
     }
 
-    /// Returns the last known state of a path if it was recorded while a command ran that is not over yet.
+    /// Returns the last known state of a path if it was recorded during a command that is still running.
     fn state_during_command(&self, path: &Path, span: i64) -> rusqlite::Result<Option<Vec<u8>>> {
         let sql = "SELECT after FROM (SELECT after, newest_span FROM baselines WHERE session = ?1 AND path = ?2
                    ORDER BY number DESC LIMIT 1) WHERE newest_span >= ?3";
@@ -283,7 +283,7 @@ impl Index {
         let mut tracked = TrackedSession::open(&transaction, &span.owner)?;
         for PathDifference { path, before, after } in changed {
             let path = span.since.root.join(path);
-            let why = (before == StoredState::Unkept).then(|| "it was not saved".to_owned());
+            let why = (before == StoredState::Unkept).then(|| "the content was not saved".to_owned());
             let noted = KnownPath { path, before, why, after: Some(after) };
             record_change(&mut tracked, ChangedBy::Command, noted, Some(span.number), self.limits.session_files)?;
         }

@@ -33,7 +33,7 @@ fn is_not_found(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || is_symlink_error(error)
 }
 
-/// Examines a path from a list that was made without following symlinks.
+/// Examines a path from a list created without following symlinks.
 pub(super) fn stat_listed(path: &Path) -> io::Result<EntryStat> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,

@@ -14,7 +14,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Number of skipped files listed by name; the rest are counted.
+/// Number of skipped files listed by name; further files are counted.
 const MAX_NAMED: usize = 20;
 
 pub(super) struct Index {
@@ -205,7 +205,7 @@ fn now(path: &Path, looked: io::Result<EntryStat>, before: Option<&IndexedFile>,
     (stored_state(before) != after).then_some(after)
 }
 
-/// Checks every file and reads those that may have changed.
+/// Checks every file and reads files that may have changed.
 fn survey(
     root: &Path,
     files: Vec<PathBuf>,

@@ -86,7 +86,7 @@ fn is_listed_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// Returns the path itself or, for a directory, everything below it except directories; at most `most`, and the number of the
+/// Returns the path itself or, for a directory, all paths below it except directories; at most `most`, and the number of the
 /// rest.
 pub(super) fn walk_below(path: &Path, most: usize) -> (Vec<PathBuf>, u64) {
     let (mut found, mut more) = (Vec::new(), 0);

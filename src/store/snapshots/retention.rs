@@ -30,7 +30,7 @@ impl Snapshots {
 }
 
 impl Inner {
-    /// Runs `work` only if the index exists, so that nothing is created just to be found empty.
+    /// Runs `work` only if the index exists, so that an empty index is not created.
     fn with_existing(
         &self,
         work: impl FnOnce(&mut Index) -> Result<ExternalContents, IndexError>,

@@ -109,6 +109,6 @@ const STEPS: &str = "
     );
 ";
 
-/// The newest command of all sessions when `after` was recorded: what was recorded before a command began is no result of a
+/// The newest command of all sessions when `after` was recorded: records from before the start of a command are no result of a
 /// call that ran at the same time. Earlier versions recorded the newest command of the session, which is not above it.
 const RECORDED: &str = "ALTER TABLE baselines ADD COLUMN newest_span INTEGER NOT NULL DEFAULT 0;";

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Time after which a program counts as not responding; a large image takes a while.
+/// Time after which a program is reported as not responding; reading a large image takes a while.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of the content in bytes.
 const MAX_BYTES: u64 = 32 << 20;

@@ -26,7 +26,7 @@ pub(crate) fn scan(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<PreI
     read_through(real, visit).map(|content| content.image())
 }
 
-/// Hash state of content that was read but is not kept.
+/// Hash state of content that was read but is not stored.
 pub(crate) struct Content(blake3::Hasher);
 
 impl Content {
@@ -70,7 +70,7 @@ fn read_all(file: &mut File, visit: &mut dyn FnMut(&[u8])) -> io::Result<blake3:
     }
 }
 
-/// Appends `more` to the file if it still matches `before`. On error, nothing has changed.
+/// Appends `more` to the file if it still matches `before`. On error, the file is unchanged.
 pub(crate) fn append(
     real: &Path,
     more: &[u8],
@@ -99,7 +99,7 @@ pub(crate) fn append(
     Ok(())
 }
 
-/// Opens the file of this name if it is still the one in `old`.
+/// Opens the file with this name if it is still the same file as `old`.
 fn open_same(directory: &OwnedFd, name: &OsStr, old: &FileStat) -> Result<File, WriteError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let file = match openat(directory, name, flags, Mode::empty()) {

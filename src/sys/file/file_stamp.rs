@@ -41,7 +41,7 @@ impl FileStamp {
         u32::try_from(self.mode).unwrap_or(0)
     }
 
-    /// Reports whether an equal stamp proves that the file is unchanged: not if it was changed around the time of the check.
+    /// Reports whether an equal stamp proves that the file is unchanged: false if it was changed around the time of the check.
     pub(crate) fn is_telling(self, looked_at: i64) -> bool {
         self.changed < looked_at - TICK_NS
     }

@@ -1,4 +1,4 @@
-//! Private files: owned by the user, not a symlink, and accessible to nobody else.
+//! Private files: owned by the user, not a symlink, and inaccessible to other users.
 
 use super::lock;
 use nix::fcntl::{OFlag, openat, renameat};
@@ -14,15 +14,15 @@ const OTHERS: u32 = 0o077;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PrivateError {
-    #[error("it is a symlink")]
+    #[error("the path is a symlink")]
     Link,
-    #[error("it is not a regular file")]
+    #[error("the path is not a regular file")]
     NotAFile,
     #[error("others can access it (mode {mode:03o})")]
     OpenToOthers { path: PathBuf, mode: u32 },
-    #[error("it belongs to another user (uid {owner})")]
+    #[error("the file belongs to another user (uid {owner})")]
     NotOwn { owner: u32 },
-    #[error("it is larger than {0} bytes")]
+    #[error("the file is larger than {0} bytes")]
     TooLarge(u64),
     #[error("{0}")]
     Io(#[from] io::Error),

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Time to wait for a lock; its holder needs only a moment, unless it is stuck.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
-/// Maximum size in bytes of a file that is read again after it was replaced, because timestamps of files may be too coarse.
+/// Maximum size in bytes of a file that is read again after it was replaced, because file timestamps may be too coarse.
 const AGAIN_BYTES: i64 = 16 * 1024 * 1024;
 
 /// Handling of missing parent directories.
@@ -50,7 +50,7 @@ impl From<Errno> for WriteError {
     }
 }
 
-/// Replaces the file at a resolved path if it still matches `before`. On error, nothing has changed.
+/// Replaces the file at a resolved path if it still matches `before`. On error, the file is unchanged.
 pub(crate) fn replace(real: &Path, content: &[u8], before: &PreImage, parents: Parents) -> Result<(), WriteError> {
     replace_with(real, |file| Ok(file.write_all(content)?), before, parents)
 }
@@ -91,7 +91,7 @@ pub(crate) fn replace_with(
     Ok(())
 }
 
-/// Opens and locks a file of this name until it is dropped. A symlink in its place is an error, and so is another process that
+/// Opens and locks a file with this name until it is dropped. A symlink in its place is an error, and so is another process that
 /// does not release the lock, because it may have been suspended.
 pub(crate) fn lock(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -222,7 +222,7 @@ pub(in crate::sys) fn sync_directory(directory: &OwnedFd) {
     }
 }
 
-/// The new content, as an unnamed file if the system supports that, so that a killed process leaves nothing behind; otherwise
+/// The new content, as an unnamed file if the system supports that, so that a killed process leaves no file behind; otherwise
 /// under a temporary name, which is removed on drop unless the file was renamed.
 pub(super) struct Temporary<'a> {
     directory: &'a OwnedFd,
@@ -365,8 +365,8 @@ impl<'a> Temporary<'a> {
         Ok(swap(self.directory, &self.name, name)?)
     }
 
-    /// Swaps back after a failure. The file under the temporary name may be the only copy of its content, so it stays; so does
-    /// a file that others put in place of the new one.
+    /// Swaps back after a failure. The file under the temporary name may be the only copy of its content, so it is not deleted;
+    /// so does a file that others put in place of the new one.
     pub(super) fn swap_back(&mut self, name: &OsStr) -> nix::Result<()> {
         let standing = std::mem::replace(&mut self.standing, TemporaryState::Published);
         if !self.is_at(name) {

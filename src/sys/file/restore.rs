@@ -1,4 +1,4 @@
-//! Restoration of one path to an earlier state (a file, a symlink or nothing), if it has not changed since it was inspected.
+//! Restoration of one path to an earlier state (a file, a symlink or no entry), if it has not changed since it was inspected.
 
 use super::replace::{
     Parents, WriteError, create_parents, parent_error, replace_with, stat_entry, stat_if_unchanged, sync_directory,

@@ -32,7 +32,7 @@ pub(crate) struct Step {
 }
 
 pub(crate) enum PathOperation {
-    /// Writes this content, with the owner, mode and attributes of the file at `like`, or of the one it replaces.
+    /// Writes this content, with the owner, mode and attributes of the file at `like`, or of the replaced file.
     Write {
         content: Vec<u8>,
         before: PreImage,
@@ -51,7 +51,7 @@ pub(crate) enum ExpectedEntry {
     Entry(Box<Survey>),
 }
 
-/// Reason why nothing was done, and the step that failed.
+/// Reason why no change was made, and the failed step.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub(crate) struct Failure {
@@ -148,7 +148,7 @@ struct PreparedStep<'a> {
     /// State of the old entry when the step was prepared.
     old: Option<FileStat>,
     state: State<'a>,
-    /// Whether the renames are done.
+    /// Whether the renames are complete.
     taken: bool,
 }
 
@@ -198,7 +198,7 @@ impl<'a> PreparedStep<'a> {
         if same { Ok(()) } else { Err(WriteError::Changed) }
     }
 
-    /// Renames; the old entry stays under a temporary name until everything is done.
+    /// Renames; the old entry is stored under a temporary name until the operation is complete.
     fn rename(&mut self) -> Result<(), WriteError> {
         let (directory, name) = self.place;
         let aside = match &mut self.state {

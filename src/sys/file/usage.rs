@@ -26,7 +26,7 @@ fn widen(number: impl Into<u64>) -> u64 {
     number.into()
 }
 
-/// Totals of a path and everything below it.
+/// Totals of a path and all entries below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TreeTotals {
     /// Total length of the files in bytes.
@@ -53,7 +53,7 @@ impl TreeTotals {
     }
 }
 
-/// An entry with the totals of everything below it.
+/// An entry with the totals of all entries below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EntryTotals {
     pub path: PathBuf,
@@ -83,7 +83,7 @@ pub(crate) struct UsageOptions<'a> {
     pub on_part: &'a mut dyn FnMut(EntryTotals),
 }
 
-/// Counts everything below the directory at `real`; `None` if stopped.
+/// Counts all entries below the directory at `real`; `None` if stopped.
 pub(crate) fn usage(real: &Path, watch: &mut UsageOptions<'_>) -> io::Result<Option<Usage>> {
     let directory = open_directory(real)?;
     let own = fstatat(&directory, ".", AtFlags::AT_SYMLINK_NOFOLLOW)?;

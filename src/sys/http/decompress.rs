@@ -85,7 +85,7 @@ pub(crate) fn unpack_body(body: Vec<u8>, encoding: &str, max_bytes: usize) -> Re
 }
 
 impl Unpacker {
-    /// Returns the decompressor of a stream with this `Content-Encoding`; `None` if nothing is compressed.
+    /// Returns the decompressor of a stream with this `Content-Encoding`; `None` if there is no compression.
     ///
     /// # Errors
     ///

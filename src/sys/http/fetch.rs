@@ -100,7 +100,7 @@ pub(crate) enum Next {
 /// Rules of one request, checked before each connection.
 pub(crate) trait Guard: Send + Sync {
     fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String>;
-    /// Decides about a redirect; `method` is the one that the next request would have.
+    /// Decides about a redirect; `method` is the method of the next request.
     fn redirect(&self, from: &str, location: &str, method: &str) -> Next;
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct Request {
     pub method: String,
     pub headers: Vec<(String, String)>,
     pub body: String,
-    /// Maximum time for everything, from the first name lookup to the last byte.
+    /// Maximum total time, from the first name lookup to the last byte.
     pub timeout: Duration,
     pub most_bytes: usize,
 }
@@ -133,7 +133,7 @@ impl Answer {
     }
 }
 
-/// Maps a checked address to the one that is connected to; tests replace servers that they cannot reach.
+/// Maps a checked address to the address of the connection; tests replace servers that they cannot reach.
 type Route = Arc<dyn Fn(IpAddr) -> SocketAddr + Send + Sync>;
 
 /// Sends requests without state: no cookies, no reused connections, and no proxy, because a proxy would resolve names itself
@@ -291,7 +291,7 @@ impl Fetcher {
         last
     }
 
-    /// Resolves a name. One forbidden address rules out all of them, because the others are then as likely a trap.
+    /// Resolves a name. One forbidden address rules out all addresses, because the other ones may be a trap as well.
     async fn addresses(&self, name: &str, allowed: &ConnectCheck<'_>) -> Result<Vec<SocketAddr>, FetchError> {
         let no_address = |reason: String| FetchError::NoAddress { name: name.to_owned(), reason };
         let found = self.resolver.resolve(name).await.map_err(|error| no_address(error.to_string()))?;
@@ -330,7 +330,7 @@ fn redirect_of(response: &reqwest::Response, hop: &Hop) -> Option<(String, Metho
     Some((location, method))
 }
 
-/// Returns the next request, without headers meant only for the first server.
+/// Returns the next request, without headers for the first server only.
 fn next_request(hop: Hop, url: Url, method: Method) -> Hop {
     let Hop { url: from, method: before, mut headers, mut body } = hop;
     if url.origin() != from.origin() {

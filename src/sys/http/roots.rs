@@ -14,7 +14,7 @@ const MAX_BYTES: u64 = 4 << 20;
 
 static BUNDLE: OnceLock<PathBuf> = OnceLock::new();
 
-/// Sets the file for all clients of this process. The first one counts. It is read when a client needs it.
+/// Sets the file for all clients of this process. Only the first call has an effect. The file is read when a client needs it.
 pub(crate) fn trust_also(path: PathBuf) {
     let _ = BUNDLE.set(path);
 }
@@ -51,7 +51,7 @@ fn authorities(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
         authorities.push(der);
     }
     if authorities.is_empty() {
-        return Err("it contains no certificate; expected PEM, with `-----BEGIN CERTIFICATE-----`".to_owned());
+        return Err("the file contains no certificate; expected PEM, with `-----BEGIN CERTIFICATE-----`".to_owned());
     }
     Ok(authorities)
 }

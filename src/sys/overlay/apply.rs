@@ -1,4 +1,4 @@
-//! Application of the planned steps: each checks first whether it is already done, and whether its target is unchanged.
+//! Application of the planned steps: each step first checks whether it is already done, and whether its target is unchanged.
 
 use super::journal::{Journal, Root};
 use super::node::{Kind, Node, Time};
@@ -18,7 +18,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Called before each change. A system error counts as an error of the change; any other error stops at once, like a crash.
+/// Called before each change. A system error is treated as an error of the change; any other error stops at once, like a crash.
 pub(super) type FaultHook<'a> = &'a mut dyn FnMut() -> io::Result<()>;
 
 const CHANGED: &str = "the file changed in the meantime; it was left unchanged";
@@ -54,7 +54,8 @@ impl From<io::Error> for SkipReason {
     }
 }
 
-/// Performs all steps. Returns an error only if it was stopped; steps that failed, temporarily or for good, are in the outcome.
+/// Performs all steps. Returns an error only if it was stopped; the outcome contains steps that failed, temporarily or
+/// permanently.
 pub(super) fn apply(journal: &Journal, pace: FaultHook<'_>) -> io::Result<Outcome> {
     let mut outcome = Outcome::default();
     for root in &journal.roots {
@@ -142,7 +143,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Writes the names to disk before they are reported as done.
+    /// Syncs the names to disk before the changes are reported as done.
     fn sync_names(&self, changed: &BTreeSet<&Path>) -> io::Result<()> {
         if changed.len() > MAX_SINGLE_SYNCS {
             return sync_all(&self.directory);

@@ -21,10 +21,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Reason why nothing was written.
+/// Reason why no data was written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommitError {
-    /// These paths changed since the command saw them.
+    /// Paths that changed since the command saw them.
     #[error("{} changed in the meantime", join_paths(.0))]
     Conflict(Vec<PathBuf>),
     #[error("`{}`: {error}", path.display())]
@@ -44,7 +44,7 @@ fn join_paths(paths: &[PathBuf]) -> String {
     if more == 0 { named.join(", ") } else { format!("{} and {more} more", named.join(", ")) }
 }
 
-/// Applies all changes of the command's view to the real directories, if nothing that they touch has changed since.
+/// Applies all changes of the command's view to the real directories, if the affected paths are unchanged since.
 ///
 /// `preview` is the directory of the view. The plan is written there before it is carried out: after a crash,
 /// [`recover`](super::recover) finishes it.
@@ -150,7 +150,7 @@ fn conflicts(changes: &mut Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> 
     Ok(found)
 }
 
-/// Comparison of the real directory with what the command saw.
+/// Comparison of the real directory with the state that the command saw.
 struct Check<'a> {
     changes: &'a Changes,
     /// Whether touched files are compared by content. After the steps are planned, a touched file is a conflict.
@@ -160,7 +160,7 @@ struct Check<'a> {
 /// Index of an entry that was only touched, and its present state.
 type TouchedEntry = (usize, Node);
 
-/// State of a path, compared with what the command saw.
+/// State of a path, compared with the state that the command saw.
 enum PathState {
     Same,
     /// The same content, but with other times or another inode.
@@ -289,7 +289,7 @@ fn is_file_below(root: &OwnedFd, path: &Path, changes: &Changes) -> bool {
     Node::at(&parent, name).is_ok_and(|node| node.is_some_and(|node| node.kind == Kind::File))
 }
 
-/// Refuses a commit that would fail halfway: a directory in which the user may change nothing.
+/// Refuses a commit that would fail halfway: a directory without write permission for the user.
 fn refuse_unwritable(changes: &Changes, root: &OwnedFd) -> Result<(), CommitError> {
     let me = nix::unistd::Uid::effective();
     let touched = changes.entries.iter().filter(|change| !change.same_content).filter_map(|change| change.path.parent());

@@ -33,7 +33,7 @@ impl ContentDigest {
         &self.0
     }
 
-    /// Returns the digest of an entry that is in this state; `None` if it has no content, or is in another state by now.
+    /// Returns the digest of an entry that is in this state; `None` if it has no content, or is in a different state now.
     pub(super) fn read(parent: &OwnedFd, name: &OsStr, node: &Node) -> io::Result<Option<Self>> {
         match node.kind {
             Kind::Link => Ok(Some(Self(Sha256::digest(readlinkat(parent, name)?.as_bytes()).into()))),
@@ -67,8 +67,8 @@ struct ContentChoice {
     new: bool,
 }
 
-/// Compares the content of each changed file with the old one, and notes both: what the change replaces or deletes, and what it
-/// writes.
+/// Compares the content of each changed file with the old one, and records both: the content that the change replaces or deletes,
+/// and the content that it writes.
 pub(super) fn compare(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd) -> io::Result<()> {
     let noted = contents_to_record(entries);
     let chunks = entries.chunks_mut(CHUNK_ITEMS).zip(noted.chunks(CHUNK_ITEMS));
@@ -213,7 +213,7 @@ impl Parent {
         self.without_list(name, upper, change)
     }
 
-    /// Removes what a new access list does to the mode.
+    /// Removes the effect of a new access list on the mode.
     fn without_list(&self, name: &OsStr, upper: &OwnedFd, change: &mut Change) -> io::Result<()> {
         let is_file = change.before.is_some_and(|before| before.kind == Kind::File);
         let before = self.lower.as_ref().filter(|_| is_file).map(|lower| (lower, name));

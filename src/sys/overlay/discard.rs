@@ -1,4 +1,4 @@
-//! Removal of a view with everything that a command left in it, at any depth and with any mode.
+//! Removal of a view with all its contents, at any depth and with any mode.
 
 use crate::sys::file::tree::names;
 use crate::sys::path::open_parent;
@@ -14,7 +14,7 @@ use std::path::Path;
 /// Maximum number of nested directories that are open at once.
 const MAX_HELD: usize = 64;
 
-/// Removes the directory of a view with everything in it. Nothing outside it can be reached.
+/// Removes the directory of a view with its contents. Paths outside cannot be reached.
 pub(crate) fn discard(preview: &Path) -> io::Result<()> {
     let (parent, name) = match open_parent(preview) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -70,7 +70,7 @@ pub(super) fn begin(base: &OwnedFd, journal: &Journal) -> io::Result<()> {
     write(base, BEGUN, journal)
 }
 
-/// Ends the commit if everything is done, or if the remaining steps are blocked for good. Works on a full disk too.
+/// Ends the commit if all steps are done, or if the remaining steps are blocked permanently. Works on a full disk too.
 pub(super) fn finish(base: &OwnedFd, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
     if outcome.is_whole() {
         renameat(base, BEGUN, base, OVER)?;

@@ -59,7 +59,7 @@ pub(crate) struct Changes {
     root: Node,
     /// Changes ordered by path, so that a directory comes before its entries.
     entries: Vec<Change>,
-    /// Changes that are never kept.
+    /// Changes that are never applied.
     unkept: Vec<RefusedChange>,
     /// Unchanged parent directories of changed entries.
     passed: Vec<VisitedDirectory>,
@@ -71,25 +71,25 @@ pub(crate) struct Change {
     /// Path relative to the directory.
     pub path: PathBuf,
     pub before: Option<Node>,
-    /// Old content of a file or symlink, if it was noted.
+    /// Old content of a file or symlink, if recorded.
     pub content: Option<ContentDigest>,
     /// New state, without set-ID bits.
     pub after: Option<Node>,
-    /// New content of a file or symlink, if it was noted.
+    /// New content of a file or symlink, if recorded.
     pub written: Option<ContentDigest>,
     /// Whether only mode, owner or times differ.
     pub same_content: bool,
     /// Another path of the same file, which exists or is changed too.
     pub link_of: Option<PathBuf>,
-    /// Path that it was moved from, which is deleted in the same list.
+    /// Previous path of a moved entry, which is deleted in the same list.
     pub moved_from: Option<PathBuf>,
     /// Whether a set-UID or set-GID bit was removed.
     pub lost_set_id: bool,
-    /// Whether the command set an access list or other attributes, which are not kept.
+    /// Whether the command set an access list or other attributes, which are not applied.
     pub lost_attributes: bool,
 }
 
-/// A change of the command that is never kept.
+/// A change of the command that is never applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RefusedChange {
     pub path: PathBuf,
@@ -110,7 +110,7 @@ pub(crate) enum RefusalReason {
     TooDeep,
     /// Commands may not change the path.
     Refused,
-    /// The change depends on another path that is not kept.
+    /// The change depends on another path that is not applied.
     With(PathBuf),
 }
 
@@ -120,7 +120,7 @@ struct VisitedDirectory {
     node: Node,
     /// Whether the command saw none of its entries.
     emptied: bool,
-    /// Whether the entry is a different directory than the one that the command had.
+    /// Whether the entry is a different directory from the one that the command used.
     replaced: bool,
 }
 
@@ -147,14 +147,14 @@ impl Changes {
         self.began
     }
 
-    /// Returns whether nothing that the changes replace had changed while the command ran.
+    /// Returns whether the replaced entries were unchanged while the command ran.
     pub(crate) fn is_settled(&self) -> bool {
         let passed = self.passed.iter().filter(|passed| passed.emptied).map(|passed| passed.node);
         let replaced = self.entries.iter().filter_map(|change| change.before);
         replaced.chain(passed).all(|node| node.changed <= self.began)
     }
 
-    /// Records that an earlier process found the changes final: what they replace may have been touched since, but not while the
+    /// Records that an earlier process finalized the changes: the replaced entries may have been touched since, but not while the
     /// command ran.
     pub(crate) fn mark_settled(&mut self) {
         self.surveyed = self.began;
@@ -191,7 +191,7 @@ impl Change {
         }
     }
 
-    /// Returns the number of other hard links of the file, which keep the old content.
+    /// Returns the number of other hard links of the file, which still have the old content.
     pub(crate) fn breaks_links(&self) -> u64 {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) if before.kind == Kind::File && after.kind == Kind::File && !self.same_content => {

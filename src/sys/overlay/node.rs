@@ -32,7 +32,7 @@ pub(crate) struct Node {
     /// Number of hard links.
     pub links: u64,
     pub modified: Time,
-    /// Time of the last change of anything about the file, including its names.
+    /// Time of the last change of the file, its metadata or its names.
     pub changed: Time,
 }
 

@@ -36,7 +36,7 @@ impl Outcome {
         self.left.is_empty()
     }
 
-    /// Returns whether nothing is left to retry.
+    /// Returns whether no change is left to retry.
     pub(crate) fn is_over(&self) -> bool {
         self.left.iter().all(|left| !left.later)
     }

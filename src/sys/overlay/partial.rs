@@ -1,4 +1,4 @@
-//! Partial commit: some of the changes without the others. Changes that depend on an excluded one are excluded too.
+//! Partial commit: a part of the changes. Changes that depend on an excluded one are excluded too.
 
 use super::{Change, Changes, Kind, Node, RefusalReason, RefusedChange};
 use crate::sys::path::{open_directory, pass_below};
@@ -54,7 +54,7 @@ impl Changes {
         out.into_iter().filter(|(path, because)| path != because).collect()
     }
 
-    /// Removes the changes at these paths, and lists them as not kept.
+    /// Removes the changes at these paths, and lists them as not applied.
     pub(crate) fn refuse(&mut self, refused: &BTreeSet<PathBuf>) {
         let more = self.without(refused);
         self.unkept.extend(refused.iter().map(|path| RefusedChange { path: path.clone(), why: RefusalReason::Refused }));
@@ -92,7 +92,7 @@ impl Changes {
         &self.entries[start..start + count]
     }
 
-    /// If the first name of a file is excluded, another name becomes the file, and the other names link to it.
+    /// If the first name of a file is excluded, another name becomes the file, and the remaining names link to it.
     fn keep_links_whole(&mut self, out: &BTreeMap<PathBuf, PathBuf>) {
         let mut instead: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
         for change in &mut self.entries {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Location of a new entry before it is in place.
+/// Location of a new entry before it is moved into place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Source {
     /// At the same path in the upper directory.
@@ -29,7 +29,7 @@ pub(super) enum StepAction {
     Open { inode: u64 },
     /// Removes the old entry; a directory is empty by then.
     Remove { before: Node },
-    /// Creates an empty directory where nothing is.
+    /// Creates an empty directory at a path without an entry.
     Directory { number: usize },
     /// Creates a file or symlink, or replaces the old entry.
     Place { source: Source, before: Option<Node> },

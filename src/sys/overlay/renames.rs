@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of bytes read for the comparison; beyond it, a move is shown as a new and a deleted file.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
-/// Maximum number of deleted files that one new file is compared with.
+/// Maximum number of deleted files with which a new file is compared.
 const MAX_TRIES: usize = 8;
 
 /// Marks a new file with the content of a deleted one as moved; of several candidates, one with the same name is preferred.
@@ -87,7 +87,7 @@ fn is_same(after: Node, new: (&OwnedFd, &Path), old: (&OwnedFd, &Path)) -> io::R
 }
 
 impl Changes {
-    /// Returns renamed directories, from and to: all entries of the old directory are at the same place in the new one, and
+    /// Returns renamed directories, from and to: all entries of the old directory have the same position in the new one, and
     /// there are no others.
     pub(crate) fn moved_directories(&self) -> Vec<(PathBuf, PathBuf)> {
         if self.entries.iter().all(|change| change.moved_from.is_none()) {

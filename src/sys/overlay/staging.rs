@@ -32,7 +32,7 @@ pub(super) fn stage_name(number: usize) -> OsString {
     OsString::from(number.to_string())
 }
 
-/// Prepares the files that the steps put in place. With `copies`, they must be copied to another file system.
+/// Prepares the files that the steps move into place. With `copies`, they must be copied to another file system.
 pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: &mut [Step], copies: bool) -> io::Result<()> {
     let after: BTreeMap<&Path, (&Change, Node)> =
         changes.entries.iter().filter_map(|change| Some((change.path.as_path(), (change, change.after?)))).collect();
@@ -150,7 +150,7 @@ fn open_parent_of<'a>(root: &OwnedFd, path: &'a Path) -> io::Result<(OwnedFd, &'
     Ok((pass_below(root, path.parent().unwrap_or(Path::new("")))?, name))
 }
 
-/// Returns the file whose attributes a changed or moved file keeps.
+/// Returns the file from which a changed or moved file takes its attributes.
 fn open_previous<'a>(lower: &OwnedFd, change: &'a Change) -> Option<(OwnedFd, &'a OsStr)> {
     let was_file = change.before.is_some_and(|before| before.kind == Kind::File);
     let path = change.moved_from.as_deref().or(was_file.then_some(change.path.as_path()))?;

@@ -85,7 +85,7 @@ pub(crate) fn changes(layered: &LayeredDirectory, began: Time) -> io::Result<Cha
 enum Below {
     /// Everything that is not covered.
     Seen,
-    /// Nothing, although the directory exists.
+    /// No entries, although the directory exists.
     Hidden,
     /// The directory does not exist.
     Nothing,
@@ -211,14 +211,14 @@ impl Walk {
         node.changed > self.changes.began
     }
 
-    /// Returns whether entries were added to the parent directory since, so that one may belong to a different directory than the
-    /// command had.
+    /// Returns whether entries were added to the parent directory since, so that an entry may belong to a different directory
+    /// than the command had.
     fn is_refilled(&self, path: &Path) -> bool {
         let above = open_below(&self.lower, path.parent().unwrap_or(Path::new("")), LISTING);
         above.ok().and_then(|above| fstat(&above).ok()).is_none_or(|stat| Node::from_stat(&stat).modified > self.changes.began)
     }
 
-    /// Records a deletion of a path with everything below it.
+    /// Records the deletion of a path with all entries below it.
     fn record_deletion(&mut self, path: PathBuf, before: Node) -> io::Result<()> {
         let mut pending = vec![(path, before)];
         while let Some((path, before)) = pending.pop() {
@@ -330,7 +330,8 @@ fn is_as_it_was(before: &Node, after: &Node) -> bool {
     same && (after.kind == Kind::Link || (before.mode, before.modified) == (after.mode, after.modified))
 }
 
-/// Removes the entries that are as they were before the command. Attributes that it set without effect are listed as not kept.
+/// Removes entries that are unchanged since before the command. Attributes that were set without effect are listed as not
+/// applied.
 fn drop_unchanged(changes: &mut Changes) {
     let unkept = &mut changes.unkept;
     changes.entries.retain(|change| {
@@ -346,7 +347,7 @@ fn drop_unchanged(changes: &mut Changes) {
     });
 }
 
-/// Chooses the first name of each file, to which the others become hard links: preferably one with its old content.
+/// Chooses the first name of each file, to which the other names become hard links: preferably a name with its old content.
 fn name_links(entries: &mut [Change]) {
     // Paths of each file of the upper directory with several hard links, and whether the path still has its old content.
     let mut groups: HashMap<u64, Vec<(PathBuf, bool)>> = HashMap::new();

@@ -25,7 +25,7 @@ pub(crate) fn set_current_times(changes: &mut Changes, except: &[PathBuf]) -> io
     Ok(())
 }
 
-/// Gives the real files that the changes replace or delete the current time, so that nothing built from their discarded content seems
+/// Gives the real files that the changes replace or delete the current time, so that no build from their discarded content seems
 /// newer. `is_discarded` selects the changes by their path. Files that cannot be touched are skipped.
 pub(crate) fn touch_replaced(changes: &Changes, is_discarded: impl Fn(&Path) -> bool) -> io::Result<()> {
     let lower = open_directory(&changes.layered.directory)?;
@@ -49,7 +49,8 @@ fn touch(directory: &OwnedFd, path: &Path) -> io::Result<Option<Node>> {
     Ok(Node::at(&parent, name)?)
 }
 
-/// Returns whether anything in a directory changed after this time, or may have: at most `left` entries are examined.
+/// Returns whether a directory or its contents changed, or may have changed, after this time: at most `left` entries are
+/// examined.
 pub(crate) fn changed_after(directory: &Path, time: Time, left: &mut usize) -> bool {
     let Ok(root) = open_directory(directory) else { return false };
     let mut open = vec![PathBuf::from(".")];

@@ -1,4 +1,4 @@
-//! Marks that overlayfs leaves on files and directories.
+//! Markers that overlayfs leaves on files and directories.
 
 use rustix::fs::{fgetxattr, flistxattr, fremovexattr, lgetxattr, llistxattr, lremovexattr};
 use rustix::io::Errno;
@@ -25,7 +25,7 @@ const MAX_LIST: usize = 64 * 1024;
 /// Length in bytes of most lists.
 const SHORT_LIST: usize = 512;
 
-/// Returns whether a directory hides the one below it.
+/// Returns whether a directory hides the directory below it.
 pub(super) fn is_opaque(directory: impl AsFd) -> bool {
     let mut value = [0_u8; 4];
     fgetxattr(directory, OPAQUE, &mut value[..]).is_ok_and(|length| value.get(..length) == Some(b"y"))
@@ -58,8 +58,8 @@ pub(crate) fn remove_access_lists(path: &Path) -> io::Result<()> {
 /// Attributes that a command could have changed, by name; `None` for unreadable values.
 type AttributeMap = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
-/// Returns the attributes of a file or directory: those of the user, access lists, and those of programs in `security.*`; not
-/// the labels of the system.
+/// Returns the attributes of a file or directory: user attributes, access lists, and program attributes in `security.*`; not the
+/// labels of the system.
 fn read_attributes(directory: &OwnedFd, name: &OsStr) -> AttributeMap {
     let path = entry(directory, name);
     select(|list| llistxattr(&path, list), |name| value(&path, name))
@@ -97,8 +97,8 @@ fn read_value(get: impl FnOnce(&mut [u8]) -> rustix::io::Result<usize>) -> Optio
     Some(value)
 }
 
-/// Returns a path to an entry through the descriptor of its directory, which nobody can replace. The entry is not opened,
-/// because its mode may not allow that.
+/// Returns a path to an entry through the descriptor of its directory, which cannot be replaced. The entry is not opened, because
+/// its mode may not allow that.
 fn entry(directory: &OwnedFd, name: &OsStr) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(name)
 }
@@ -134,7 +134,7 @@ fn permissions_of_group(list: &[u8]) -> Option<u32> {
     Some(u32::from(u16::from_le_bytes([found[2], found[3]])) & 0o7)
 }
 
-/// Gives a file exactly the attributes of the old one: changes by a command are not kept.
+/// Gives a file exactly the attributes of the old one: attribute changes by a command are not applied.
 pub(super) fn restore(to: &File, before: Option<(&OwnedFd, &OsStr)>) -> io::Result<()> {
     let wanted = before.map_or_else(AttributeMap::new, |(directory, name)| read_attributes(directory, name));
     for name in names(to)?.iter().filter(|name| is_preserved(name) && !wanted.contains_key(*name)) {

@@ -1,4 +1,4 @@
-//! Path resolution: symlinks are followed as the kernel follows them, and nothing is opened.
+//! Path resolution: symlinks are followed as in the kernel, and no file is opened.
 
 mod facts;
 mod open;
@@ -23,7 +23,7 @@ use std::path::{Component, Path, PathBuf};
 const MAX_PATH_BYTES: usize = 4096;
 /// Maximum length of one name.
 const MAX_NAME_BYTES: usize = 255;
-/// Number of symlinks after which a path counts as a loop, as in the kernel.
+/// Number of symlinks after which a path is treated as a loop, as in the kernel.
 const MAX_LINKS: usize = 40;
 
 /// Kind of the entry at the end of a path.
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Directory,
     Missing,
     Special,
-    /// Only if the path itself was requested and not its target.
+    /// Only if the path itself was requested, not its target.
     Link {
         bytes: u64,
     },
@@ -61,7 +61,7 @@ pub(crate) enum PathError {
     Nul,
     #[error("the path is too long: at most {MAX_PATH_BYTES} bytes, and {MAX_NAME_BYTES} for one name; use a shorter path")]
     TooLong,
-    #[error("`{0}` is not supported; only `~` and `~/…` name a home directory (for a file of that name, write `./{0}`)")]
+    #[error("`{0}` is not supported; only `~` and `~/…` can name a home directory (for a file of that name, write `./{0}`)")]
     OtherHome(String),
     #[error("cannot expand `~`: this process has no home directory; use an absolute path")]
     NoHome,
@@ -77,7 +77,7 @@ pub(crate) enum PathError {
     Unreadable { path: PathBuf, message: String },
 }
 
-/// Returns the absolute path, by its text alone: `~` and `workspace` are filled in, nothing is looked up.
+/// Returns the absolute path, by its text alone: `~` and `workspace` are expanded, without access to the disk.
 fn absolute(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBuf, PathError> {
     if given.is_empty() {
         return Err(PathError::Empty);
@@ -119,12 +119,12 @@ pub(crate) fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Res
     Ok(real)
 }
 
-/// Follows every symlink of `given`; `..` is resolved after the symlink before it. Parts that do not exist are kept as written.
+/// Follows every symlink of `given`; `..` is resolved after the symlink before it. Missing parts remain as written.
 pub(crate) fn resolve(given: &str, workspace: &Path, home: Option<&Path>) -> Result<ResolvedPath, PathError> {
     walk(given, workspace, home, Last::Followed)
 }
 
-/// Like `resolve`, but keeps a symlink at the end, unless a slash follows it.
+/// Like `resolve`, but does not follow a final symlink, unless a slash follows it.
 pub(crate) fn resolve_entry(given: &str, workspace: &Path, home: Option<&Path>) -> Result<ResolvedPath, PathError> {
     walk(given, workspace, home, Last::Kept)
 }

@@ -16,7 +16,7 @@ const PASS_THROUGH: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY);
 #[cfg(not(target_os = "linux"))]
 const PASS_THROUGH: OFlag = OFlag::O_DIRECTORY;
 
-/// Opens a regular file for reading. `real` must be free of symlinks; a symlink on the way is an error. Never blocks.
+/// Opens a regular file for reading. `real` must be free of symlinks; a symlink in the path is an error. Never blocks.
 pub(crate) fn open_file(real: &Path) -> io::Result<File> {
     let file = File::from(open_without_links(real, OFlag::O_RDONLY | OFlag::O_NONBLOCK)?);
     if file.metadata()?.is_file() {
@@ -40,7 +40,7 @@ pub(crate) fn hold_place(real: &Path) -> io::Result<File> {
     Ok(place)
 }
 
-/// Like `hold_place`, but holds a symlink at the end itself.
+/// Like `hold_place`, but for a final symlink itself.
 #[cfg(target_os = "linux")]
 pub(crate) fn hold_name(real: &Path) -> io::Result<File> {
     Ok(File::from(open_without_links(real, OFlag::O_PATH)?))
@@ -75,7 +75,7 @@ pub(crate) fn open_below(root: &OwnedFd, below: &Path, flags: OFlag) -> nix::Res
     Ok(directory)
 }
 
-/// Opens a directory below another one, to look up entries in it.
+/// Opens a subdirectory of another directory, to look up entries in it.
 pub(crate) fn pass_below(root: &OwnedFd, below: &Path) -> nix::Result<OwnedFd> {
     open_below(root, below, PASS_THROUGH)
 }

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// Share of the limit for the head in percent; the rest is for the tail.
+/// Share of the limit for the head in percent; the remainder is for the tail.
 const HEAD_PERCENT: usize = 80;
 
-/// Head and tail of a stream. Memory stays below the limit however long the stream is.
+/// Head and tail of a stream. Memory use is below the limit for any length of the stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OutputCapture {
     head: Vec<u8>,

@@ -5,12 +5,12 @@ use std::ffi::{OsStr, OsString};
 /// Selection of variables that commands get from aye's own environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Environment {
-    /// All variables except secrets and those that change the meaning of a shell line.
+    /// All variables except secrets and variables that change the meaning of a shell line.
     Inherit,
     /// Variables for paths, language and tools, which most programs need.
     #[default]
     Core,
-    /// These names only.
+    /// Only these names.
     Listed(Vec<String>),
     /// Variables with these names, if `Inherit` passes them.
     InheritOf(Vec<String>),

@@ -1,4 +1,4 @@
-//! Commands confined by Landlock alone, if nothing can be mounted: the helper stays unconfined, out of their reach.
+//! Commands confined by Landlock alone, if mounting is impossible: the helper is unconfined and out of their reach.
 
 use super::messages::Job;
 use std::io;

@@ -31,7 +31,7 @@ pub(crate) struct TerminalSize {
     pub columns: u16,
 }
 
-/// Messages of the helper: first that everything is ready, or that nothing starts; then how the command ended.
+/// Messages of the helper: first, readiness or a failure to start; then the outcome of the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Report {
     /// Ready. The flags say which descriptors come with the message, in this order: the socket of aye's proxy, the master of

@@ -13,7 +13,7 @@ pub(crate) struct Piped {
     pub input: Sender,
     pub output: ChildStdout,
     pub errors: ChildStderr,
-    /// Must be polled until the command ends; dropping it kills everything.
+    /// Must be polled until the command ends; dropping it kills all processes.
     pub ending: BoxFuture<'static, Result<End, ProcessError>>,
 }
 

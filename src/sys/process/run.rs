@@ -58,7 +58,7 @@ pub(crate) enum Namespaces {
 }
 
 impl Default for Helper {
-    /// Returns this program itself, even if another one has replaced it on disk.
+    /// Returns this program itself, even if a different file has replaced it on disk.
     fn default() -> Self {
         let program = if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() };
         Self { program: program.unwrap_or_else(|_| PathBuf::from("aye")), namespaces: Namespaces::default() }
@@ -73,14 +73,14 @@ pub(crate) struct Spec {
     pub shell: Shell,
     /// Absolute path with symlinks resolved.
     pub directory: PathBuf,
-    /// The complete environment; nothing else is passed.
+    /// The complete environment; no other variables are passed.
     pub environment: Vec<(OsString, OsString)>,
     pub stdin: Option<String>,
     /// Size of a terminal that replaces input and output.
     pub terminal: Option<TerminalSize>,
-    /// Sandbox of the command; `None` if the policy says `off`.
+    /// Sandbox of the command; `None` if the policy sets `off`.
     pub confinement: Option<Confinement>,
-    /// Proxy for the command in a separate network; without one, nothing can be reached there.
+    /// Proxy for the command in a separate network; without one, no server is reachable.
     pub proxy: Option<Proxy>,
     pub timeout: Duration,
     /// Maximum number of stored bytes of stdout, and of stderr.
@@ -177,7 +177,7 @@ pub(crate) struct OutputReceivers {
     pub whole: Option<mpsc::Sender<OutputChunk>>,
     /// Signals that the time limit no longer applies.
     pub unhurried: CancellationToken,
-    /// Fires when the user interrupts the command: it gets `SIGINT`, and is killed if it has not ended 2 s later.
+    /// Fires when the user interrupts the command: the command gets `SIGINT`, and is killed if it has not ended 2 s later.
     pub interrupt: CancellationToken,
 }
 
@@ -188,7 +188,7 @@ impl Default for OutputReceivers {
     }
 }
 
-/// Runs the line to its end. Live output goes to `live` if there is space; dropping this future kills everything.
+/// Runs the line to its end. Live output goes to `live` if there is space; dropping this future kills all processes.
 #[cfg(test)]
 pub(crate) async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<FinishedRun, ProcessError> {
     run_with_receivers(spec, live, kill, OutputReceivers::default()).await
@@ -389,7 +389,7 @@ struct OutputSink<'a> {
     whole: Option<mpsc::Sender<OutputChunk>>,
 }
 
-/// Reads to the end, or until `stop` if another process still holds the other side.
+/// Reads to the end, or until `stop` if another process still has the other end open.
 async fn keep(from: Option<impl AsyncRead + Unpin>, taker: OutputSink<'_>, stop: CancellationToken) -> OutputCapture {
     let OutputSink { on, limit, live, tap, whole } = taker;
     let mut captured = OutputCapture::new(limit);

@@ -1,4 +1,4 @@
-//! Shells that can run a line, and the options that keep them from reading configuration of the user or the project.
+//! Shells that can run a line, and the options that prevent them from reading configuration of the user or the project.
 
 use std::fmt;
 

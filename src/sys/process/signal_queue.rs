@@ -4,7 +4,7 @@ use nix::sys::signal::Signal;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Signals that would end only the helper, and the one that reports the end of a child.
+/// Signals that would end only the helper, and the signal that reports the end of a child.
 #[cfg(target_os = "linux")]
 const QUEUED: [Signal; 5] = [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
 
@@ -36,7 +36,7 @@ impl AsFd for SignalQueue {
     }
 }
 
-/// Queue that cannot be opened: only Linux lets a process end everything that a command started.
+/// Queue that cannot be opened: only Linux lets a process end all processes that a command started.
 #[cfg(not(target_os = "linux"))]
 pub(super) enum SignalQueue {}
 

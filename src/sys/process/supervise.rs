@@ -237,7 +237,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Handles an order. The end of the socket means the end of aye, after which nothing may be left.
+    /// Handles an order. The end of the socket means the end of aye, after which no process may be left.
     fn handle_order(&mut self) {
         let mut order = [0; 1];
         match self.control.read(&mut order) {
@@ -266,7 +266,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Reaps every process that ended; the end of the main process ends the rest, unless the grace period runs.
+    /// Reaps every process that ended; the end of the main process ends the other ones, unless the grace period is running.
     fn reap(&mut self) {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {

@@ -24,7 +24,7 @@ const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 pub(crate) struct Terminal {
     pub screen: Screen,
     pub keys: TerminalInput,
-    /// Must be polled until the command ends; dropping it kills everything.
+    /// Must be polled until the command ends; dropping it kills all processes.
     pub ending: BoxFuture<'static, Result<Ended, ProcessError>>,
 }
 
@@ -96,7 +96,7 @@ fn register_master(master: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 }
 
 impl Screen {
-    /// Waits for the next bytes; returns 0 once the command has ended and everything was read.
+    /// Waits for the next bytes; returns 0 once the command has ended and all output was read.
     pub(crate) async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.master.async_io(tokio::io::Interest::READABLE, |master| match nix::unistd::read(master, into) {
             // Nobody has the other side open any more.

@@ -14,7 +14,7 @@ use std::process::Command;
 pub(super) enum Tree {
     /// All processes except this one in the PID namespace whose first process this is.
     Namespace,
-    /// All descendants of this process, which inherits orphans.
+    /// All descendants of this process, which adopts orphans.
     Descendants,
 }
 
@@ -83,13 +83,13 @@ fn descendants() -> Vec<Pid> {
     found
 }
 
-/// Returns the fourth field of `stat`; the second is a name in parentheses and may contain anything.
+/// Returns the fourth field of `stat`; the second is a name in parentheses and may contain any character.
 fn parent_pid(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Makes orphans below this process its children, and not those of init.
+/// Makes orphans below this process its own children instead of children of init.
 pub(super) fn adopt_orphans() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     prctl::set_child_subreaper(true)?;

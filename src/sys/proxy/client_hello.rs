@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Reason why the tunnel is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoHello {
-    /// The client disconnected or sent nothing.
+    /// The client disconnected or sent no data.
     Silent,
     /// The client does not use TLS.
     NotTls,

@@ -1,4 +1,4 @@
-//! One connection of a program to the proxy: its requests, one after the other, or its tunnel.
+//! One connection of a program to the proxy: its sequential requests, or its tunnel.
 
 use super::client_hello::{self, NoHello};
 use super::{DeniedHost, DeniedHosts, Proxy, Refusal, Server, headers};
@@ -91,14 +91,14 @@ struct Client {
     denied: DeniedHosts,
     /// Tunnel that starts after the response.
     tunnel: Mutex<Option<BoxFuture<'static, ()>>>,
-    /// Connections to servers of plain requests; they end with this one.
+    /// Connections to servers of plain requests; they end with this connection.
     drivers: Mutex<JoinSet<()>>,
 }
 
 /// An error response of the proxy itself.
 struct ProxyError {
     status: StatusCode,
-    /// Short reason phrase; many programs show nothing else.
+    /// Short reason phrase; many programs show only this phrase.
     phrase: &'static [u8],
     text: String,
 }
@@ -238,7 +238,7 @@ async fn tunnel(upgrade: OnUpgrade, mut upstream: TcpStream, server: Server, den
         }
         Err(NoHello::Silent) => {}
         Err(NoHello::NotTls) => {
-            let reason = "a tunnel accepts only TLS, and the client sent something else";
+            let reason = "a tunnel accepts only TLS, but the client sent other data";
             denied.add(denied_host(&server, reason));
             let _ = client.write_all(format!("aye: {reason}\n").as_bytes()).await;
         }

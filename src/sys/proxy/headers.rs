@@ -1,4 +1,4 @@
-//! Headers of a proxied request: those for the server, and those for the proxy alone.
+//! Headers of a proxied request: headers for the server, and headers for the proxy alone.
 
 use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderName};
 use hyper::http::uri::Authority;

@@ -1,4 +1,4 @@
-//! Network access of a command in a separate network: an HTTP proxy that forwards allowed requests and records the others.
+//! Network access of a command in a separate network: an HTTP proxy that forwards allowed requests and records blocked ones.
 
 mod client_hello;
 mod connection;
@@ -26,7 +26,7 @@ const MAX_DENIED: usize = 64;
 /// Parsed target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// URL as it was judged.
+    /// URL in the judged form.
     pub url: String,
     /// Host in normal form, without a final dot.
     pub host: url::Host<String>,

@@ -26,7 +26,7 @@ pub(super) fn terminals() -> io::Result<OwnedFd> {
     mount::make(c"devpts", &options, NO_SETUID | NO_PROGRAMS)
 }
 
-/// Returns a mount of a device of the system; its permissions stay unchanged, even for root.
+/// Returns a mount of a device of the system; its permissions are unchanged, even for root.
 pub(super) fn node(name: &str) -> io::Result<OwnedFd> {
     let node = mount::clone(&hold_place(&Path::new("/dev").join(name))?)?;
     mount::limit(&node, READ_ONLY | NO_SETUID | NO_PROGRAMS, MountScope::Below)?;
@@ -57,8 +57,8 @@ pub(super) fn show_processes() -> io::Result<OwnedFd> {
     Ok(processes)
 }
 
-/// Makes the other entries of `/proc` read-only: root outside is root there. A process loses little, because it writes there
-/// only to tune itself.
+/// Makes the other entries of `/proc` read-only: root outside is root there. This has little effect on processes, because they
+/// write there only to tune themselves.
 pub(super) fn protect_machine(processes: &OwnedFd, nothing: &File) -> io::Result<()> {
     // Users other than root could read only two of them.
     let secret = if nix::unistd::geteuid().is_root() { &SECRET[..] } else { &SECRET[..2] };

@@ -1,5 +1,4 @@
-//! Disk quota of layers: a command must not fill the disk for everything else on this machine, nor write more to a layer than its
-//! policy allows.
+//! Disk quota of layers: a command must not fill the disk for other programs, nor write more to a layer than its policy allows.
 
 use super::{Confinement, View};
 use nix::dir::{Dir, Type};
@@ -28,7 +27,7 @@ pub(in crate::sys) struct LayerDirectories {
     quota: Option<Quota>,
 }
 
-/// Limit on the total size that one command writes to its layers.
+/// Limit on the total size of a command's writes to its layers.
 struct Quota {
     most_bytes: u64,
     /// Reason to report if the limit is exceeded.

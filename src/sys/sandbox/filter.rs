@@ -23,7 +23,7 @@ pub(crate) fn apply(confinement: &Confinement) -> io::Result<()> {
     prepare(confinement)?.enforce()
 }
 
-/// Prepares everything that needs memory or the file system, so that the rest can happen between fork and exec.
+/// Prepares all steps that need memory or the file system, so that the remaining steps can happen between fork and exec.
 pub(crate) fn prepare(confinement: &Confinement) -> io::Result<PreparedFilters> {
     Ok(PreparedFilters {
         strength: confinement.strength,

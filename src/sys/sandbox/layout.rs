@@ -1,4 +1,4 @@
-//! Layout of a command's file system: all paths of its confinement, merged before anything is mounted.
+//! Layout of a command's file system: all paths of its confinement, merged before mounting.
 
 use super::{Confinement, View};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(super) enum PathView {
     Writable,
     /// The real content, read-only.
     Fixed,
-    /// The real content, read-only by a rule; `in_writable` tells whether the rule is an exception from write access.
+    /// The real content, read-only by a rule; `in_writable` is true if the rule is an exception from write access.
     Guarded { in_writable: bool },
     /// A device that is not hardware.
     Device,
@@ -36,7 +36,7 @@ impl PathView {
     }
 }
 
-/// Seats by path: a covering path comes after the covered one.
+/// Seats by path: a covering path follows the covered one.
 pub(super) type Layout = BTreeMap<PathBuf, PathView>;
 
 /// Private paths of every command, if they exist.
@@ -56,7 +56,7 @@ pub(super) fn closest_view<'a>(layout: &'a Layout, path: &Path) -> Option<(&'a P
     path.ancestors().skip(1).find_map(|above| layout.get_key_value(above)).map(|(path, seat)| (path.as_path(), *seat))
 }
 
-/// Combines everything into a layout. If there are two settings for one path, the stricter one applies.
+/// Combines all settings into a layout. If there are two settings for one path, the stricter one applies.
 pub(super) fn build_layout(confinement: &Confinement, built_in: &BuiltIn) -> Result<Layout, String> {
     let mut wishes = PathRequests::default();
     wishes.add(&built_in.own, |wish| wish.own = true);

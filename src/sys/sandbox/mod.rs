@@ -59,10 +59,10 @@ use super::overlay::LayeredDirectory;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// How long the changes in a layer must last.
+/// Required lifetime of the changes in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Persistence {
-    /// As long as the process that mounted it: nothing is synced to disk.
+    /// The lifetime of the process that mounted it: data is never synced to disk.
     Process,
     /// Beyond a crash of the system: they are synced like other files.
     Disk,
@@ -89,7 +89,7 @@ pub(crate) enum Tier {
     Layers,
 }
 
-/// Confinement of one command. All paths are absolute and real; nothing here is looked up again.
+/// Confinement of one command. All paths are absolute and real; no path is resolved again.
 ///
 /// A command reads the whole file system except `hidden`, but including `shown`. It writes only to the listed paths. It has its
 /// own `/tmp` and `/dev`, and sees only its own processes.

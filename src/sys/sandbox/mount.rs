@@ -21,7 +21,7 @@ pub(super) const NO_PROGRAMS: u64 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MountScope {
     This,
-    /// Also everything mounted below.
+    /// Also applies to mounts below.
     Below,
 }
 
@@ -34,7 +34,7 @@ struct Attributes {
     user_namespace: u64,
 }
 
-/// Clones the mount at `place` with everything mounted below it, without attaching it.
+/// Clones the mount at `place` with all mounts below it, without attaching it.
 pub(super) fn clone(place: &impl AsFd) -> io::Result<OwnedFd> {
     clone_entry(place, c"")
 }

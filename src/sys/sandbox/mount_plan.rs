@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 const OWN_SHARE: u64 = 4;
 /// Size of a file system that contains only directories, in bytes.
 const EMPTY_SIZE: u64 = 1 << 20;
-/// Divisor of a command's memory limit: that fraction is for System V shared memory, the rest for its own directories.
+/// Divisor of a command's memory limit: this fraction is for System V shared memory, the remainder for its own directories.
 const SHARED_MEMORY_SHARE: u64 = 4;
 /// Name of the file that replaces every hidden file, and of the directory that replaces empty ones.
 const NOTHING: &str = "nothing";
@@ -94,7 +94,7 @@ fn message_without_code(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), |number| Errno::from_raw(number).desc().to_owned())
 }
 
-/// Opens a path and creates its mount. Returns `None` if there is nothing to cover.
+/// Opens a path and creates its mount. Returns `None` if no mount is needed.
 fn plan_mount(
     confinement: &Confinement,
     layout: &Layout,
@@ -228,8 +228,8 @@ fn own_size(limits: &ResourceLimits) -> u64 {
     machine.min(limit.unwrap_or(u64::MAX)).max(EMPTY_SIZE)
 }
 
-/// Source of the empty directories: one file system for writable ones, one for the others. Each has a directory for every path
-/// that it covers, with the mount points for the paths below.
+/// Source of the empty directories: one file system for writable directories, one for read-only ones. Each has a directory for
+/// every path that it covers, with the mount points for the paths below.
 struct EmptyDirectories {
     own: OwnedFd,
     empty: OwnedFd,

@@ -1,4 +1,4 @@
-//! Namespaces of the sandbox: entering them, then mounting what is visible inside.
+//! Namespaces of the sandbox: entering them, then mounting the visible paths.
 
 use super::disk_quota::LayerDirectories;
 use super::layout::{BuiltIn, Layout, build_layout};

@@ -4,7 +4,7 @@ use super::{Confinement, View};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Access to a path and everything below it.
+/// Access to a path and its subtree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Access {
     Nothing,
@@ -12,8 +12,8 @@ pub(super) enum Access {
     Write,
 }
 
-/// Returns every named path; a path comes before those below it. If there are two settings, the stricter one applies, unless the path was
-/// reopened.
+/// Returns every named path; a path precedes paths below it. If there are two settings, the stricter one applies, unless the path
+/// was reopened.
 pub(super) fn named_paths(confinement: &Confinement) -> BTreeMap<PathBuf, Access> {
     let mut places = BTreeMap::new();
     let mut name = |path: &Path, access| places.insert(path.to_owned(), access);

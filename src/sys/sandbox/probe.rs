@@ -211,19 +211,19 @@ impl ProbeDirectory {
             let mark = rustix::fs::setxattr(&layer.upper, "user.aye", b"1", XattrFlags::empty());
             if let Err(errno) = mark {
                 trial.remove();
-                return Err(what(io::Error::other(format!("its file system does not support extended attributes ({errno})"))));
+                return Err(what(io::Error::other(format!("the file system does not support extended attributes ({errno})"))));
             }
         }
         Ok(trial)
     }
 
-    /// Removes the directories, even those that overlayfs leaves without permissions.
+    /// Removes the directories, including directories that overlayfs leaves without permissions.
     fn remove(&self) {
         let _ = crate::sys::overlay::discard(&self.directory);
     }
 }
 
-/// Checks that nobody else created the directory first, in a place where everyone may write.
+/// Checks that no other user created the directory first, in a world-writable location.
 fn check_private(base: &Path) -> io::Result<()> {
     let metadata = std::fs::symlink_metadata(base)?;
     if metadata.is_dir() && metadata.uid() == geteuid().as_raw() {

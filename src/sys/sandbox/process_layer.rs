@@ -1,5 +1,5 @@
-//! Layer over a directory for this process: it and its children see the directory, and everything that they write there goes to
-//! an upper directory.
+//! Layer over a directory for this process: it and its children see the directory, and their writes to it go to an upper
+//! directory.
 
 use super::diagnostics;
 use super::mount::{attach, keep_apart};
@@ -110,7 +110,7 @@ fn threads() -> io::Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())
 }
 
-/// Enters a mount namespace. Root keeps its users; everyone else gets a user namespace, too.
+/// Enters a mount namespace. Root stays in its user namespace; other users also get a user namespace.
 fn enter_namespaces() -> Result<(), String> {
     if geteuid().is_root() && unshare(CloneFlags::CLONE_NEWNS).is_ok() {
         return Ok(());

@@ -25,7 +25,7 @@ pub fn is_served(_path: &Path) -> bool {
     true
 }
 
-/// Does nothing: no helper probes on this system.
+/// No operation: no helper probes on this system.
 pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -27,7 +27,7 @@ const PROMPT_BYTES: usize = 64 << 10;
 const TITLE_CHARS: usize = 80;
 /// Time limit in seconds; an agent ends earlier by its steps.
 const TIMEOUT_SECONDS: u64 = 3_600;
-/// Bytes of the note about text that is left out.
+/// Bytes of the note about omitted text.
 const NOTE_BYTES: usize = 100;
 /// Maximum number of agents that an error names.
 const MAX_SUGGESTED: usize = 30;

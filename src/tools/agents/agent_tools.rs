@@ -1,4 +1,4 @@
-//! The tools that an agent gets, and those that its definition lists in vain.
+//! The tools of an agent, and unavailable tools in its definition.
 
 use super::AGENT;
 use crate::policy::{entry_server, from_other_agent};
@@ -7,7 +7,7 @@ use crate::tools::on_demand::FIND_TOOLS;
 use crate::tools::registry::{built_in_names, canonical_name};
 use crate::tools::session_skills::SKILL;
 
-/// Tools that change nothing. Agents with no others are read-only.
+/// Read-only tools. Agents with only such tools are read-only.
 const READ_ONLY: [&str; 10] =
     ["ReadFile", "ListDirectory", "Glob", "Grep", "Stat", "TextInspect", "HashFile", "DiskUsage", "WebSearch", SKILL];
 /// All tools of MCP servers.

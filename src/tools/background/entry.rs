@@ -21,7 +21,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 const LAST_LINE_BYTES: usize = 4 * 1024;
 /// Maximum number of characters of a line shown in lists.
 const MAX_LINE_CHARACTERS: usize = 200;
-/// Duration without new output after which a response counts as complete.
+/// Duration without new output after which a response is treated as complete.
 const DEBOUNCE: Duration = Duration::from_millis(250);
 
 /// A command before it runs.
@@ -80,7 +80,7 @@ pub(crate) struct Entry {
 /// The part of earlier input that affects how the next line is judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingInput {
-    /// Number of times something was typed.
+    /// Number of times text was typed.
     pub times: u64,
     /// Line typed so far without Enter.
     pub open: String,

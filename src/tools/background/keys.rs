@@ -41,7 +41,7 @@ const ALSO: &[(&str, &str)] =
 pub(crate) struct Key {
     pub name: String,
     pub bytes: String,
-    /// Whether the key edits no line: text typed into a shell stays unchanged, or is discarded.
+    /// Whether the key edits no line: text typed into a shell is unchanged or discarded.
     pub is_plain: bool,
 }
 

@@ -39,8 +39,7 @@ impl RingBuffer {
         self.start + self.kept.len() as u64
     }
 
-    /// Returns the new output. An incomplete line is held back as long as more can follow, because it may contain half a
-    /// secret.
+    /// Returns the new output. An incomplete line is buffered as long as more can follow, because it may contain half a secret.
     pub(crate) fn take_new(&mut self, more_comes: bool) -> NewOutput {
         let missed = self.start.saturating_sub(self.read);
         let from = usize::try_from(self.read.max(self.start) - self.start).unwrap_or(usize::MAX);

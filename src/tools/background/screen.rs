@@ -90,7 +90,7 @@ impl Screen {
         self.rows().pop().map(|row| row.text.trim().to_owned()).unwrap_or_default()
     }
 
-    /// Returns what is new since the last call: new rows, and everything from the first changed row on.
+    /// Returns the output since the last call: new rows, and all rows from the first changed one on.
     pub(crate) fn take_new(&mut self) -> NewOutput {
         let rows = self.rows();
         let texts: Vec<String> = rows.iter().map(|row| row.text.clone()).collect();

@@ -47,7 +47,7 @@ fn add_directory(path: &Path, found: &mut Directories) -> bool {
     }
 }
 
-/// Returns the differences between two states. A directory that was not examined does not count as removed.
+/// Returns the differences between two states. A directory that was not examined is not treated as removed.
 pub(in crate::tools) fn changed_directories(before: &Directories, now: &Directories) -> Vec<TouchedDirectory> {
     let made = now.iter().filter(|(path, _)| !before.contains_key(*path));
     let made = made.map(|(path, mode)| TouchedDirectory { path: path.clone(), task: None, made: true, mode: *mode });

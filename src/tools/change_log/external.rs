@@ -25,7 +25,7 @@ pub(in crate::tools) enum Tracking {
         /// Directory watch; `None` if the whole tree is scanned instead.
         watch: Option<TreeWatch>,
     },
-    /// Nothing can be tracked, with the reason.
+    /// Tracking is impossible, with the reason.
     Blind(String),
 }
 

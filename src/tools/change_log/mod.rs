@@ -1,5 +1,5 @@
-//! The log of the files that a session changes: which task and step a change belongs to, what was saved before it, and which
-//! commands are running.
+//! The log of the files that a session changes: the task and step of a change, the content saved before it, and the running
+//! commands.
 
 mod directories;
 mod external;
@@ -33,7 +33,7 @@ struct Inner {
     task: Mutex<Option<TaskId>>,
     /// Number of the current step, counted over the whole session.
     step: AtomicU64,
-    /// Span numbers of commands that a call waits for.
+    /// Span numbers of the commands for which a call waits.
     running: Mutex<HashSet<i64>>,
     external: tokio::sync::Mutex<ExternalChanges>,
     written: ToolWrites,
@@ -106,7 +106,7 @@ impl ChangeLog {
         Self { inner: Arc::new(inner), of_agent: false }
     }
 
-    /// Returns the log for an agent of the session. The tasks and steps of the agent do not count.
+    /// Returns the log for an agent of the session. The tasks and steps of the agent are ignored.
     pub(crate) fn for_agent(&self) -> Self {
         Self { inner: Arc::clone(&self.inner), of_agent: true }
     }
@@ -220,7 +220,7 @@ fn list_paths(paths: &[PathBuf]) -> String {
     }
 }
 
-/// Logs a failure, which makes the list of changes incomplete but stops nothing.
+/// Logs a failure, which makes the list of changes incomplete but has no other effect.
 pub(in crate::tools) fn log_failure<T>(done: Result<T, CheckpointError>) -> Option<T> {
     done.inspect_err(|error| tracing::warn!(%error, "the list of changed files is incomplete")).ok()
 }

@@ -19,7 +19,7 @@ pub(in crate::tools) struct ToolWrites {
 struct Inner {
     /// Number of marks in use: running commands and other comparisons.
     marks: usize,
-    /// Number of marks that belong to commands that a call waits for.
+    /// Number of marks that belong to the commands for which a call waits.
     commands: usize,
     /// Number of commands started so far.
     begun: u64,
@@ -72,7 +72,7 @@ impl ToolWrites {
         WriteMark { written: self.clone(), since, number, after_others, is_command: true }
     }
 
-    /// Records that a tool has written, moved or deleted these paths and everything below them.
+    /// Records that a tool has written, moved or deleted these paths with their subtrees.
     pub(in crate::tools) fn note(&self, paths: &[PathBuf]) {
         let mut inner = self.lock();
         if inner.marks == 0 {
@@ -94,7 +94,7 @@ impl ToolWrites {
 }
 
 impl WriteMark {
-    /// Returns whether another command ran at any time since this one started, so that changes may be its work.
+    /// Returns whether another command ran at any time since this one started, so that changes may belong to it.
     pub(in crate::tools) fn overlaps_others(&self) -> bool {
         self.after_others || self.written.lock().begun > self.number
     }
@@ -118,7 +118,7 @@ impl WriteMark {
         inner.writes.iter().skip(skipped)
     }
 
-    /// Returns whether the path is exactly as one of aye's tools left it since the mark.
+    /// Returns whether the path is unchanged since a write of aye's tools after the mark.
     pub(in crate::tools) fn is_of_a_tool(&self, path: &Path) -> bool {
         let inner = self.written.lock();
         let mut writes = self.writes_since(&inner).filter(|write| path.starts_with(&write.path)).peekable();

@@ -69,7 +69,7 @@ impl<'a> SessionChanges<'a> {
         }
     }
 
-    /// Records the changes of commands that nobody has examined: they are still running, or aye exited while they ran.
+    /// Records the unexamined changes of commands: they are still running, or aye exited while they ran.
     async fn record_running_commands(&self) -> Result<(), CheckpointError> {
         for span in self.log.baselines().open_spans(self.log.session().clone()).await? {
             let goes_on = self.log.is_waited_for(&span) || self.settings.commands.has_running();

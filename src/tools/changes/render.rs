@@ -121,7 +121,7 @@ fn diff(
         return Err(one.why.clone().unwrap_or_else(|| "earlier content was not saved".to_owned()));
     }
     if !(settings.paths.may_read)(&one.path) {
-        return Err("the policy does not allow reading it".to_owned());
+        return Err("the policy does not allow reading the file".to_owned());
     }
     if file.status == ChangeStatus::ModeChanged {
         file.diff = head(name, &one.before, &one.now).into();
@@ -157,7 +157,7 @@ fn diff(
     Ok(())
 }
 
-/// Returns the diff content of anything that is not a regular file.
+/// Returns the diff content of entries that are not regular files.
 fn describe_non_file(stood: &StoredState) -> Vec<u8> {
     match stood {
         StoredState::Link { to } => to.display().to_string().into_bytes(),
@@ -166,5 +166,5 @@ fn describe_non_file(stood: &StoredState) -> Vec<u8> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    file::read(path, MAX_FILE_BYTES).map_err(|error| format!("cannot read it: {error}"))
+    file::read(path, MAX_FILE_BYTES).map_err(|error| format!("cannot read the file: {error}"))
 }

@@ -174,7 +174,7 @@ impl SessionChanges<'_> {
         });
         put.await.map_err(|error| error.message)?.map_err(|error| match error {
             WriteError::Changed => CHANGED.to_owned(),
-            error => format!("cannot write it: {error}"),
+            error => format!("cannot write the file: {error}"),
         })
     }
 
@@ -245,10 +245,11 @@ impl SessionChanges<'_> {
     }
 }
 
-const CHANGED: &str = "it was changed during the rewind";
-const BY_HAND: &str = "it was edited outside aye since then";
-const IN_BETWEEN: &str = "it was edited outside aye between two changes of this session, and rewinding would lose that edit";
-const UNFINISHED: &str = "aye exited while it was being changed, so its current content may be yours";
+const CHANGED: &str = "the file was changed during the rewind";
+const BY_HAND: &str = "the file was edited outside aye since then";
+const IN_BETWEEN: &str = "the file was edited outside aye between two changes of this session, and rewinding would lose that \
+edit";
+const UNFINISHED: &str = "aye exited while the file was being changed, so its current content may be yours";
 
 /// Decides how a path is rewound, given its changes, oldest first.
 fn plan_move(path: PathBuf, touches: &[Touch], now: MarkedState) -> Move {
@@ -258,16 +259,16 @@ fn plan_move(path: PathBuf, touches: &[Touch], now: MarkedState) -> Move {
     Move { path, to, now, what }
 }
 
-/// Decides what to do with a path. The policy is not consulted: it restricts the agent, and a rewind is done by the user.
+/// Decides the action for a path. The policy is not consulted: it restricts the agent, and the user performs a rewind.
 fn decide(path: &Path, touches: &[Touch], now: &MarkedState, to: &MarkedState) -> PathAction {
     let ours = |touch: &Touch| touch.by.iter().any(|by| matches!(by, ChangedBy::Tool | ChangedBy::Command));
     if now.mark == to.mark || !touches.iter().any(ours) {
         return PathAction::Nothing;
     }
     if path.components().any(|name| name.as_os_str() == ".git") {
-        return PathAction::Cannot("it is inside `.git`; use git commands to undo the change".to_owned());
+        return PathAction::Cannot("the file is inside `.git`; use git commands to undo the change".to_owned());
     }
-    for (side, when) in [(to, "its earlier content"), (now, "its current content")] {
+    for (side, when) in [(to, "the earlier content"), (now, "the current content")] {
         if side.stood == StoredState::Unkept {
             let why = side.why.as_deref().unwrap_or("unknown reason");
             return PathAction::Cannot(format!("{when} was not saved ({why})"));
@@ -335,7 +336,7 @@ impl Move {
     }
 }
 
-/// Returns the diff content of anything that is not a regular file.
+/// Returns the diff content of entries that are not regular files.
 fn describe_non_file(stood: &StoredState) -> Option<Vec<u8>> {
     match stood {
         StoredState::Missing => Some(Vec::new()),
@@ -344,7 +345,7 @@ fn describe_non_file(stood: &StoredState) -> Option<Vec<u8>> {
     }
 }
 
-/// Runs blocking work on a thread where it delays nothing else.
+/// Runs blocking work on a thread where it does not delay other work.
 async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CheckpointError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| CheckpointError { message: format!("the rewind ended early: {error}") })

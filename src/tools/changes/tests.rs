@@ -273,7 +273,7 @@ fn files_that_the_policy_does_not_allow_reading_have_no_diff() {
     session.bench.settings.paths.may_read = Arc::new(|path: &Path| !path.ends_with("a"));
     session.router = session.bench.router();
     let changed = session.list();
-    assert_eq!(file(&changed, "a").note.as_deref(), Some("the policy does not allow reading it"));
+    assert_eq!(file(&changed, "a").note.as_deref(), Some("the policy does not allow reading the file"));
     assert!(file(&changed, "a").diff.is_empty());
 }
 

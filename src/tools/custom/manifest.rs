@@ -167,7 +167,7 @@ enum Effects {
 struct Reader<'a> {
     text: &'a str,
     source: &'a Source,
-    /// Hash of everything that belongs to the tool definition.
+    /// Hash of all parts of the tool definition.
     hasher: blake3::Hasher,
     files: Vec<(PathBuf, String)>,
 }

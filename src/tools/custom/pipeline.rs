@@ -42,7 +42,7 @@ pub(super) fn capability(steps: &[Step]) -> &'static str {
     if all.contains(&"Shell.Exec") { "Shell.Exec" } else { all.first().copied().unwrap_or("Shell.Exec") }
 }
 
-/// Builds the arguments of a step: fills in the arguments of the call and marks the places of step outputs.
+/// Builds the arguments of a step: fills in the arguments of the call and marks the positions of step outputs.
 fn step_arguments(step: &Step, given: &Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
     let mut made = Map::new();
     for (name, value) in &step.arguments {

@@ -17,7 +17,7 @@ pub(crate) struct Schema {
     index: SchemaIndex,
 }
 
-/// A loader that refuses every external `$ref`: nothing is fetched and no file is opened.
+/// A loader that refuses every external `$ref`: no document is fetched and no file is opened.
 struct DenyRefs;
 
 impl UrlLoader for DenyRefs {
@@ -73,7 +73,7 @@ impl Schema {
     }
 }
 
-/// Collects the leaves of the error tree. Inner nodes only say that something below is wrong.
+/// Collects the leaves of the error tree. Inner nodes only indicate errors below them.
 fn collect(error: &ValidationError<'_, '_>, additional: &str, told: &mut Vec<String>) {
     if error.causes.is_empty() {
         let at = error.instance_location.to_string();

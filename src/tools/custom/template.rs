@@ -10,7 +10,7 @@ pub(super) enum TemplatePart<'a> {
     Named(&'a str),
 }
 
-/// Splits a template. Braces around anything but such a name are plain text.
+/// Splits a template. Other text in braces is literal.
 pub(super) fn pieces(text: &str) -> Vec<TemplatePart<'_>> {
     let named = |inner: &str| {
         !inner.is_empty()
@@ -67,7 +67,7 @@ pub(super) fn fill_word(template: &str, arguments: &serde_json::Map<String, Valu
         }
         // A program would read it as an option.
         if whole.is_empty() && value.starts_with('-') {
-            return Err(format!("`{name}` starts with `-`, so it would be read as an option"));
+            return Err(format!("`{name}` starts with `-`, so the program would read it as an option"));
         }
         whole.push_str(&value);
     }

@@ -135,7 +135,7 @@ fn argv_arguments_are_single_words_whatever_they_contain() {
     // A missing argument leaves no word, and none becomes an option.
     assert_eq!(bench.output("show", json!({"count": 3})), "<3>");
     let (_, message) = bench.error("show", json!({"count": -3}));
-    assert!(message.contains("read as an option"), "{message}");
+    assert!(message.contains("read it as an option"), "{message}");
     assert!(!bench.path("x").exists());
 }
 

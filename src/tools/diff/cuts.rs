@@ -12,7 +12,7 @@ const LINES_ABOVE: usize = 400;
 /// Maximum length of a name in characters.
 const NAME: usize = 40;
 
-/// The lines that one hunk replaces and the new ones, counted from 0, without context.
+/// The lines that a hunk replaces and the new ones, counted from 0, without context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct HunkLines {
     pub old: Range<usize>,
@@ -189,8 +189,8 @@ pub(in crate::tools) fn indivisible_reason(old: &str, new: &str, settings: &Sett
     }
 }
 
-/// Builds the text with the chosen hunks. Everything else keeps its bytes. Edited lines get the line endings of the lines that
-/// they replace or follow. `restored` restores secrets in edited lines.
+/// Builds the text with the chosen hunks. All other bytes are unchanged. Edited lines get the line endings of the lines that they
+/// replace or follow. `restored` restores secrets in edited lines.
 pub(in crate::tools) fn with_choices<E>(
     (old_text, new_text): (&str, &str),
     cuts: &[HunkLines],

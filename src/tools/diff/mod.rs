@@ -33,7 +33,7 @@ pub(in crate::tools) fn prepare_content(content: &[u8], settings: &Settings) -> 
 /// The differing lines of two texts.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct LineDiff {
-    /// Empty if nothing changed.
+    /// Empty if there are no changes.
     pub hunks: Vec<DiffHunk>,
     pub added: usize,
     pub removed: usize,

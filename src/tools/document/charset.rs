@@ -26,7 +26,7 @@ pub(in crate::tools) enum ReadAs {
     Utf8,
 }
 
-/// Names of the C library that differ from those of the web.
+/// C library names that differ from web names.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("eucjp", "euc-jp"),
     ("euckr", "euc-kr"),

@@ -1,4 +1,4 @@
-//! The text of a file: its encoding, its line endings, and replacements that keep both.
+//! The text of a file: its encoding, its line endings, and replacements that preserve both.
 
 pub(in crate::tools) mod charset;
 pub(in crate::tools) mod content;

@@ -4,7 +4,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Time limit for comparing lines; after it, more lines count as new.
+/// Time limit for comparing lines; after it, more lines are reported as new.
 const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(in crate::tools) enum Occurrences {
     All,
 }
 
-/// Replaces these ranges of `text`, which are in order. Ranges and new text have LF endings; the text keeps its own endings,
+/// Replaces these ranges of `text`, which are in order. Ranges and new text have LF endings; the text retains its own endings,
 /// and the new text adopts them.
 pub(in crate::tools) fn replace_ranges<'a>(text: &str, places: impl Iterator<Item = (Range<usize>, &'a str)>) -> String {
     let shortened = LfOffsets::from_text(text);
@@ -110,7 +110,7 @@ fn lines(text: &str) -> (Vec<Line<'_>>, Vec<&str>) {
     (compared, whole)
 }
 
-/// Converts the endings of `new`, which replaces `old`: common lines keep their bytes, new ones end like the lines that they
+/// Converts the endings of `new`, which replaces `old`: common lines are unchanged, new lines end like the lines that they
 /// replace or follow.
 pub(in crate::tools) fn adapt_endings(old: &str, new: &str, near: &'static str) -> String {
     let ((old_lines, old_whole), (new_lines, _)) = (lines(old), lines(new));

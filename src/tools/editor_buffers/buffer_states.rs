@@ -10,11 +10,11 @@ const MAX_TEXTS: usize = 64;
 /// Maximum number of calls whose writes are not in the journal yet.
 const MAX_CALLS: usize = 256;
 
-/// Relation of the editor's text of a file to the one on disk.
+/// Relation of the editor's text of a file to the text on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BufferState {
     Same,
-    /// The editor has the text from before aye wrote: it has no edits, and missed the write.
+    /// The editor has the text from before aye wrote: it has no edits, and does not have the write yet.
     Behind,
     Unsaved,
 }

@@ -29,7 +29,7 @@ pub(crate) struct EditorConnection {
 #[derive(Default)]
 struct State {
     known: BufferStates,
-    /// Running notification of the editor. An editor writes received text to the disk, so nothing else is written until it
+    /// Running notification of the editor. An editor writes received text to the disk, so no other write happens until it
     /// completes.
     telling: Option<Shared<BoxFuture<'static, ()>>>,
 }
@@ -102,7 +102,7 @@ impl EditorConnection {
         Ok(saved)
     }
 
-    /// Checks the files of a call just before it changes something.
+    /// Checks the files of a call right before a change.
     pub(super) async fn may_run(
         &self,
         call: &CallId,

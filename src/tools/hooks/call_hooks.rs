@@ -46,8 +46,8 @@ impl HookedTool {
 }
 
 impl HookRunner {
-    /// Runs the hooks before a call, one after the other. The first denial ends it, and a rewritten call is passed to the next
-    /// hook.
+    /// Runs the hooks before a call, one after the other. The first denial ends the sequence, and a rewritten call is passed to
+    /// the next hook.
     pub(super) async fn before(&self, call: ToolCall, stop: &CancellationToken) -> CallHooks {
         let mut done = CallHooks::default();
         let Some(mut tool) = self.tool(&call) else { return done };

@@ -23,7 +23,7 @@ const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub(super) enum CommandOutcome {
     Response(HookResponse),
-    /// Not run, for this reason.
+    /// Not run, with the reason.
     NotRun(String),
     /// Run, and failed.
     Failed(String),

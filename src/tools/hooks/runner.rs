@@ -66,7 +66,7 @@ impl HookRunner {
         }
     }
 
-    /// Runs the hooks of an event that is not about a call. A hook that fails is reported, and the others run.
+    /// Runs the hooks of an event that is not about a call. A failing hook is reported, and the remaining hooks run.
     async fn run_all(
         &self,
         (event, detail): (HookEvent, &str),

@@ -63,7 +63,7 @@ pub(super) fn format_response(
             .map_or_else(|_| location.to_owned(), |to| to.as_str().to_owned());
         let _ = writeln!(
             text,
-            "[redirect not followed: its target is another server, which needs its own approval; request {to} if you need it]"
+            "[redirect not followed: the target is another server, which needs its own approval; request {to} if you need it]"
         );
     }
     text.push('\n');

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 
-/// Size limit of a request body in bytes, because the user has to review it.
+/// Size limit of a request body in bytes, because the user must review it.
 const BODY_BYTES: usize = 256 * 1024;
 const HEADERS: usize = 64;
 const METHODS: &[&str] = &["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];

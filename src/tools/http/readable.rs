@@ -13,7 +13,7 @@ use url::Url;
 
 /// Size limit of the converted text in bytes.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
-/// Time limit for one page; the rest of the page is omitted.
+/// Time limit for one page; the remaining part of the page is omitted.
 const MAX_DURATION: Duration = Duration::from_secs(5);
 /// Number of bytes processed between checks of the time.
 const CHUNK_BYTES: usize = 4 * 1024;

@@ -87,7 +87,7 @@ impl ResultParts<'_> {
         self.text.push(line);
     }
 
-    /// Adds binary content: images are shown to models that accept them, everything else is stored.
+    /// Adds binary content: images are shown to models that accept them, other content is stored.
     fn bytes(&mut self, media_type: &str, bytes: &[u8], uri: Option<&str>) -> String {
         let (kind, artifacts) = (single_line(media_type, TYPE_CHARS), self.settings.artifacts.as_deref());
         let of = uri.map(|uri| format!(" of {}", single_line(uri, NAME_CHARS))).unwrap_or_default();

@@ -53,7 +53,7 @@ pub(crate) struct RemoteTools {
     unlisted: Vec<Arc<ServerTool>>,
     names: NameTable,
     unlisted_names: NameTable,
-    /// The definitions are too large to offer all at once.
+    /// The definitions are too large to offer them all in one request.
     on_demand: bool,
     problems: Vec<String>,
 }
@@ -190,7 +190,7 @@ fn find_tool(tools: &[Arc<ServerTool>], server: &str, name: &str) -> Option<Shar
     found.map(|tool| Arc::clone(tool) as SharedTool)
 }
 
-/// Describes the state of a server, and what to do about it.
+/// Describes the state of a server, with a hint.
 fn state(state: &ServerState, name: &str) -> String {
     match state {
         ServerState::Ready | ServerState::Asleep => "the server has no tool with that name".to_owned(),

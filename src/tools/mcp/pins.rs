@@ -58,7 +58,7 @@ impl Pins {
         self.directory.join(format!("{}.json", &hasher.finalize().to_hex()[..HASH_LETTERS]))
     }
 
-    /// Compares a tool with its stored definition. An unreadable file counts as a change.
+    /// Compares a tool with its stored definition. An unreadable file is treated as a change.
     pub(super) fn compare(&self, tool: &RemoteTool) -> PinState {
         let file = self.file(&tool.server, &tool.name);
         let unreadable = |why: String| {

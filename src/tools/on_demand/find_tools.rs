@@ -82,8 +82,8 @@ impl Tool {
         }
     }
 
-    /// Scores a tool: words in the name count most, then aliases and the server, then the description. Without words, every
-    /// tool matches.
+    /// Scores a tool: words in the name have the highest weight, then aliases and the server, then the description. Without
+    /// words, every tool matches.
     fn score(&self, wanted: &[String]) -> usize {
         if wanted.is_empty() {
             return 1;

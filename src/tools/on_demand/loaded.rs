@@ -17,7 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct LoadedTools {
     /// Names of the loaded tools as policies or the model use them, without duplicates.
     names: Arc<Mutex<Vec<String>>>,
-    /// Number of loads requested, and number of those already offered.
+    /// Number of requested loads, and number of offered loads.
     wanted: watch::Sender<u64>,
     offered: watch::Sender<u64>,
 }

@@ -25,7 +25,7 @@ pub(in crate::tools) struct OutputCollectors {
 }
 
 impl OutputCollector {
-    /// Starts collecting, and returns the channel for the output; `None` if nothing is stored.
+    /// Starts collecting, and returns the channel for the output; `None` if output is not stored.
     pub(in crate::tools) fn begin(line: &str, settings: &Settings) -> (Option<mpsc::Sender<OutputChunk>>, Option<Self>) {
         let Some(artifacts) = &settings.artifacts else { return (None, None) };
         let keeper = |what: &str| {

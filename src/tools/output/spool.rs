@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Reserved bytes for the note about the cut.
 const NOTE_BYTES: u64 = 256;
 
-/// Stores text as an artifact if it is long. Memory use stays small for any length.
+/// Stores text as an artifact if it is long. Memory use is small for any length.
 pub(in crate::tools) struct ArtifactSpool {
     artifacts: Arc<dyn Artifacts>,
     new: NewArtifact,

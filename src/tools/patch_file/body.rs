@@ -43,7 +43,7 @@ fn head(entry: &FileEntry) -> FileDiff {
     }
 }
 
-/// Checks that a diff has the name and the lines of an entry, and nothing else.
+/// Checks that a diff has only the name and the lines of an entry.
 pub(super) fn check(diff: &FileDiff, entry: &FileEntry) -> Result<(), String> {
     if diff.name.as_deref() != Some(entry.path.as_str()) {
         let name = diff.name.as_deref().unwrap_or_default();
@@ -67,7 +67,7 @@ fn is_binary(diff: &FileDiff) -> bool {
     diff.remarks().any(|row| row == binary::START)
 }
 
-/// Applies a diff to the content that it was made from.
+/// Applies a diff to its original content.
 pub(super) fn apply(diff: &FileDiff, base: &[u8]) -> Result<Vec<u8>, String> {
     if is_binary(diff) {
         let rows = diff.remarks().skip_while(|row| *row != binary::START).skip(1);

@@ -9,7 +9,7 @@ use crate::tools::ignored::IgnoreRules;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The changes of a task that a patch file contains, and those that it omits.
+/// The changes of a task that a patch file contains, and omitted changes.
 #[derive(Debug, Default)]
 pub(crate) struct CollectedChanges {
     pub files: Vec<FileEntry>,
@@ -105,7 +105,7 @@ impl CollectedChanges {
         (self.files, self.sections) = all.filter(|(entry, _)| is_chosen(&entry.path)).unzip();
     }
 
-    /// Reduces a change to some of its hunks, by their position. `base`: the content that the change was made from.
+    /// Reduces a change to some of its hunks, by their position. `base`: the original content of the change.
     ///
     /// # Errors
     /// There is no such file, or the content is not the one that the change was made from.
@@ -164,7 +164,7 @@ impl CollectedChanges {
     }
 }
 
-/// Returns whether nothing replaced the old content of a file since the task began.
+/// Returns whether the old content of a file is unchanged since the task began.
 pub(crate) fn is_older(change: &Change, changes: &Changes) -> bool {
     change.before.is_none_or(|before| before.kind != Kind::File || before.changed <= changes.start_time())
 }
@@ -179,13 +179,13 @@ fn reason_to_leave_out(change: &Change, ignored: &mut IgnoreRules<'_>) -> Option
     let kinds = || change.before.iter().chain(&change.after).map(|node| node.kind);
     let is_large = change.before.iter().chain(&change.after).any(|node| node.kind == Kind::File && node.bytes > MAX_FILE_BYTES);
     if is_of_git(&change.path) {
-        Some("it is inside `.git`")
+        Some("the file is inside `.git`")
     } else if ignored.ignores(change) {
-        Some("git ignores it")
+        Some("git ignores the file")
     } else if kinds().any(|kind| kind != Kind::File) {
-        Some("it is, or was, not a regular file")
+        Some("the file is not, or was not, a regular file")
     } else if is_large {
-        Some("it is larger than 10 MB")
+        Some("the file is larger than 10 MB")
     } else if change.path.to_str().is_none_or(|path| check_path(path).is_err()) {
         Some("a patch cannot contain its name")
     } else {

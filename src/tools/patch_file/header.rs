@@ -23,7 +23,7 @@ pub(crate) struct Header {
     pub left_out: Vec<LeftOutPath>,
     /// Number of further omitted changes.
     pub more_left_out: usize,
-    /// Decisions about the calls of the task, for readers. They grant nothing.
+    /// Decisions about the calls of the task, for readers. They grant no permissions.
     pub verdicts: Vec<LoggedVerdict>,
     pub more_verdicts: usize,
 }

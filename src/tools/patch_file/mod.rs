@@ -23,7 +23,7 @@ pub(crate) const MAX_BYTES: u64 = 64 << 20;
 const MAX_FILE_BYTES: u64 = 10 << 20;
 /// Maximum number of changed files.
 const MAX_FILES: usize = 2_000;
-/// Maximum number of listed omitted paths and of listed verdicts; the others are counted.
+/// Maximum number of listed omitted paths and of listed verdicts; further ones are counted.
 const MAX_LISTED: usize = 500;
 /// Maximum bytes of a path.
 const MAX_PATH_BYTES: usize = 1_024;
@@ -117,7 +117,7 @@ pub(in crate::tools) struct FilePart<'a> {
 }
 
 impl FilePart<'_> {
-    /// Checks what does not depend on the disk.
+    /// Performs the checks that do not depend on the disk.
     fn check(&self) -> Result<(), String> {
         self.entry.check()?;
         body::check(self.diff, self.entry)
@@ -139,7 +139,7 @@ impl FilePart<'_> {
     }
 }
 
-/// Checks that a path is relative, names no parent and nothing of git, and can be written in a patch.
+/// Checks that a path is relative, contains no parent directory and no part of `.git`, and can be written in a patch.
 fn check_path(path: &str) -> Result<(), String> {
     if path.is_empty() || path.len() > MAX_PATH_BYTES || !is_writable_name(path) {
         return Err(format!("`{path}` is a path that a patch cannot contain"));

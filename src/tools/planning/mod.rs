@@ -1,4 +1,4 @@
-//! Tools for the work on a task itself: questions to the user, plans, and the steps. They change nothing outside the session.
+//! Tools for the work on a task itself: questions to the user, plans, and the steps. They have no effects outside the session.
 
 pub(super) mod ask_user;
 mod plan_document;

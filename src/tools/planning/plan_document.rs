@@ -111,10 +111,10 @@ fn action(subject: &PlanSubject, paths: &Paths<'_>) -> Result<Action, String> {
     match subject {
         PlanSubject::File(path) => {
             if path.contains(['*', '?', '[', '{']) {
-                return Err("it is a pattern; name each file".to_owned());
+                return Err("the entry is a pattern; name each file".to_owned());
             }
             if path.len() > 1 && path.ends_with('/') {
-                return Err("it is a directory; name each file".to_owned());
+                return Err("the entry is a directory; name each file".to_owned());
             }
             // An existing directory is reported as too wide, not as a wrong argument.
             let target = paths.target("files", path, ExpectedKind::Directory).map_err(|error| error.message)?;
@@ -126,11 +126,11 @@ fn action(subject: &PlanSubject, paths: &Paths<'_>) -> Result<Action, String> {
         }
         PlanSubject::Host(host) => {
             if host.contains('*') {
-                return Err("it is a pattern; name each host".to_owned());
+                return Err("the entry is a pattern; name each host".to_owned());
             }
             let is_host = |letter: char| letter.is_ascii_alphanumeric() || "-._:[]".contains(letter);
             if !host.chars().all(is_host) {
-                return Err("it is not a host name, such as `docs.rs`".to_owned());
+                return Err("the entry is not a host name, such as `docs.rs`".to_owned());
             }
             Ok(Action::Fetch { url: format!("https://{host}/"), method: "GET".to_owned() })
         }

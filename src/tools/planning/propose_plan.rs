@@ -1,4 +1,4 @@
-//! ProposePlan: shows a plan to the user. Approving it allows what the plan names until the task ends.
+//! ProposePlan: shows a plan to the user. Approving it allows the actions in the plan until the task ends.
 
 use super::plan_document;
 use crate::ports::{Artifacts, BoxFuture, NewArtifact, RunContext};

@@ -189,7 +189,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     Ok(format!("{} {}  {} ({total} bytes)", work.algorithm.name(), hasher.finish(), target.given))
 }
 
-/// Searches for content that ReadFile would hide, in pieces, so that the file is not held in memory.
+/// Searches for content that ReadFile would hide, in parts, so that the file is not loaded into memory.
 struct SecretSearch<'a> {
     settings: &'a Settings,
     /// Bytes not searched yet.

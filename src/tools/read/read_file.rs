@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 /// Maximum size in bytes of the text that one call returns.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Minimum number of bytes returned however little room there is, so that the next call makes progress.
+/// Minimum number of bytes returned regardless of the remaining space, so that the next call makes progress.
 const MIN_BYTES: usize = 16;
 
 pub(in crate::tools) struct ReadFile;
@@ -260,7 +260,7 @@ fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<ToolOu
     }
 }
 
-/// Reads text from `start` and the rest of the file.
+/// Reads text from `start` to the end of the file.
 fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settings: &Settings) -> Result<ToolOutput, ToolError> {
     let Work { target, asked: ReadRequest { range, manner }, .. } = work;
     // The sample of a large file may end in the middle of a character.

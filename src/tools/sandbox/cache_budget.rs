@@ -28,8 +28,8 @@ pub(crate) fn cache_use(bases: &[PathBuf]) -> CacheUse {
     CacheUse { count: layers.len() as u64, bytes: layers.iter().map(|layer| layer.bytes).sum() }
 }
 
-/// Removes layers until the rest fits the budget, except those in use. With `dry_run`, nothing is removed. Returns the freed
-/// space.
+/// Removes layers until the remaining ones fit the budget, except those in use. With `dry_run`, nothing is removed. Returns the
+/// freed space.
 pub(crate) fn prune_caches(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) -> CacheUse {
     let mut layers = layers(bases);
     layers.sort_by_key(|layer| layer.used);

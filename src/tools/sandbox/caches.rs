@@ -287,7 +287,7 @@ fn private(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-/// Removes layers left behind by processes that ended early.
+/// Removes layers of processes that ended early.
 fn sweep(layers: &Path) {
     for entry in std::fs::read_dir(layers).into_iter().flatten().flatten() {
         let left = entry.file_name().to_string_lossy().starts_with(ONCE);

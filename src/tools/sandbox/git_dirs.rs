@@ -11,7 +11,7 @@ const SHUT: &[&str] = &["config", "config.worktree", "hooks", "info"];
 const SHUT_OF_WORK_TREE: &[&str] = &["config.worktree"];
 /// Pointer to the configuration. If it is missing, a neutral one is mounted while a command runs.
 const POINTER: &str = "commondir";
-/// Pointer to a work tree. If it is missing, nothing may be created in its place, or git would consider the work tree lost.
+/// Pointer to a work tree. If it is missing, no entry may be created at its path, or git would consider the work tree lost.
 const BACK: &str = "gitdir";
 /// Directories of nested git directories, and their protected entries.
 const NESTED: [(&str, &[&str]); 2] = [("modules", SHUT), ("worktrees", SHUT_OF_WORK_TREE)];
@@ -38,7 +38,7 @@ pub(crate) struct GitOutside {
 }
 
 impl GitOutside {
-    /// Finds the git directories without running git. Only layouts written by git itself count: a work tree known to its
+    /// Finds the git directories without running git. Only layouts written by git itself are recognized: a work tree known to its
     /// repository, a submodule in the modules of its parent, or a subdirectory of a repository.
     pub(crate) fn find(workspace: &Path) -> Self {
         let Some(level) = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok()) else {
@@ -142,7 +142,7 @@ pub(in crate::tools) fn take_away(paths: &[PathBuf]) -> Option<String> {
         })
     };
     let gone: Vec<String> = paths.iter().filter(gone).map(|path| format!("`{}`", path.display())).collect();
-    (!gone.is_empty()).then(|| format!("removed {}: git would have read its configuration from there", gone.join(", ")))
+    (!gone.is_empty()).then(|| format!("removed {}: git would have read configuration from it", gone.join(", ")))
 }
 
 /// Lists directories below that contain a `HEAD`; module names may contain slashes. Symlinks are not followed.

@@ -224,7 +224,7 @@ impl SandboxPolicy {
         }
     }
 
-    /// Makes everything that exists read-only, as in plan mode.
+    /// Makes all existing paths read-only, as in plan mode.
     #[must_use]
     pub(crate) fn read_only(self) -> Self {
         Self {

@@ -36,7 +36,7 @@ const NUL_SEARCH_BYTES: usize = 8 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     Text,
-    /// Binary; nothing was searched.
+    /// Binary; the file was not searched.
     Binary,
     /// Searched up to its first NUL byte.
     TextThenBinary,

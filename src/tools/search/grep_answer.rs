@@ -72,7 +72,7 @@ impl Ord for FileHits {
     }
 }
 
-/// The first files by path with their matches, and the total counts.
+/// The first files by path with their matches, and the total numbers.
 pub(super) struct Hits {
     kept: BinaryHeap<FileHits>,
     mode: Mode,

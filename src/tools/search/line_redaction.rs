@@ -1,5 +1,5 @@
-//! Redaction of lines in search results. Matches in hidden text do not count; otherwise a search could guess a secret character
-//! by character.
+//! Redaction of lines in search results. Matches in hidden text are ignored; otherwise a search could guess a secret character by
+//! character.
 
 use crate::policy::redact::Redactor;
 use crate::tools::document::charset::{DecodingReader, exposes_secret};
@@ -17,7 +17,7 @@ const HIDDEN_KEY_LINE: &str = "[a line of a private key]";
 const HIDDEN_BY_ENCODING: &str = "[a line with a redacted secret]";
 /// Start of every key block.
 const BEGIN: &[u8] = b"-----BEGIN ";
-/// Length in bytes below which a line reveals nothing of a key.
+/// Length in bytes below which a line does not reveal parts of a key.
 const MIN_KEY_BYTES: usize = 4;
 /// Maximum length in bytes of a line in or around a key.
 const MAX_LINE_BYTES: u64 = 1 << 16;
@@ -39,7 +39,7 @@ impl PrivateKeyLines {
         Self { lines: Some(Redactor::lines_of_keys(&String::from_utf8_lossy(text))), encoding: None }
     }
 
-    /// For a file read in pieces: keys are searched for once a line could belong to one.
+    /// For a file read in parts: keys are searched for once a line could belong to one.
     pub(super) fn deferred(encoding: Option<&'static Encoding>) -> Self {
         Self { lines: None, encoding }
     }
@@ -96,7 +96,7 @@ fn key_lines(text: impl Read) -> Vec<RangeInclusive<u64>> {
     }
 }
 
-/// Decides what is shown of the lines of each file.
+/// Decides which parts of the lines of each file are shown.
 pub(super) struct LineFilter<'a> {
     pub redactor: &'a Redactor,
     pub expression: &'a RegexMatcher,
@@ -134,7 +134,7 @@ impl LineFilter<'_> {
 
 pub(super) struct RedactedText<'a> {
     pub text: Cow<'a, str>,
-    /// Whether something is redacted.
+    /// Whether the file has redactions.
     pub changed: bool,
 }
 

@@ -4,7 +4,7 @@ use crate::protocol::{Items, LeftOut, Run, ToolError};
 use crate::tools::call_result::ToolOutput;
 use crate::tools::error::invalid;
 
-/// Maximum offset, because all items before it are held in memory.
+/// Maximum offset, because all preceding items are in memory.
 const MAX_OFFSET: u64 = 10_000;
 
 /// The requested part of the items.

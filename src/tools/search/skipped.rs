@@ -44,7 +44,7 @@ impl SkippedPlaces {
         }
     }
 
-    /// Returns the final note of the result; empty if everything was read.
+    /// Returns the final note of the result; empty if all files were read.
     pub(in crate::tools) fn note(self, settings: &Settings) -> String {
         let unread = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let seen = unread.seen;

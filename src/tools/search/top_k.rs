@@ -1,11 +1,11 @@
-//! Collecting results from several threads without waiting: each keeps its own, and they are merged at the end.
+//! Collecting results from several threads without waiting: each thread has its own results, and they are merged at the end.
 
 use std::collections::BinaryHeap;
 use std::sync::{Mutex, PoisonError};
 
 /// Results that can be merged.
 pub(in crate::tools) trait Merge {
-    /// Moves everything out of `other`.
+    /// Moves all results out of `other`.
     fn merge(&mut self, other: &mut Self);
 }
 

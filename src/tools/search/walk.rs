@@ -54,7 +54,7 @@ impl WalkScope {
     }
 }
 
-/// Visits everything below a directory in no particular order, with one visitor per thread. Ends early when `kill` fires.
+/// Visits all entries below a directory in no particular order, with one visitor per thread. Ends early when `kill` fires.
 pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     target: &Target,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! The skills of a session: those that can be loaded, and those that the running task uses.
+//! The skills of a session: the available skills, and the skills that the running task uses.
 
 mod tool_scope;
 
@@ -48,7 +48,7 @@ impl SessionSkills {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Uses other skills from now on. Those that the task uses stay active.
+    /// Uses other skills for subsequent calls. Skills in use by the task remain active.
     pub(crate) fn replace(&self, set: Arc<SkillSet>) {
         self.state().set = set;
     }
@@ -118,7 +118,7 @@ impl SessionSkills {
             let lists = |name: &String| Some((name.clone(), set.find(name)?.manifest.allowed_tools.clone()?));
             let narrow =
                 active.iter().filter_map(lists).find(|(_, tools)| !tool_scope::covers(tools, tool_name, actions, name_of));
-            narrow.map(|(name, _)| format!("the skill `{name}` does not list this in its `allowed-tools`"))
+            narrow.map(|(name, _)| format!("the skill `{name}` does not list this tool in its `allowed-tools`"))
         });
         own.or_else(|| self.agent_doubt(tool_name, actions, runs, name_of))
     }
@@ -142,7 +142,7 @@ impl SessionSkills {
         if is_listed {
             return outer.doubt(tool_name, actions, runs, name_of);
         }
-        Some(format!("the agent `{name}` does not list this in its `tools`"))
+        Some(format!("the agent `{name}` does not list this tool in its `tools`"))
     }
 }
 

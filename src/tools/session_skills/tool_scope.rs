@@ -4,7 +4,7 @@
 use crate::policy::{LinePrefix, from_other_agent, is_covered_by_prefixes, names_tool};
 use crate::protocol::Action;
 
-/// Returns whether a list covers a call. An entry that is not understood covers nothing.
+/// Returns whether a list covers a call. An unknown entry covers no call.
 pub(super) fn covers(entries: &[String], tool_name: &str, actions: &[Action], name_of: fn(&str) -> Option<&'static str>) -> bool {
     let mut prefixes = Vec::new();
     for entry in entries {

@@ -1,4 +1,4 @@
-//! CliWrite: types into a session. A line for a shell is judged as a command, everything else as input of the running program.
+//! CliWrite: types into a session. A line for a shell is judged as a command, other text as input of the running program.
 
 use super::cli_read::wait_duration;
 use crate::policy::keeps_meaning;
@@ -307,7 +307,7 @@ fn check_input(entry: &Entry, input: &Input, reads: InputLanguage, front: &Termi
     Ok(())
 }
 
-/// Records the input about to be typed, if nothing else was typed since.
+/// Records the input about to be typed, if no other input was typed since.
 fn type_into(entry: &Entry, input: &Input, reads: InputLanguage, times: Option<u64>) -> Result<(), ToolError> {
     let mut typed = lock_ignoring_poison(&entry.typed);
     if times.is_some_and(|times| times != typed.times) {

@@ -124,8 +124,8 @@ impl WorkspaceState {
         }
     }
 
-    /// Returns the differences below each root except writes of aye's tools, of this session or another one, and records them in
-    /// the session's list of changes.
+    /// Returns the differences below each root except writes of aye's tools, of this or another session, and records them in the
+    /// session's list of changes.
     pub(in crate::tools) async fn into_differences(self, settings: &Arc<Settings>) -> Vec<(PathBuf, Vec<PathDifference>)> {
         let mut different = Vec::new();
         if self.files > MAX_RESCANNED {
@@ -237,7 +237,7 @@ impl ChangeSummary {
     }
 }
 
-/// Returns the diff content of anything that is not a regular file.
+/// Returns the diff content of entries that are not regular files.
 fn describe_non_file(stood: &StoredState) -> Option<String> {
     match stood {
         StoredState::Missing => Some(String::new()),

@@ -35,7 +35,7 @@ pub(in crate::tools) struct Work {
     pub cwd: Target,
     pub timeout_seconds: u64,
     pub stdin: Option<String>,
-    /// Files that were checked with it and must not change; `None` if the policy fixes what runs.
+    /// Files that were checked with the call and must not change; `None` if the policy fixes the program.
     pub pinned: Option<PinnedFiles>,
     /// Additional temporary access.
     pub opens: Vec<SandboxAccess>,
@@ -45,7 +45,7 @@ pub(in crate::tools) struct Work {
     pub without_stderr: bool,
     /// Function that builds a custom result instead of the usual one of a command.
     pub answer: Option<Answer>,
-    /// Tighter restrictions than those of other commands.
+    /// Additional restrictions beyond the usual ones.
     pub narrow: AccessRestrictions,
 }
 
@@ -260,7 +260,7 @@ pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apar
     }
 }
 
-/// Determines what the sandbox blocked, from everything known after the end.
+/// Determines the blocked access, based on all information after the end.
 pub(in crate::tools) fn sandbox_denials(
     finished: &FinishedRun,
     work: &Work,
@@ -388,7 +388,7 @@ fn format_output(stdout: &OutputCapture, stderr: &OutputCapture, limit: usize) -
 
 const STDERR: &str = "--- stderr ---\n";
 
-/// Formats the outputs: each may use half of the limit, plus the part that the other does not need.
+/// Formats the outputs: each output may use half of the limit, plus the part that the other output does not need.
 fn sections(stdout: &OutputCapture, stderr: &OutputCapture, limit: usize) -> [(String, Option<u64>); 2] {
     let need = |captured: &OutputCapture| usize::try_from(captured.total()).unwrap_or(usize::MAX);
     let half = limit / 2;

@@ -182,7 +182,7 @@ enum MissingPaths {
     LeftOut,
 }
 
-/// Resolves these paths. Symlinks are followed; a dangling symlink protects nothing.
+/// Resolves these paths. Symlinks are followed; a dangling symlink is ignored.
 fn resolve_paths(places: &[PathBuf], missing: MissingPaths) -> Vec<PathBuf> {
     let one = |place: &PathBuf| match place.symlink_metadata() {
         Ok(_) => place.canonicalize().ok(),

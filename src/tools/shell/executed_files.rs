@@ -1,4 +1,4 @@
-//! Files of the workspace that a command runs, as they were when it was checked: different content means a different command.
+//! Files of the workspace that a command runs, at the time of the check: different content means a different command.
 
 use super::file_hashes::FileHashes;
 use crate::policy::run_files;
@@ -56,7 +56,7 @@ impl PinnedFiles {
         self.files.iter().filter(|file| file.content != Content::NotLookedAt).filter_map(|file| file.real.clone()).collect()
     }
 
-    /// Checks again, as late as possible, that everything is unchanged.
+    /// Checks again, as late as possible, that all files are unchanged.
     pub(in crate::tools) fn check_unchanged(self, cwd: &Target, settings: &Settings) -> Result<(), ToolError> {
         if identity(&cwd.real).ok() != self.directory {
             let message =

@@ -28,7 +28,7 @@ struct Entry {
     bytes: u64,
 }
 
-/// Ignored files below a directory, split into those within the limit and the rest.
+/// Ignored files below a directory, split into files within and beyond the limit.
 #[derive(Default)]
 struct IgnoredFiles {
     kept: Vec<PathBuf>,

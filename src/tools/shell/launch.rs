@@ -29,7 +29,7 @@ impl ServerLauncher {
         Self { settings: Mutex::new(Arc::new(settings)) }
     }
 
-    /// Uses these settings from now on; running servers keep theirs.
+    /// Uses these settings from now on; running servers retain their settings.
     pub(crate) fn set_settings(&self, settings: Settings) {
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
@@ -59,7 +59,7 @@ async fn launch_with(settings: Arc<Settings>, program: ServerProgram, proxy: Opt
     Ok(to_launched(piped, hold, kill))
 }
 
-/// Starts language servers: only in the sandbox, where they write nothing of the project and have no network.
+/// Starts language servers: only in the sandbox, where they cannot write to the project and have no network.
 pub(crate) struct ReadOnlyLauncher(ServerLauncher);
 
 impl ReadOnlyLauncher {
@@ -67,7 +67,7 @@ impl ReadOnlyLauncher {
         Self(ServerLauncher::new(settings))
     }
 
-    /// Uses these settings from now on; running servers keep theirs.
+    /// Uses these settings from now on; running servers retain their settings.
     pub(crate) fn set_settings(&self, settings: Settings) {
         self.0.set_settings(settings);
     }

@@ -17,7 +17,7 @@ pub(in crate::tools) struct CommandSandbox {
     pub confinement: Option<Confinement>,
     pub(super) leases: Leases,
     pub(super) must_not_appear: Vec<PathBuf>,
-    /// The scan before the command, if the command was not meant to create such files.
+    /// The scan before the command, if the command was not supposed to create such files.
     pub(super) survey: Option<(Arc<ProtectedScan>, Arc<ScanResult>)>,
     /// Treatment of new files, for a command that ran without approval.
     pub(super) unapproved: Option<UnapprovedFiles>,
@@ -47,7 +47,7 @@ impl CommandSandbox {
         }
     }
 
-    /// Cleans up after the command. Describes the files that were removed, and those that run code later.
+    /// Cleans up after the command. Describes the files that were removed, and of files that run code later.
     pub(in crate::tools) fn over(self) -> Option<String> {
         let appeared = match &self.unapproved {
             Some(unapproved) => self.handle_unapproved_files(unapproved),
@@ -58,7 +58,7 @@ impl CommandSandbox {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Describes new files below the top level of the workspace that would have been protected if they had existed before.
+    /// Describes new files below the top level of the workspace that would have been protected if they had already existed.
     fn describe_new_files(&self) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
         let new: Vec<PathBuf> = survey.new_paths(before).into_iter().filter(|place| !self.is_shut(place)).collect();
@@ -69,7 +69,7 @@ impl CommandSandbox {
         self.confinement.as_ref().is_some_and(|held| held.read_only.iter().any(|shut| shut == place))
     }
 
-    /// Describes new files after a command without approval, and renames those that no build creates.
+    /// Describes new files after a command without approval, and renames files that builds do not create.
     fn handle_unapproved_files(&self, unapproved: &UnapprovedFiles) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
         let of_a_tool = |place: &PathBuf| unapproved.since.as_ref().is_some_and(|since| since.is_touched_by_a_tool(place));

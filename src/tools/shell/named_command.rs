@@ -124,7 +124,7 @@ trait ParseArguments {
 }
 
 impl ParseArguments for NamedCommand {
-    /// Returns the arguments as strings; numbers keep their spelling.
+    /// Returns the arguments as strings; numbers retain their spelling.
     fn parse_values(&self, arguments: Map<String, Value>) -> Result<BTreeMap<String, String>, ToolError> {
         let mut value = Value::Object(arguments);
         normalize(&mut value, &self.schema(&self.name), "")?;

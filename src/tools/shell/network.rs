@@ -28,7 +28,7 @@ pub(in crate::tools) fn address(host: &str, port: u16) -> String {
     }
 }
 
-/// Returns the proxy for a command with this access; without any, everything is blocked.
+/// Returns the proxy for a command with this access; without access, all requests are blocked.
 pub(in crate::tools) fn proxy(settings: &Settings, opens: &[SandboxAccess]) -> Proxy {
     let servers = opens.iter().filter_map(|opened| match opened {
         SandboxAccess::Host { host, port } => url::parse(&format!("https://{host}:{port}/")).ok().map(|to| host_and_port(&to)),

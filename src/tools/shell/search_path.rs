@@ -1,4 +1,4 @@
-//! Sources of the programs in a line. PATH entries that a command could have written do not count for a line allowed by program
+//! Sources of the programs in a line. PATH entries that a command could have written are ignored for a line allowed by program
 //! names.
 
 use crate::policy::programs;

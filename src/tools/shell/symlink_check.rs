@@ -107,7 +107,7 @@ impl LinkSearch<'_> {
         }
     }
 
-    /// Checks everything that a glob may match, by the start and end of names: more than the shell matches, never less.
+    /// Checks all paths that a glob may match, by the start and end of names: more than the shell matches, never less.
     fn matches(&mut self, directory: &Path, names: &[&str], follows: Follows) -> Option<String> {
         let Some((name, rest)) = names.split_first() else {
             return self.entry(directory, |look, text| look.check_path(text, follows));

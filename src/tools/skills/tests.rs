@@ -103,7 +103,7 @@ fn a_skill_in_use_makes_other_tools_ask_until_the_task_ends() {
     bench.call("Skill", json!({"name": "free"}));
     assert_eq!(write(), None, "a skill without a list narrows nothing");
     bench.call("Skill", json!({"name": "look"}));
-    assert_eq!(write().as_deref(), Some("the skill `look` does not list this in its `allowed-tools`"));
+    assert_eq!(write().as_deref(), Some("the skill `look` does not list this tool in its `allowed-tools`"));
     assert_eq!(doubt("ReadFile", json!({"path": "a"})), None);
     assert_eq!(doubt("Skill", json!({"name": "free"})), None);
     router.task_ended();

@@ -346,7 +346,7 @@ fn a_patch_cannot_create_a_repository_from_harmless_parts() {
     let parts = ["HEAD", "objects/x", "refs/x", "config"].map(|name| format!("*** Add File: evil/{name}\n+x\n"));
     let (code, message) = bench.error("ApplyPatch", patch(&parts.concat()));
     assert_eq!(code, ErrorCode::PolicyDenied, "{message}");
-    assert!(message.contains("with the other changes it would make its directory a git repository"), "{message}");
+    assert!(message.contains("with the other changes the file would make its directory a git repository"), "{message}");
     assert!(!bench.path("evil").exists());
     // Two of the three are not a repository; the third is created elsewhere.
     bench.output("ApplyPatch", patch(&parts[..2].concat()));

@@ -148,7 +148,7 @@ pub(super) fn toml(text: &str) -> Outline {
     Outline { kind: "TOML", facts, parts, word: "table", is_patchable: true }
 }
 
-/// Collects the lines where keys begin, including those in arrays of tables.
+/// Collects the first lines of keys, including those in arrays of tables.
 fn key_lines(table: &DeTable<'_>, starts: &[usize], lines: &mut HashSet<usize>) {
     for (name, value) in table {
         lines.insert(line_at(starts, name.span().start));
@@ -173,7 +173,7 @@ pub(super) fn ini(text: &str) -> Outline {
     Outline { kind: "INI", facts: Vec::new(), parts, word: "section", is_patchable: true }
 }
 
-/// Finds lines of the form `[name]` or `[[name]]`, each with everything up to the next one.
+/// Finds lines of the form `[name]` or `[[name]]`, each with all lines up to the next one.
 fn headers(text: &str, is_one: impl Fn(usize) -> bool) -> Vec<Part> {
     let mut parts: Vec<Part> = text
         .lines()
@@ -191,7 +191,7 @@ fn headers(text: &str, is_one: impl Fn(usize) -> bool) -> Vec<Part> {
     parts
 }
 
-/// Outlines YAML by indentation: the outermost keys, and those one level below.
+/// Outlines YAML by indentation: the outermost keys, and keys one level below.
 pub(super) fn yaml(text: &str) -> Outline {
     let mut parts: Vec<Part> = Vec::new();
     // Indentation of the keys below the current one; none if its value is text.

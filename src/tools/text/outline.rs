@@ -26,7 +26,7 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    /// Returns the titles from the outermost part to this one: `Usage > Install`.
+    /// Returns the titles from the outermost part to this part: `Usage > Install`.
     pub(super) fn title_path(&self, index: usize) -> String {
         let mut titles = vec![self.parts[index].title.as_str()];
         titles.extend(self.ancestors(index).map(|part| part.title.as_str()));
@@ -34,7 +34,7 @@ impl Outline {
         titles.join(" > ")
     }
 
-    /// Returns the parts that contain this one, innermost first.
+    /// Returns the enclosing parts, innermost first.
     pub(super) fn ancestors(&self, index: usize) -> impl Iterator<Item = &Part> {
         let mut level = self.parts[index].level;
         self.parts[..index].iter().rev().filter(move |part| {
@@ -52,7 +52,7 @@ impl Outline {
     }
 }
 
-/// Returns the number of lines; text after the last line break counts as a line.
+/// Returns the number of lines; text after the last line break is a line.
 pub(super) fn line_count(text: &str) -> usize {
     text.split_inclusive('\n').count()
 }

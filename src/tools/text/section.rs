@@ -1,4 +1,4 @@
-//! Finding the section that a model refers to.
+//! Search for the section to which a model refers.
 
 use super::outline::{Outline, Part};
 use crate::protocol::ToolError;

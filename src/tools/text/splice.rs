@@ -60,7 +60,7 @@ pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, (usi
     Ok(result)
 }
 
-/// Converts an operation on a section to lines. Empty lines before the next section stay.
+/// Converts an operation on a section to lines. Empty lines before the next section are preserved.
 pub(super) fn in_section(lines: &[&str], part: &Part, kind: Kind, content: &str, markdown: bool) -> (Span, String) {
     let blank = |line: &&str| line.trim().is_empty();
     let (first, end) = (part.first - 1, part.last.min(lines.len()));

@@ -1,4 +1,4 @@
-//! TextPatch: replaces, inserts or deletes sections or lines of text. The rest keeps its bytes.
+//! TextPatch: replaces, inserts or deletes sections or lines of text. Other bytes are unchanged.
 
 use super::format;
 use super::outline::{Outline, line_starts};
@@ -183,7 +183,7 @@ fn outline(plain: &str, target: &Target, settings: &Settings) -> Outline {
         .map_or_else(Outline::default, |lines| format::outline(&target.real, &redacted_lines::join_lines(&lines)))
 }
 
-/// The text that operations refer to.
+/// The text to which operations refer.
 struct PatchTarget<'a> {
     target: &'a Target,
     plain: &'a str,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Response {
-    /// Absent if nothing was found.
+    /// Absent if there are no results.
     #[serde(default)]
     web: Option<Web>,
     /// Kind of the response: `search`.

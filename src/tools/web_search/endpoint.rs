@@ -38,7 +38,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates the client; nothing is sent yet.
+    /// Creates the client; without sending a request.
     ///
     /// # Errors
     ///

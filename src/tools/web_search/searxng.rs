@@ -1,4 +1,4 @@
-//! SearXNG: `/search` with JSON results, which its administrator has to enable.
+//! SearXNG: `/search` with JSON results, which its administrator must enable.
 
 use super::service_request::{ServiceRequest, with_operators, with_parameters};
 use crate::ports::{FoundPage, SearchRequest};

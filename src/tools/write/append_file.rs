@@ -118,12 +118,12 @@ struct AppendedText {
     nul: bool,
 }
 
-/// Returns whether a file is too large to hold in memory, or so large that it is held only to restore a secret.
+/// Returns whether a file is too large for memory, or so large that it is loaded only to restore a secret.
 fn is_large(bytes: u64, arguments: &Arguments, settings: &Settings) -> bool {
     bytes > settings.max_file_size_bytes || (bytes > HELD_BYTES && has_marker(&arguments.content).is_none())
 }
 
-/// Appends to a file that can be held in memory, or to a new one.
+/// Appends to a file that fits into memory, or to a new one.
 fn append_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Result<AppendedText, ToolError> {
     let before = CurrentFile::read(target, settings)?;
     let (old, form) = match &before {

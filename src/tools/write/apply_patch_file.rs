@@ -82,14 +82,14 @@ impl ApplyPatchFile {
     }
 }
 
-/// A file of the patch with what is on disk.
+/// A file of the patch with its state on disk.
 struct PlannedFile<'a> {
     part: FilePart<'a>,
     target: Target,
     current: CurrentContent,
 }
 
-/// Content and mode of a path; `None` if nothing is there.
+/// Content and mode of a path; `None` if the path does not exist.
 struct CurrentContent(Option<(Vec<u8>, bool)>);
 
 impl CurrentContent {

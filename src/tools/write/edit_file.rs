@@ -1,4 +1,4 @@
-//! EditFile: replaces passages of a file. The rest keeps its bytes.
+//! EditFile: replaces passages of a file. Other bytes are unchanged.
 
 use super::file_change::{Change, CurrentFile, commit, draft_mismatch, noting_nul, unencodable_text};
 use super::large::{self, Large, Splice};

@@ -224,7 +224,7 @@ fn write_failure(change: &Change, error: WriteError) -> ToolFailure {
     write_error(&change.target.given, change.before, error).into()
 }
 
-/// Explains why a file was not written, and what to do next.
+/// Explains why a file was not written, with a hint.
 pub(in crate::tools) fn write_error(given: &str, before: PreImage, error: WriteError) -> ToolError {
     let (code, message) = match error {
         WriteError::Changed if before == PreImage::Absent => {

@@ -13,7 +13,7 @@ pub(in crate::tools) const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
 pub(in crate::tools) const TRUSTED: &[&str] =
     &["config", "config.worktree", "commondir", "gitdir", "hooks", "info", "modules", "worktrees"];
 
-/// Refuses changes to protected entries of such a repository, and the last entry that makes a directory one.
+/// Refuses changes to protected entries of such a repository, and to the last entry that turns a directory into one.
 pub(in crate::tools) fn guard(target: &Target) -> Result<(), ToolError> {
     guard_path((&target.real, &target.given))
 }
@@ -57,7 +57,7 @@ pub(in crate::tools) fn guard_all(places: &[Written<'_>]) -> Result<(), ToolErro
         if let Some((_, place)) = marks.last().filter(|_| whole && !missing.is_empty()) {
             return Err(guard_error(
                 *place,
-                "with the other changes it would make its directory a git repository, whose `config` can run programs",
+                "with the other changes the file would make its directory a git repository, whose `config` can run programs",
             ));
         }
     }
@@ -72,11 +72,15 @@ fn guard_path(place: Written<'_>) -> Result<(), ToolError> {
             [] if TRUSTED.iter().any(named) => {
                 return Err(guard_error(
                     place,
-                    "it belongs to a git repository without a `.git` directory, and can make git run a program",
+                    "the file belongs to a git repository without a `.git` directory, and can make git run a program",
                 ));
             }
             [last] if named(last) => {
-                return Err(guard_error(place, "it would make its directory a git repository, whose `config` can run programs"));
+                return Err(guard_error(
+                    place,
+                    "the file would make its directory a git repository, whose `config` can run \
+                programs",
+                ));
             }
             _ => {}
         }

@@ -1,15 +1,15 @@
-//! Explanation of edits that do not match: the likely place, and what to do.
+//! Explanation of edits that do not match: the likely position, and a hint.
 
 use crate::tools::document::replacement::{line_number, with_lf};
 use std::ops::Range;
 
-/// Maximum number of named and of shown places of an ambiguous text.
+/// Maximum number of named and of shown matches of an ambiguous text.
 const MAX_NAMED_PLACES: usize = 10;
 const MAX_SHOWN_PLACES: usize = 5;
 /// Maximum number of characters shown of a line.
 const LINE_CHARACTERS: usize = 160;
 
-/// Formats the places, for example `3 times, at lines 1, 3, 4`, and shows the first of them without `hidden` text.
+/// Formats the matches, for example `3 times, at lines 1, 3, 4`, and shows the first of them without `hidden` text.
 pub(super) fn describe_places(text: &str, places: &[Range<usize>], hidden: &[Range<usize>]) -> (String, String) {
     let numbers: Vec<usize> = places.iter().take(MAX_NAMED_PLACES).map(|place| line_number(text, place.start)).collect();
     let named = numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
@@ -23,7 +23,7 @@ pub(super) fn describe_places(text: &str, places: &[Range<usize>], hidden: &[Ran
     (format!("{} times, at lines {named}{rest}", places.len()), shown.join("\n"))
 }
 
-/// Returns the line of a place, with the lines before and after it.
+/// Returns the line of a match, with the lines before and after it.
 pub(super) fn lines_around(text: &str, place: &Range<usize>, hidden: &[Range<usize>]) -> String {
     let start = text[..place.start].rfind('\n').map_or(0, |at| at + 1);
     let from = text[..start.saturating_sub(1)].rfind('\n').map_or(0, |at| at + 1);
@@ -57,7 +57,7 @@ fn shortened(line: &str, near: usize) -> String {
     format!("{head}{part}{tail}")
 }
 
-/// Describes the most similar place.
+/// Describes the most similar passage.
 pub(super) fn closest(text: &str, old: &str) -> String {
     /// Maximum number of shown lines.
     const MAX_SHOWN: usize = 8;

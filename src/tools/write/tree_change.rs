@@ -26,7 +26,7 @@ pub(in crate::tools) struct InspectedPath {
     named: Vec<String>,
 }
 
-/// Examines everything below `target`, and checks each path with `may`. `ends` are its locations before and after.
+/// Examines all entries below `target`, and checks each path with `may`. `ends` are its locations before and after.
 pub(in crate::tools) fn inspect(
     target: &Target,
     ends: &[&Path],
@@ -123,7 +123,7 @@ pub(in crate::tools) fn check_free(source: &Target, destination: &Target) -> Res
     Ok(())
 }
 
-/// Explains why the operation failed, and what to do next.
+/// Explains why the operation failed, with a hint.
 pub(in crate::tools) fn failure_reason(target: &Target, error: TreeError) -> ToolFailure {
     let given = &target.given;
     let (code, message) = match error {

@@ -146,7 +146,7 @@ impl Tool for WriteFile {
     }
 }
 
-/// Drafts the replacement of a file too large to hold and compare.
+/// Drafts the replacement of a file too large to load and compare.
 fn draft_large(arguments: Arguments, large: &Large, target: Target, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
     settings.seen.check(&target)?;
     let given = restore_secrets(&Restorer::default(), &arguments.content, "`content`", &target)?;

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 /// Cells of `1 of 3` and the spaces around it, next to the title of a command.
 const PLACE_CELLS: usize = 11;
-/// Number of diff lines above which a change can be applied (by two keys) before all of it was shown.
+/// Number of diff lines above which a change can be applied (by two keys) before the whole change was shown.
 const LARGE_LINES: usize = 2000;
 
 pub(crate) enum Body {
@@ -26,7 +26,7 @@ pub(crate) enum Body {
         above: Vec<Note>,
         extent: ChangeSize,
         verb: Verb,
-        /// Facts shown before the line counts at the right of the head.
+        /// Facts shown before the line counts on the right of the head.
         facts: String,
     },
     Command {
@@ -42,12 +42,11 @@ pub(crate) enum Body {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeSize {
     Readable,
-    /// Only the files and their line counts must be shown.
+    /// Only the files and their line counts must have been shown.
     Large,
 }
 
-/// Returns the cells of the head that are not free for the title: those of the risk, if shown, and of the dialog's
-/// position.
+/// Returns the cells of the head that are not free for the title: the cells of the risk, if shown, and of the dialog's position.
 fn head_suffix_width(approval: &Approval) -> usize {
     match (approval.critical, approval.risk_level) {
         (true, _) => PLACE_CELLS + "critical risk".len() + 3,
@@ -118,7 +117,7 @@ impl Body {
         Self::Edit { name, diff, above, extent, verb: super::effects::verb(effects), facts: super::effects::facts(effects) }
     }
 
-    /// Marks the listed effects of a command that the user left out.
+    /// Marks effects that the user left out in the list.
     pub(crate) fn mark_discarded(&mut self, approval: &Approval, discarded: &[DiscardedEffect]) {
         if let (Self::Edit { above, diff, .. }, Some(effects)) = (self, &approval.effects) {
             *above = rows_above_effects(approval, effects, diff, discarded);
@@ -213,7 +212,7 @@ impl Body {
         }
     }
 
-    /// Replaces the diff and keeps its layout.
+    /// Replaces the diff and preserves its layout.
     pub(crate) fn set_diff(&mut self, new: Diff) {
         if let Self::Edit { diff, .. } = self {
             *diff = new;

@@ -80,7 +80,7 @@ pub(crate) enum YesNo {
 }
 
 impl ChoiceAction {
-    /// Returns whether the action is irreversible, so that everything must have been shown before.
+    /// Returns whether the action is irreversible, so that the whole approval must have been shown before.
     pub(crate) fn needs_all_seen(self) -> bool {
         match self {
             Self::Approve
@@ -108,7 +108,7 @@ impl ChoiceAction {
         }
     }
 
-    /// Returns whether the action is about a saved rule and waits until everything was shown.
+    /// Returns whether the action is about a saved rule and waits until the whole approval was shown.
     pub(crate) fn is_about_saved_rule(self) -> bool {
         matches!(self, Self::Always | Self::Keep(_))
     }
@@ -263,7 +263,7 @@ fn partial_choices(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
     choices
 }
 
-/// Returns the choice that asks to run the command outside the sandbox. It is shown after the sandbox blocked something.
+/// Returns the choice to run the command outside the sandbox. It is shown after the sandbox blocked access.
 fn unsandboxed_choice(approval: &Approval) -> Option<Choice> {
     let words = "run it once outside the sandbox; aye asks again first".to_owned();
     let offered = approval.amendable.unsandboxed;
@@ -298,8 +298,7 @@ fn keys(approval: &Approval) -> Vec<Choice> {
     keys
 }
 
-/// Returns the preview choice, disabled with a reason if a preview is impossible; nothing for tools other than
-/// commands.
+/// Returns the preview choice, disabled with a reason if a preview is impossible; no choice for tools other than commands.
 fn preview(approval: &Approval) -> Option<Choice> {
     let words = "preview: run in a copy and review the changes before they are applied";
     match &approval.preview {

@@ -32,7 +32,7 @@ pub(crate) struct Command {
     pub marked: Option<usize>,
 }
 
-/// Row of text with tones, and the index of the part it belongs to.
+/// Row of text with tones, and the index of its part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row(Vec<(String, Tone)>, Option<usize>);
 

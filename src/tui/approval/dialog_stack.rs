@@ -28,7 +28,7 @@ pub(crate) struct DialogStack {
     unsettled: Option<u64>,
     /// The key of the last answer.
     echo: Option<Echo>,
-    /// Text typed into a dialog that is gone; the next input field gets it.
+    /// Text typed into a closed dialog; the next input field gets it.
     orphaned: String,
 }
 
@@ -45,7 +45,7 @@ impl DialogStack {
         self.list.len()
     }
 
-    /// Returns how many approvals a running task waits for.
+    /// Returns the number of approvals for which a running task waits.
     pub(crate) fn approvals(&self) -> usize {
         self.list.iter().filter(|panel| matches!(panel.question, Question::Approval(_))).count()
     }
@@ -96,7 +96,7 @@ impl DialogStack {
         self.echo = Some(Echo { letter, at });
     }
 
-    /// Returns whether this letter is a second press of the answer key.
+    /// Returns whether this character is a second press of the answer key.
     pub(crate) fn is_echo(&self, letter: char, now: u64) -> bool {
         self.echo.is_some_and(|echo| echo.is_in_draft(letter, now))
     }
@@ -106,8 +106,7 @@ impl DialogStack {
         self.unsettled = Some(now);
     }
 
-    /// Numbers the new dialogs and starts their time. Returns text typed into a dialog that is gone, if nothing has the
-    /// keyboard.
+    /// Numbers the new dialogs and starts their time. Returns text typed into a closed dialog, if no dialog has the keyboard.
     pub(crate) fn flush_guard(&mut self, now: u64) -> String {
         for panel in self.list.iter_mut().filter(|panel| panel.came.is_none()) {
             self.came += 1;
@@ -118,7 +117,7 @@ impl DialogStack {
         if self.is_open() { String::new() } else { std::mem::take(&mut self.orphaned) }
     }
 
-    /// Returns when a key takes effect, or when time alone decides something.
+    /// Returns the time at which a key takes effect, or at which a timer decides.
     pub(crate) fn deadline(&self, now: u64) -> Option<u64> {
         let of_inbox = self.inbox.as_ref().and_then(|inbox| inbox.deadline(&self.list, now));
         let of_key = || self.open().and_then(|panel| panel.guard.deadline(now).filter(|_| !panel.has_field()));
@@ -262,7 +261,7 @@ impl DialogStack {
         self.arm(last_text);
     }
 
-    /// Arms the dialog again after something covered it. Text in its field is kept.
+    /// Arms the dialog again after it was covered. Text in its field is preserved.
     pub(crate) fn arm_again(&mut self, last_text: Option<u64>) {
         if self.inbox.is_some() {
             self.arm_inbox(last_text);
@@ -323,8 +322,8 @@ impl DialogStack {
         self.focus(self.current, last_text);
     }
 
-    /// Closes the dialog for the user; only the user reopens it. A dialog that the user requested, and that nothing
-    /// waits for, is removed.
+    /// Closes the dialog for the user; only the user reopens it. A dialog that the user requested, and for which no task waits,
+    /// is removed.
     pub(crate) fn dismiss(&mut self) {
         let is_called_for = self.open().is_some_and(|panel| panel.question.is_called_for());
         self.close();
@@ -334,7 +333,7 @@ impl DialogStack {
         (self.put_off, self.stays) = (!self.list.is_empty(), false);
     }
 
-    /// Returns the keyboard to the draft; the prompt stays on the screen.
+    /// Returns the keyboard to the draft; the prompt remains on the screen.
     pub(crate) fn stay(&mut self) {
         let stays = self.open && self.inbox.is_none() || self.stays;
         self.close();
@@ -351,7 +350,7 @@ impl DialogStack {
         self.fence.forget();
     }
 
-    /// Removes the answered dialog, and arms the guard of the next one, which takes its place.
+    /// Removes the answered dialog, and arms the guard of the next one.
     pub(crate) fn finish_current(&mut self, last_text: Option<u64>) {
         if self.current < self.list.len() {
             self.remove(self.current, last_text);

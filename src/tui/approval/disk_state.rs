@@ -5,18 +5,18 @@ use super::{Choice, Dialog};
 /// Relation between the shown change and the file on disk.
 #[derive(Debug, Default)]
 pub(crate) enum Staleness {
-    /// The shown change is the one that would be applied.
+    /// The shown change is the current one.
     #[default]
     AsShown,
-    /// The change was updated just before it was to be applied, and has not been shown yet.
+    /// The change was updated right before its application, and has not been shown yet.
     Renewed,
-    /// The change cannot be applied; the former choices come back if the file does.
+    /// The change cannot be applied; the former choices return if the file changes back.
     Outdated { before: Vec<Choice> },
     /// The user requested the updated proposal, which has not arrived yet.
     Awaited,
 }
 
-/// Returns whether the head says that the file has changed.
+/// Returns whether the head shows that the file has changed.
 pub(crate) fn is_change_visible(panel: &Dialog) -> bool {
     panel.changed_on_disk || matches!(panel.disk, Staleness::Outdated { .. } | Staleness::Awaited)
 }

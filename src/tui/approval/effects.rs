@@ -22,7 +22,7 @@ pub(crate) fn note_index(approval: &Approval, path: &str) -> usize {
     rows + 1 + at.unwrap_or(0)
 }
 
-/// Returns everything but the diff. Paths that the user left out are marked.
+/// Returns all parts except the diff. Paths that the user left out are marked.
 pub(crate) fn notes(approval: &Approval, effects: &Effects, discarded: &[DiscardedEffect]) -> Vec<Note> {
     let is_discarded = |path: &str| discarded.iter().any(|one| one.path == path && one.hunks.is_empty());
     let mut notes = Vec::new();
@@ -62,7 +62,7 @@ pub(crate) fn notes(approval: &Approval, effects: &Effects, discarded: &[Discard
     notes
 }
 
-/// Returns the approval verb, used once everything was shown.
+/// Returns the approval verb, used once the whole approval was shown.
 pub(crate) fn verb(effects: &Effects) -> Verb {
     if effects.is_empty() {
         Verb { long: "continue with its output", short: "continue" }

@@ -99,7 +99,7 @@ impl ElicitationForm {
         Body::notes(self.notes().0, VERB, String::new())
     }
 
-    /// Returns all paragraphs, and the range of those about the current field.
+    /// Returns all paragraphs, and the range of the paragraphs about the current field.
     fn notes(&self) -> (Vec<Note>, std::ops::Range<usize>) {
         let mut notes: Vec<Note> = Vec::new();
         for row in text::reveal(&self.message).trim().lines() {
@@ -231,7 +231,7 @@ impl ElicitationForm {
             options.map(|(nth, (name, taken, _))| format!("{}. {name}{}", nth + 1, if taken { " (selected)" } else { "" })),
         );
         if entry.is_multi_choice() {
-            lines.push("Enter the ones you want, separated by commas.".to_owned());
+            lines.push("Enter your choices, separated by commas.".to_owned());
         }
         lines.push(format!(
             "Current value: {}. Press Enter to keep it, or type `later` to go back to the question.",

@@ -52,7 +52,7 @@ impl HunkMark {
 }
 
 impl Hunks {
-    /// Returns the hunks of a change, or `None` if none of them can be left out or edited.
+    /// Returns the hunks of a change, or `None` if none can be left out or edited.
     pub(crate) fn for_approval(approval: &Approval) -> Option<Self> {
         let diff = &approval.proposal.diff;
         if let Some(effects) = &approval.effects {
@@ -88,7 +88,7 @@ impl Hunks {
         self.offers[self.at].file.unwrap_or(0)
     }
 
-    /// Returns for each hunk of the diff whether it is left out.
+    /// Returns whether each hunk of the diff is left out.
     pub(crate) fn left_out(&self) -> Vec<bool> {
         let left = self.choices.iter().map(|choice| *choice == HunkChoice::Left);
         let Some(effects) = &self.effects else { return left.collect() };
@@ -136,7 +136,7 @@ impl Hunks {
         self.choices.iter().filter(|choice| matches!(choice, HunkChoice::Edited { .. })).count()
     }
 
-    /// Returns the label of the approval choice, or the reason why there is nothing to approve.
+    /// Returns the label of the approval choice, or the reason why approval is impossible.
     fn approval_label(&self, verb: &str) -> Result<String, String> {
         let (count, taken) = (self.len(), self.taken_hunks());
         if self.effects.is_some() {
@@ -167,7 +167,7 @@ impl Hunks {
         }
     }
 
-    /// Applies a key. Returns whether it was meant for the hunks, or why the hunk cannot be left out.
+    /// Applies a key. Returns whether it was a hunk key, or the reason why the hunk cannot be left out.
     fn mark(&mut self, mark: HunkMark) -> Result<bool, String> {
         if !self.can_be_split() {
             return Ok(false);
@@ -322,7 +322,7 @@ impl Hunks {
 }
 
 impl Dialog {
-    /// Applies a hunk key. Returns whether the key was a hunk key, or why it had no effect.
+    /// Applies a hunk key. Returns whether the key was a hunk key, or the reason why it had no effect.
     pub(crate) fn mark_hunk(&mut self, mark: HunkMark) -> Result<bool, String> {
         let Some(hunks) = &mut self.hunks else { return Ok(false) };
         let marked = hunks.mark(mark)?;

@@ -1,4 +1,4 @@
-//! List of pending dialogs: low-risk ones can be decided together, the others are opened individually.
+//! List of pending dialogs: low-risk dialogs can be decided together, other ones are opened individually.
 
 use super::summary::{full_name, individual_reason, is_command, name, risk_token};
 use super::{Dialog, Frame};
@@ -22,7 +22,7 @@ const NAME: usize = 12;
 /// Milliseconds of a minute, the unit of waiting times.
 const MINUTE_MS: u64 = 60_000;
 
-/// Selected and current dialogs, identified by number so that nothing moves under the cursor when dialogs come and go.
+/// Selected and current dialogs, identified by number so that rows do not move under the cursor when dialogs open and close.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub guard: Guard,
@@ -82,7 +82,7 @@ impl Inbox {
         }
     }
 
-    /// Handles a click: it moves to a dialog or highlights a choice, and decides nothing.
+    /// Handles a click: it moves to a dialog or highlights a choice, without a decision.
     pub(crate) fn click(&mut self, place: Position, panels: &[Dialog], now: u64) {
         if self.list.contains(place) && self.guard.is_armed(now) {
             self.guard.step(GuardInput::Other, now);
@@ -97,7 +97,7 @@ impl Inbox {
         self.at.filter(|at| Some(*at) == self.drawn)
     }
 
-    /// Returns the position of the current dialog or, if that is gone, of the dialog in its place.
+    /// Returns the position of the current dialog or, if it was removed, of the next dialog.
     fn position(&self, panels: &[Dialog]) -> usize {
         let gone = || self.place.min(panels.len().saturating_sub(1));
         panels.iter().position(|panel| Some(panel.number) == self.at).unwrap_or_else(gone)

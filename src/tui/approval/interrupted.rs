@@ -1,4 +1,4 @@
-//! Dialog about a call that a crash left without an outcome.
+//! Dialog about a call whose outcome is unknown after a crash.
 
 use super::{Body, ChoiceAction, Confirm, Dialog, Question, choice};
 use crate::protocol::{CallId, Resolution};

@@ -4,7 +4,7 @@ use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
 use crate::text;
 use crate::tui::interface::{LockAnswer, LockQuestion};
 
-/// Number of ID characters that tell sessions apart.
+/// Number of ID characters that distinguish sessions.
 const ID: usize = 4;
 
 pub(crate) fn lock_dialog(held: LockQuestion) -> Dialog {

@@ -127,7 +127,7 @@ pub(crate) struct Dialog {
     /// Unique number on this screen, and time of arrival; both set when it starts waiting.
     pub number: u64,
     pub came: Option<u64>,
-    /// Time at which a missing answer counts as a denial, if there is a limit.
+    /// Time at which a missing answer becomes a denial, if there is a limit.
     ends: Option<u64>,
     pub question: Question,
     /// Title: `Edit src/main.rs`.
@@ -154,13 +154,13 @@ pub(crate) struct Dialog {
     pub writing: Option<AmendField>,
     /// Recent hunk keys that may turn out to be the beginning of typed text.
     pub marked: Option<RecentMarks>,
-    /// Side-by-side layout, if the user chose it or the other one.
+    /// Side-by-side or unified layout, if the user chose one.
     beside: Option<bool>,
     wraps: bool,
     /// Relation of the shown change to the file on disk, and the last event about it.
     disk: Staleness,
     changed_on_disk: bool,
-    /// Whether all of it was shown, in any layout.
+    /// Whether the whole content was shown, in any layout.
     saw_all: bool,
     pub height: Height,
     /// First row shown, number of leading rows that were shown, and the width at which they were.
@@ -267,7 +267,7 @@ impl Dialog {
         }
     }
 
-    /// Returns the visible dialog: the one in front, if any.
+    /// Returns the visible dialog: the front one, if any.
     pub(crate) fn visible(&self) -> &Self {
         self.front.as_deref().unwrap_or(self)
     }
@@ -290,7 +290,7 @@ impl Dialog {
         true
     }
 
-    /// Opens the pager. Returns whether there is something to read.
+    /// Opens the pager. Returns whether it has content.
     pub(crate) fn open_reading(&mut self) -> bool {
         let reading = match &self.question {
             Question::Approval(approval) => Pager::rules(approval, &self.choices),
@@ -330,7 +330,7 @@ impl Dialog {
         true
     }
 
-    /// Goes back to the dialog itself. Returns whether something was in front of it.
+    /// Goes back to the dialog itself. Returns whether another view was in front of it.
     pub(crate) fn close_always(&mut self) -> bool {
         self.front.take().is_some()
     }
@@ -385,12 +385,12 @@ impl Dialog {
         self.words.is_some() || self.writing.is_some()
     }
 
-    /// Returns the number of choices shown in the dialog; they come first.
+    /// Returns the number of choices shown in the dialog; they precede other rows.
     pub(crate) fn shown_choices(&self) -> usize {
         self.choices.iter().take_while(|choice| choice.is_shown).count()
     }
 
-    /// Returns whether the reason adds something to the default policy and to what is shown anyway.
+    /// Returns whether the reason adds information to the default policy and to the visible text.
     fn shows_reason(&self) -> bool {
         let Question::Approval(approval) = &self.question else { return true };
         let is_told = approval.effects.is_some() || !approval.opens.is_empty();
@@ -465,7 +465,7 @@ impl Dialog {
         }
     }
 
-    /// Returns the number of screens left until all required rows were shown.
+    /// Returns the number of remaining screens until all required rows were shown.
     pub(crate) fn screens_left(&self, act: ChoiceAction) -> usize {
         self.unseen_for(act).div_ceil(self.shown.max(1))
     }

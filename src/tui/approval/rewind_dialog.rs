@@ -1,4 +1,4 @@
-//! Rewind dialog: the changes to undo, those that cannot be undone, and edits from outside aye.
+//! Rewind dialog: the changes to undo, changes that cannot be undone, and edits from outside aye.
 
 use super::note::{Note, Verb};
 use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};

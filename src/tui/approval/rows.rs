@@ -24,7 +24,7 @@ pub(crate) const THEN_ENTER: &str = "   (then enter)";
 pub(crate) const TIGHT: u16 = 50;
 /// Suffix of a choice that takes two keys, if there is room.
 pub(crate) const PLUS_ENTER: &str = " +enter";
-/// Cells of `12 more`, the number of screens left before the choice can be taken.
+/// Cells of `12 more`, the number of remaining screens before the choice is available.
 const MORE_CELLS: usize = 7;
 
 /// Layout of the choices.
@@ -32,7 +32,7 @@ const MORE_CELLS: usize = 7;
 pub(crate) enum Choices {
     /// One choice on each row; in a rule dialog only the scopes.
     Rows,
-    /// The first choice on one row, the others on the next.
+    /// The first choice on one row, the remaining ones on the next.
     FirstRow,
     OneRow,
 }
@@ -140,8 +140,7 @@ impl Rows {
     }
 }
 
-/// Splits the choices into those with their own row and those that share rows. In a rule dialog, each scope has a
-/// row.
+/// Splits the choices into choices with their own row and choices that share rows. In a rule dialog, each scope has a row.
 pub(crate) fn split_choices(panel: &Dialog, choices: Choices) -> (Range<usize>, Range<usize>) {
     let all = panel.shown_choices();
     let is_scope = |choice: &&Choice| matches!(choice.act, ChoiceAction::Keep(_));
@@ -200,7 +199,7 @@ pub(crate) fn packed_width(panel: &Dialog, at: usize, width: u16) -> usize {
     words + packed_lead(width) + packed_suffix(panel, at, width).len()
 }
 
-/// Returns the short label of a choice. While rows have not been shown, the first one gives the number of screens left.
+/// Returns the short label of a choice. While rows have not been shown, the first choice gives the number of remaining screens.
 pub(crate) fn packed_label(panel: &Dialog, at: usize) -> Cow<'_, str> {
     let choice = &panel.choices[at];
     match screens_left_prefix(panel, at) {
@@ -209,8 +208,8 @@ pub(crate) fn packed_label(panel: &Dialog, at: usize) -> Cow<'_, str> {
     }
 }
 
-/// Returns the prefix of the count of screens left, which only the first choice shows, or `None` for other choices.
-/// After a digit the count needs a word.
+/// Returns the prefix of the number of remaining screens, which only the first choice shows, or `None` for other choices. After a
+/// digit the count needs a word.
 fn screens_left_prefix(panel: &Dialog, at: usize) -> Option<&'static str> {
     let says_it = |choice: &Choice| choice.act.shows_the_rest() && panel.screens_left(choice.act) > 0;
     let lead = if panel.choices[at].key.letter.is_ascii_digit() { "see " } else { "" };
@@ -234,7 +233,7 @@ pub(crate) fn packed_suffix(panel: &Dialog, at: usize, width: u16) -> &'static s
     if two && (width >= TIGHT || !matches!(panel.question, Question::Keep(_))) { PLUS_ENTER } else { "" }
 }
 
-/// Wraps the reason; the last row shows if it was cut.
+/// Wraps the reason; the last row shows whether the reason was truncated.
 pub(crate) fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
     let room = usize::from(body_width(width));
     let reason = panel.reason.as_str();

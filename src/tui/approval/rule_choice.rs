@@ -122,7 +122,7 @@ impl RuleChoice {
         }
     }
 
-    /// Returns the approval that the rule is chosen for.
+    /// Returns the approval for which the rule is chosen.
     pub(crate) fn approval_id(&self) -> ApprovalId {
         self.approval_id.clone()
     }
@@ -329,7 +329,7 @@ impl RuleChoice {
     }
 }
 
-/// Adds the expiry line after the reason of each added rule, because the diff was made before the expiry was chosen.
+/// Adds the expiry line after the reason of each added rule, because the diff precedes the choice of the expiry.
 fn add_end(hunk: &mut DiffHunk, row: &str) {
     let is_reason = |line: &DiffLine| line.side == DiffSide::Added && line.text.starts_with("reason = ");
     for at in (0..hunk.lines.len()).rev().filter(|at| is_reason(&hunk.lines[*at])).collect::<Vec<_>>() {
@@ -338,7 +338,7 @@ fn add_end(hunk: &mut DiffHunk, row: &str) {
     }
 }
 
-/// Returns a one-line description of what the rules allow.
+/// Returns a one-line description of the calls that the rules allow.
 fn describe_rules(rules: &[GrantRule]) -> String {
     text::reveal_rows(&rules.iter().map(describe_rule).collect::<Vec<_>>().join("; "))
 }

@@ -8,7 +8,7 @@ use crate::tui::interface::{TrustAnswer, TrustQuestion};
 pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
     let title = format!("Trust the project {}?", text::reveal_line(&trust.place));
     let reason = match &trust.changes {
-        Some(_) => "it has changed since you trusted it",
+        Some(_) => "the project has changed since you trusted it",
         None if !trust.has_items() => "aye would run commands in a sandboxed copy of it without asking",
         None => "nothing from this project has been run or applied yet",
     };
@@ -32,7 +32,7 @@ pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
     Dialog::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
 }
 
-/// Returns a description of what a mode allows.
+/// Returns a description of the calls that a mode allows.
 pub(crate) fn mode_description(mode: Mode) -> &'static str {
     match mode {
         Mode::Plan => "Tools write nothing, and commands only read.",
@@ -86,8 +86,8 @@ impl Question {
         matches!(self, Question::Forget(id) if id == session)
     }
 
-    /// Returns whether the dialog is removed when the user closes it, because nothing waits for the answer, or because a command can
-    /// give it too.
+    /// Returns whether the dialog is removed when the user closes it, because no task waits for the answer, or because a command
+    /// can give it too.
     pub(crate) fn is_called_for(&self) -> bool {
         matches!(self, Question::Forget(_) | Question::Mode(_) | Question::Price(_))
     }

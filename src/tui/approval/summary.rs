@@ -35,7 +35,7 @@ pub(crate) fn is_command(panel: &Dialog) -> bool {
     matches!(&panel.question, Question::Approval(approval) if approval.command.is_some())
 }
 
-/// Returns the name with what the user must know before deciding it together with others.
+/// Returns the name with the information that the user needs before deciding it together with others.
 pub(crate) fn full_name(panel: &Dialog) -> String {
     match &panel.question {
         Question::Approval(_) if !is_command(panel) && panel.unseen() > 0 => {
@@ -48,7 +48,7 @@ pub(crate) fn full_name(panel: &Dialog) -> String {
 /// Returns why the dialog must be decided individually, if it must.
 pub(crate) fn individual_reason(panel: &Dialog) -> Option<String> {
     let Question::Approval(_) = &panel.question else {
-        return Some("this one must be decided individually; enter opens it".to_owned());
+        return Some("this approval must be decided individually; enter opens it".to_owned());
     };
     if panel.changed_on_disk || !matches!(panel.disk, Staleness::AsShown) {
         return Some("changed on disk, and the updated diff was not shown; enter opens it".to_owned());

@@ -40,7 +40,7 @@ pub(crate) fn sort_by_risk(parts: &[CommandPart]) -> Vec<usize> {
     order
 }
 
-/// Returns whether the user asked to run the command outside the sandbox.
+/// Returns whether the user chose to run the command outside the sandbox.
 pub(crate) fn is_unsandboxed(approval: &Approval) -> bool {
     approval.amendable.edited && approval.action_summary.ends_with(OUTSIDE_SANDBOX)
 }
@@ -117,7 +117,7 @@ fn blocked_title(approval: &Approval) -> String {
     format!("{what}. Run again with access?")
 }
 
-/// Returns what approving another run means, preceded by the blocked access if the title does not name it.
+/// Returns the effect of approving another run, preceded by the blocked access if the title does not name it.
 pub(super) fn opens(approval: &Approval) -> Option<String> {
     let next = approval.next_run()?;
     let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
@@ -156,7 +156,7 @@ mod tests {
             ("publishes commits to `origin`", "Publish commits to `origin`"),
             ("deletes your home directory", "Delete your home directory"),
             ("runs downloaded code from `example.com`", "Run downloaded code from `example.com`"),
-            ("runs `prettier`, downloading it if needed", "Run `prettier`, downloading it if needed"),
+            ("runs `prettier`, downloading it first if needed", "Run `prettier`, downloading it first if needed"),
             ("copies `a` to `b`, outside the workspace", "Copy `a` to `b`, outside the workspace"),
             ("erases the disk `/dev/sda`", "Erase the disk `/dev/sda`"),
             ("could send `.env`, which can contain credentials", "Could send `.env`, which can contain credentials"),

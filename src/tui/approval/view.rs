@@ -34,7 +34,7 @@ pub(crate) struct Frame<'a> {
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
     pub now: u64,
-    /// Position and count: `1 of 3`.
+    /// Position and number: `1 of 3`.
     pub place: (usize, usize),
     /// First line of the unsent draft.
     pub draft: &'a str,

@@ -31,7 +31,7 @@ pub(super) struct ChangeLine {
     pub hunk: usize,
     /// Index among the lines of its side in the hunk.
     pub index: usize,
-    /// Entry of the line this one was changed from or into.
+    /// Entry of the line from or into which this line was changed.
     pub partner: Option<usize>,
 }
 

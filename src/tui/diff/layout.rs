@@ -74,7 +74,7 @@ impl Layout {
     }
 }
 
-/// Separator between both sides; a space follows, which keeps the numbers of the right side apart.
+/// Separator between both sides; a space follows, which separates the numbers of the right side.
 pub(crate) const BETWEEN_SIGN: &str = "│";
 const BETWEEN_CELLS: usize = 2;
 
@@ -90,7 +90,7 @@ fn text_width(width: usize, number_width: usize) -> usize {
     if width >= gutter * 2 { width - gutter } else { width.max(1) }
 }
 
-/// Highlighting of both sides of each hunk, requested as they come into view.
+/// Highlighting of both sides of each hunk, requested when they become visible.
 pub(super) struct Painter {
     pub number_width: usize,
     tracks: Vec<(HighlightedBlock, HighlightedBlock)>,

@@ -78,7 +78,7 @@ impl Diff {
         })
     }
 
-    /// Returns the hunk at a row, or the one before it.
+    /// Returns the hunk at a row, or the previous one.
     pub(crate) fn hunk_at(&self, width: u16, row: usize) -> Option<usize> {
         self.with_layout(width, |layout| {
             let unit = layout.ends.partition_point(|end| *end <= row);

@@ -11,7 +11,7 @@ use crate::protocol::DiffSide;
 const LINE: usize = 2000;
 /// Number of added lines considered for each removed line.
 const REACH: usize = 8;
-/// Minimum similarity of two lines that count as one changed line.
+/// Minimum similarity of two lines that are treated as one changed line.
 const ALIKE: f32 = 0.4;
 
 /// Pairs removed lines with the added lines that follow them, in order, most similar first.

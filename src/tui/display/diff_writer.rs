@@ -31,7 +31,7 @@ struct Painter<'a> {
     at: Option<(u16, u16)>,
     /// Width uncertainty of the last grapheme.
     written: WidthDoubt,
-    /// Column where the last written word began.
+    /// Starting column of the last written word.
     word: u16,
 }
 
@@ -173,7 +173,7 @@ fn cells_of(cell: &Cell) -> u16 {
     if symbol.len() == 1 { 1 } else { (text::width(symbol) as u16).max(1) }
 }
 
-/// Reports whether an overflowing grapheme may stay in this blank cell.
+/// Reports whether an overflowing grapheme may remain in this blank cell.
 fn extends(cell: &Cell, blank: &Cell) -> bool {
     blank.symbol() == " " && SgrState::from_cell(cell).has_ground_of(SgrState::from_cell(blank))
 }

@@ -4,7 +4,7 @@ use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 use std::io::Write;
 
-/// Colours and attributes the terminal currently draws with.
+/// Current colours and attributes of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SgrState {
     foreground: Color,

@@ -145,7 +145,7 @@ impl ElicitationForm {
         self.at.is_some()
     }
 
-    /// Goes back to the choices; the values are kept.
+    /// Goes back to the choices; the values are preserved.
     pub(crate) fn leave(&mut self) {
         self.at = None;
     }
@@ -188,7 +188,7 @@ impl ElicitationForm {
         entry.value().err().filter(|_| self.checked || entry.is_touched())
     }
 
-    /// Sets the current field from a line typed in line mode; an empty line keeps its value.
+    /// Sets the current field from a line typed in line mode; an empty line leaves its value unchanged.
     pub(crate) fn take_line(&mut self, words: &str) -> Result<(), String> {
         let Some(entry) = self.entry_mut() else { return Ok(()) };
         let before = entry.clone();

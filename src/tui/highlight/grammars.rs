@@ -1,11 +1,11 @@
-//! Grammars, of which only a few are kept compiled: the expressions of a language take about 10 MB.
+//! Grammars, of which only a few stay compiled: the expressions of a language take about 10 MB.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use syntect::parsing::SyntaxSet;
 
-/// Number of languages kept compiled, so that a response in two languages compiles each once.
+/// Number of languages that stay compiled, so that a response in two languages compiles each once.
 const HELD: usize = 2;
 /// Burst limit and refill interval for compiling languages. Compiling one takes about 30 ms of one core.
 const IN_A_ROW: u32 = 3;
@@ -14,12 +14,12 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Syntax sets, one per compiled language, because compiled expressions are freed only with their set.
 #[derive(Default)]
 pub(super) struct Grammars {
-    /// Most recently used first. A set without a name has nothing compiled yet.
+    /// Most recently used first. A set without a name is not compiled yet.
     sets: VecDeque<(Option<String>, SyntaxSet)>,
 }
 
 impl Grammars {
-    /// Reports whether [`Self::forget`] would free anything.
+    /// Reports whether [`Self::forget`] would free memory.
     pub(crate) fn is_loaded(&self) -> bool {
         !self.sets.is_empty()
     }
@@ -57,7 +57,7 @@ impl Grammars {
     }
 }
 
-/// Rate limit that keeps a screen with many languages, or fast scrolling, from compiling constantly.
+/// Rate limit that prevents constant compilation on a screen with many languages, or during fast scrolling.
 pub(super) struct CompileQuota {
     left: u32,
     /// Start of the current refill interval.

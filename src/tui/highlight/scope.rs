@@ -4,7 +4,7 @@ use syntect::parsing::{Scope, ScopeStack};
 
 use crate::tui::theme::Syntax;
 
-/// The first prefix that matches the innermost scope wins; `None` stops the search and leaves the text plain.
+/// The first prefix that matches the innermost scope wins; `None` stops the search, and the text is plain.
 const MEANINGS: &[(&str, Option<Syntax>)] = &[
     ("comment", Some(Syntax::Comment)),
     ("punctuation.definition.comment", Some(Syntax::Comment)),

@@ -39,12 +39,12 @@ pub(super) struct Parser {
     scopes: ScopeStack,
 }
 
-/// Sets the callback, called from the thread, for new colours that need a frame. Only the first call counts.
+/// Sets the callback, called from the thread, for new colours that need a frame. Only the first call has an effect.
 pub(crate) fn on_progress(wake: impl Fn() + Send + Sync + 'static) {
     let _ = WAKE.set(Box::new(wake));
 }
 
-/// Sets the callback for freed grammars. Only the first call counts.
+/// Sets the callback for freed grammars. Only the first call has an effect.
 pub(crate) fn on_let_go(call: fn()) {
     let _ = LET_GO.set(call);
 }
@@ -53,7 +53,7 @@ pub(super) fn send(shared: &Arc<SharedLines>, lines: Vec<String>) {
     post(Job::Lines(Lines { of: Arc::downgrade(shared), lines }));
 }
 
-/// Waits until everything requested so far is highlighted.
+/// Waits until all requested lines are highlighted.
 #[cfg(test)]
 pub(crate) fn wait_until_idle() {
     let (done, wait) = channel();
@@ -61,7 +61,7 @@ pub(crate) fn wait_until_idle() {
     let _ = wait.recv();
 }
 
-/// Queues a job; without a thread it is dropped and code stays plain.
+/// Queues a job; without a thread it is dropped and code remains plain.
 fn post(job: Job) {
     if let Some(jobs) = JOBS.get_or_init(start) {
         let _ = jobs.send(job);
@@ -117,7 +117,7 @@ struct CodeFragment {
 }
 
 impl HighlightQueue {
-    /// Accepts a job; code in an unknown language stays plain.
+    /// Accepts a job; code in an unknown language remains plain.
     fn put(&mut self, job: Job) {
         match job {
             Job::Lines(lines) => {

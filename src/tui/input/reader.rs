@@ -11,10 +11,10 @@ use tokio::sync::mpsc;
 
 /// Time in milliseconds that Escape may be the start of a sequence: long enough for a slow line, too short to notice.
 const ESCAPE_MS: u16 = 25;
-/// Time in milliseconds that the first part of a report waits for the rest, which may be in the next packet.
+/// Time in milliseconds that the first part of a report waits for the remaining part, which may be in the next packet.
 const REPORT_MS: u16 = 1000;
 
-/// Handle of the running thread; dropping it ends the thread and leaves unread bytes to the next reader.
+/// Handle of the running thread; dropping it ends the thread; the next reader gets unread bytes.
 #[derive(Debug)]
 pub(crate) struct Reader {
     wake: PipeWriter,

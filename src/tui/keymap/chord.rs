@@ -82,7 +82,7 @@ impl Chord {
         KeyEvent::new(self.code, self.modifiers)
     }
 
-    /// Normalizes key events: `shift+tab` has its own code, and a letter carries its case.
+    /// Normalizes key events: `shift+tab` has its own code, and a letter includes its case.
     fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
         let modifiers = modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
         let (code, modifiers) = match code {

@@ -1,4 +1,4 @@
-//! Parsing of the user's key file. Invalid entries are reported, and the others apply.
+//! Parsing of the user's key file. Invalid entries are reported, and valid ones apply.
 
 use super::{Action, Chord, Focus};
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
     reading.into_problems()
 }
 
-/// Removes reassigned keys from their former actions, and reports actions left without a key.
+/// Removes reassigned keys from their former actions, and reports actions without a key.
 fn take_away(actions: &mut [Action], named: &[usize], reading: &mut KeymapReader<'_>) {
     for (at, action) in actions.iter_mut().enumerate() {
         let had = action.keys.clone();

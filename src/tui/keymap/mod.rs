@@ -146,11 +146,11 @@ impl Action {
 
 #[derive(Debug, Default)]
 pub(crate) struct Keymap {
-    /// Rows, built on demand if no file changes anything.
+    /// Rows, built on demand if the file changes no keys.
     rows: OnceLock<Vec<Row>>,
     /// Translation of changed keys.
     changed: HashMap<(Focus, Chord), Option<Chord>>,
-    /// All keys with a meaning, if any was changed.
+    /// All keys with a meaning, if any key was changed.
     known: HashSet<(Focus, Chord)>,
     /// Built-in keys with several modifiers, built when such a key is first pressed.
     held: OnceLock<HashSet<(Focus, Chord)>>,

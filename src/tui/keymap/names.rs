@@ -46,7 +46,7 @@ impl Keymap {
         has_key.then(|| Cow::Owned(words.join(" ")))
     }
 
-    /// Replaces the keys in a sentence: those with a `+`, and `f1` to `f24`, because others may be words.
+    /// Replaces the keys in a sentence: keys with a `+`, and `f1` to `f24`, because other ones may be words.
     pub(crate) fn translate_keys<'a>(&self, focus: Focus, text: &'a str) -> Cow<'a, str> {
         if self.names.is_empty() {
             return Cow::Borrowed(text);

@@ -36,11 +36,11 @@ pub(crate) struct Document {
     /// Cached rows of blocks, with the number of highlighted lines at that time.
     kept: HashMap<usize, (Rc<Vec<StyledText>>, usize)>,
     tracks: Tracks,
-    /// Whether inline code keeps its backticks, because without colours nothing else marks it.
+    /// Whether inline code is shown with its backticks, because there is no other mark without colours.
     keeps_ticks: bool,
 }
 
-/// Row count of the open block, and the text length it belongs to.
+/// Row count of the open block, and the corresponding text length.
 #[derive(Default)]
 struct Open {
     text_len: usize,
@@ -107,7 +107,7 @@ impl Document {
         (block, row - begin, rows)
     }
 
-    /// Returns the row at this width that corresponds to a place from [`Self::block_at`].
+    /// Returns the row at this width that corresponds to a position from [`Self::block_at`].
     pub(crate) fn row_of(&mut self, width: u16, (block, row, rows): (usize, usize, usize)) -> usize {
         self.lay_out(usize::from(width));
         let begin = block.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -137,7 +137,7 @@ impl Document {
         }
     }
 
-    /// Returns the rows of a finished block, or of the open block after them. Code is laid out again when more of it has been
+    /// Returns the rows of a finished block, or of the open block after them. Code is laid out again when more lines have been
     /// highlighted.
     fn block_rows(&mut self, index: usize) -> Option<Rc<Vec<StyledText>>> {
         if let Some((rows, coloured)) = self.kept.get(&index)
@@ -183,7 +183,7 @@ impl Document {
         }
     }
 
-    /// Drops cached layouts; the measured height stays.
+    /// Drops cached layouts; the measured height is retained.
     pub(crate) fn cool(&mut self) {
         self.kept = HashMap::new();
         self.tracks = Tracks::new();

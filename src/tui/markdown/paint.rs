@@ -13,7 +13,7 @@ use crate::tui::metrics::MEASURE;
 use crate::tui::styled_text::{Frame, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
-/// Returns the rows of a block, including the empty row before it. With `ticks`, inline code keeps its backticks.
+/// Returns the rows of a block, including the empty row before it. With `ticks`, inline code is shown with its backticks.
 pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colours: &mut Colours<'_>) -> Vec<StyledText> {
     let look = BlockLayout { width, ticks };
     let mut rows = match &block.kind {
@@ -34,7 +34,7 @@ pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colo
 #[derive(Clone, Copy)]
 struct BlockLayout {
     width: usize,
-    /// Whether inline code keeps its backticks.
+    /// Whether inline code is shown with its backticks.
     ticks: bool,
 }
 
@@ -52,7 +52,7 @@ fn prose(source: &str, number: Option<u64>, goes_on: bool, look: BlockLayout, co
     painter.rows
 }
 
-/// Reports whether a source contains more than an empty fence, which rightly renders to nothing.
+/// Reports whether a source contains more than an empty fence, which is correctly rendered as empty.
 fn text_without_fences(source: &str) -> bool {
     source.lines().any(|line| super::line::opening_fence(line).is_none() && !line.trim().is_empty())
 }

@@ -34,7 +34,7 @@ pub(super) enum Kind {
 /// Part of a fenced code block.
 #[derive(Clone, Debug)]
 pub(super) struct CodePart {
-    /// Index of the block where the fence began.
+    /// Index of the block where the fence started.
     pub block: usize,
     pub info: Range<usize>,
     /// Start of the code of the whole fence.
@@ -249,7 +249,7 @@ impl Splitter {
         }
     }
 
-    /// Ends a block inside a very long line, at a place that depends only on the text and not on the chunks.
+    /// Ends a block inside a very long line, at a position that depends only on the text and not on the chunks.
     fn cut_long_line(&mut self, text: &str, end: usize, blocks: &mut Vec<Block>) -> bool {
         if matches!(self.state, State::Between) && end - self.at > 2 * PROSE {
             self.open_prose(self.at, None, blocks);

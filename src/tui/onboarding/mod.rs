@@ -1,5 +1,4 @@
-//! Setup on first start: model, approvals and theme. Each step can be skipped, and nothing changes before the user
-//! chooses.
+//! Setup on first start: model, approvals and theme. Each step can be skipped, and no setting changes before the user chooses.
 //!
 //! Events go in and actions come out; the dialogs share their panel and guard with all other dialogs.
 
@@ -35,10 +34,10 @@ pub(crate) struct Onboarding {
 
 #[derive(Debug)]
 pub(crate) enum Page {
-    /// Models that were found, and other ways to get one.
+    /// Available models, and other methods of adding one.
     Models,
     Typing(Typing),
-    /// Chosen model; nothing is saved yet.
+    /// Chosen model; not saved yet.
     Model(Reach),
     /// Question about approvals, and the theme.
     Approvals,
@@ -85,11 +84,11 @@ pub(crate) enum SetupChoice {
     Test,
     Take,
     Back,
-    /// Answer to the question about what needs approval.
+    /// Answer to the question about approvals.
     Approvals(usize),
     /// Looks daily for a new list of models.
     LookDaily,
-    /// Continues with the next step and changes nothing.
+    /// Continues with the next step without changes.
     Skip,
 }
 
@@ -118,7 +117,7 @@ pub(crate) enum SetupAction {
     Show,
     /// Shows other text on the same page.
     Words,
-    /// Uses this model from now on.
+    /// Uses this model for subsequent requests.
     Use {
         model: String,
         lines: Vec<String>,
@@ -165,7 +164,7 @@ impl Onboarding {
         matches!(&self.page, Page::Typing(typing) if !typing.text.0.trim().is_empty())
     }
 
-    /// Returns whether Enter alone keeps the current setting.
+    /// Returns whether Enter alone leaves the current setting unchanged.
     pub(crate) fn is_keepable(&self) -> bool {
         matches!(self.page, Page::Approvals | Page::ModelList)
     }
@@ -300,7 +299,7 @@ impl Onboarding {
         vec![SetupAction::Ask(SetupRequest::End { approvals: self.approvals.clone(), theme, looks_daily }), SetupAction::Words]
     }
 
-    /// Ends the setup with the theme from before. Choices already made are kept.
+    /// Ends the setup with the previous theme. Completed choices are preserved.
     fn leave(&mut self) -> Vec<SetupAction> {
         if let Page::ModelList = self.page {
             // The theme and the approvals are chosen. The end of the setup reports what was saved.

@@ -3,7 +3,7 @@
 /// Minimum length of a key, in bytes.
 const MIN: usize = 16;
 
-/// Key prefixes of the providers; a longer prefix comes before the shorter one it contains.
+/// Key prefixes of the providers; a longer prefix precedes a shorter prefix of it.
 const BEGINNINGS: [(&str, &str); 9] = [
     ("sk-ant-", "anthropic"),
     ("sk-or-", "openrouter"),

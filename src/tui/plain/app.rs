@@ -39,7 +39,7 @@ pub(crate) struct LineApp<W> {
     asked: Option<PromptState>,
     /// Lines that were not a valid answer; saved with the draft but not part of the next message.
     kept: Vec<String>,
-    /// Whether a fence must be requested; `fences` counts the requested fences that have not come back.
+    /// Whether a fence must be requested; `fences` is the number of requested fences without a response.
     wants_fence: bool,
     fences: usize,
     /// Number of transcript entries already printed.
@@ -215,7 +215,7 @@ impl<W: Write> LineApp<W> {
         effects.push(Effect::Exit(ExitReason::Quit));
     }
 
-    /// Prints progress when nothing was printed for a while.
+    /// Prints progress when there was no output for a while.
     pub(crate) fn print_progress(&mut self, now: u64) -> io::Result<()> {
         self.print_activity(now)?;
         if let Some(last) = self.teller.last_printed() {
@@ -262,7 +262,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Submits a line as Enter does in the composer; existing draft text comes first.
+    /// Submits a line as Enter does in the composer; after existing draft text.
     fn send(&mut self, line: &str, now: u64, effects: &mut Vec<Effect>) {
         self.model.composer.insert(line);
         update::submit(&mut self.model, false, now, effects);
@@ -481,7 +481,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Prints a renewed proposal in full. A screen waits for a key before it swaps the text; lines do not need to.
+    /// Prints a renewed proposal in full. A screen waits for a key before it swaps the text; line mode does not.
     fn print_renewed(&mut self, now: u64) -> io::Result<()> {
         let renewed =
             self.model.dialogs.open().filter(|panel| panel.choices.iter().any(|choice| choice.act == ChoiceAction::ShowNew));

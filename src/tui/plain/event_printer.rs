@@ -15,7 +15,7 @@ use std::io::{self, Write};
 /// Lines printed from the start and the end of a long output.
 const HEAD: usize = 3;
 const TAIL: usize = 5;
-/// Maximum number of models printed; the rest are counted.
+/// Maximum number of models printed; further models are counted.
 const MODELS: usize = 40;
 
 #[derive(Default)]
@@ -222,7 +222,7 @@ fn describe_approver(rule: &str) -> String {
     }
 }
 
-/// Returns one line about the changes that a command makes without an approval, and one about the reason.
+/// Returns one line about changes of a command without an approval, and one line about the reason.
 fn unasked_changes(effects: Option<&Effects>, note: Option<&str>) -> impl Iterator<Item = String> {
     let applied = effects.map(Effects::summary).filter(|applied| !applied.is_empty());
     let applied = applied.map(|applied| format!("Changed without an approval: {}", text::reveal_line(&applied)));

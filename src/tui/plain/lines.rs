@@ -17,7 +17,7 @@ pub(crate) enum LineInput {
     Line(String),
     /// Several lines in one read, as from a paste: a message, never an answer.
     Pasted(String),
-    /// Fence: all input typed before it was requested has been delivered. Carries the unfinished line.
+    /// Fence: all input typed before the request has been delivered. Carries the unfinished line.
     Fence(String),
     /// End of input. Carries the unfinished line.
     Closed(String),
@@ -31,7 +31,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Starts the thread. `shown` is the terminal where dialogs are printed, if there is one; a dialog counts as seen once
+    /// Starts the thread. `shown` is the terminal where dialogs are printed, if there is one; a dialog is treated as seen once
     /// the output has drained.
     pub(crate) fn start(input: OwnedFd, shown: Option<OwnedFd>) -> io::Result<(Self, mpsc::UnboundedReceiver<LineInput>)> {
         let (woken, wake) = io::pipe()?;

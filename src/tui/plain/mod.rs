@@ -31,7 +31,7 @@ use writer::LineWriter;
 const PROGRESS: Duration = Duration::from_secs(10);
 /// Maximum number of events processed before other input is polled.
 const EVENTS_A_TURN: usize = 1024;
-/// Nominal screen size; nothing is laid out, but it must be large enough for dialogs.
+/// Nominal screen size; there is no layout, but the size must suffice for dialogs.
 const SIZE: Size = Size::new(120, 40);
 
 /// Runs the session until the user quits or a signal ends it.

@@ -42,7 +42,7 @@ pub(crate) fn key(panel: &Dialog) -> String {
     format!("{id}\n{}\n{}\n{}", panel.title, panel.reason, words.join("\n"))
 }
 
-/// Returns the full text of a dialog, from its head to its choices. `place` is its number and the total.
+/// Returns the full text of a dialog, from its head to its choices. `place` is its position and the total.
 pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     if let Question::Asking(asking) = &panel.question
         && asking.is_filling()
@@ -113,7 +113,7 @@ fn choices(panel: &Dialog) -> Vec<String> {
     lines
 }
 
-/// Returns the choices that work without a screen; the others change the view or open something in it.
+/// Returns the choices that work without a screen; other choices change the view or open a panel in it.
 fn plain_choices(panel: &Dialog) -> impl Iterator<Item = &Choice> {
     panel.choices.iter().filter(|choice| choice.listed)
 }
@@ -189,7 +189,7 @@ fn slug(short: &str) -> String {
     words.collect::<Vec<_>>().join("-").to_lowercase()
 }
 
-/// Parses a line as an answer. Only a whole word counts: no single letter, digit or empty line.
+/// Parses a line as an answer. Only a complete word is accepted: no single letter, digit or empty line.
 pub(crate) fn reply(panel: &Dialog, line: &str) -> Reply {
     let line = line.trim();
     let said = line.to_lowercase();

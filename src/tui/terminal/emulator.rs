@@ -15,7 +15,7 @@ pub(crate) struct Emulator {
     is_gnu_screen: bool,
 }
 
-/// Terminal multiplexer that aye runs in.
+/// Terminal multiplexer around aye.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Multiplexer {
     Tmux,
@@ -37,7 +37,7 @@ const PROGRESS: [&str; 7] = ["ghostty", "wezterm", "windows-terminal", "conemu",
 const TRUE_COLOUR: [&str; 8] = ["kitty", "ghostty", "alacritty", "foot", "wezterm", "contour", "iterm", "konsole"];
 
 impl Emulator {
-    /// Detects the emulator from environment variables; an empty variable counts as unset.
+    /// Detects the emulator from environment variables; an empty variable is treated as unset.
     pub(crate) fn detect<'v>(variable: impl Fn(&str) -> &'v str) -> Self {
         let term = variable("TERM").to_owned();
         let is_set = |name: &str| !variable(name).is_empty();

@@ -1,4 +1,4 @@
-//! Colour count from the system's terminal description (terminfo).
+//! Number of colours in the system's terminal description (terminfo).
 //!
 //! Uses no terminfo crate: only one number is needed, and a full parser would have to handle a file named by an environment
 //! variable.
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 /// Maximum size of a description, in bytes.
 const FILE_BYTES: u64 = 64 << 10;
-/// Index of the colour count among the numbers of a description.
+/// Index of the number of colours in a description.
 const MAX_COLOURS: usize = 13;
 
-/// Returns the colour count of a terminal; `None` if the system does not know it.
+/// Returns the number of colours of a terminal; `None` if the system does not know it.
 pub(crate) fn colours<'v>(term: &str, variable: impl Fn(&str) -> &'v str) -> Option<u32> {
     let first = term.chars().next()?;
     if term.contains('/') || term.starts_with('.') {

@@ -457,7 +457,7 @@ pub(crate) fn effects_approval(id: &str) -> Approval {
         counted: Vec::new(),
         refused: vec![RefusedEffect {
             path: ".git/hooks/pre-commit".to_owned(),
-            reason: "`.git` is protected: it controls what other programs run".to_owned(),
+            reason: "`.git` is protected: the path controls what other programs run".to_owned(),
         }],
         denied: vec![SandboxAccess::Host { host: "example.com".to_owned(), port: 443 }],
         digest: "d1".to_owned(),

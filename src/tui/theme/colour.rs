@@ -1,4 +1,4 @@
-//! RGB colours: contrast, and the nearest of 256 colours that keeps it.
+//! RGB colours: contrast, and the nearest of 256 colours with the same contrast.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -36,7 +36,7 @@ impl Rgb {
         part(self.red, other.red) + part(self.green, other.green) + part(self.blue, other.blue)
     }
 
-    /// Returns the nearest of the 256 colours that keeps this contrast on `ground`.
+    /// Returns the nearest of the 256 colours with at least this contrast on `ground`.
     pub(crate) fn nearest_on(self, ground: Self, contrast: f64) -> u8 {
         let readable = (16..=255).filter(|index| Self::indexed(*index).contrast(ground) >= contrast);
         readable
@@ -44,7 +44,7 @@ impl Rgb {
             .unwrap_or_else(|| if ground.is_light() { 16 } else { 231 })
     }
 
-    /// Returns the nearest of the 256 colours outside the grey ramp, so that a faint tint keeps its hue.
+    /// Returns the nearest of the 256 colours outside the grey ramp, so that a faint tint retains its hue.
     pub(crate) fn nearest_tint(self) -> u8 {
         (16..=231).min_by_key(|index| Self::indexed(*index).distance(self)).unwrap_or(16)
     }

@@ -128,14 +128,14 @@ fn line(change: Change, fit: &impl Fit) -> Style {
     Style::new().fg(fit.text(change.text, ground, CONTRAST)).bg(tint)
 }
 
-/// Adds an underline if rounding made both tints equal.
+/// Adds an underline if rounding made both tints identical.
 fn word_style(change: Change, fit: &impl Fit) -> Style {
     let (tint, ground) = fit.tint(change.word);
     let style = Style::new().fg(fit.text(change.text, ground, CONTRAST)).bg(tint).add_modifier(Modifier::BOLD);
     if fit.tint(change.line).0 == tint { style.add_modifier(Modifier::UNDERLINED) } else { style }
 }
 
-/// Returns the style of a token in sixteen colours. The user defines those, so none is used as a background.
+/// Returns the style of a token in sixteen colours. The user defines these colours, so none is used as a background.
 fn sixteen(token: Token, light: bool) -> Style {
     let style = Style::new();
     let pick = |dark: Color, on_light: Color| style.fg(if light { on_light } else { dark });

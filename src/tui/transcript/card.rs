@@ -74,7 +74,7 @@ pub(crate) struct Card {
     pub held: String,
     /// File that the call affects, as named by the model.
     pub path: Option<String>,
-    /// Whether the command runs in a preview copy, so that nothing has changed yet.
+    /// Whether the command runs in a preview copy, so that the workspace is unchanged.
     pub is_preview: bool,
     /// Whether the preview is a run in a copy before any approval.
     pub is_layer: bool,
@@ -99,7 +99,7 @@ pub(crate) struct Card {
     applied: Option<(String, bool)>,
     /// Reason why it did not ask.
     note: Option<String>,
-    /// Kind of content that the call reads, if it changes nothing.
+    /// Kind of content that the call reads, if it makes no changes.
     pub reads: Option<ReadKind>,
     /// Row that this call shares with its neighbours, and whether it is the first of them.
     pub group: Option<Rc<ReadGroup>>,
@@ -160,7 +160,7 @@ impl Card {
         self.state = CardState::Running { since: now };
     }
 
-    /// Adds the changes that the command made without an approval, and the reason why none was needed.
+    /// Adds changes of the command without an approval, and the reason.
     pub(crate) fn add_unasked_changes(&mut self, effects: Option<&Effects>, note: Option<&str>) {
         let applied = effects.filter(|effects| !effects.is_empty());
         self.applied =
@@ -197,7 +197,7 @@ impl Card {
         self.hidden = redaction_summary(redactions);
     }
 
-    /// Returns whether content was hidden from the model; the card says so.
+    /// Returns whether content was hidden from the model; the card shows this.
     pub(crate) fn hides_something(&self) -> bool {
         self.hidden.is_some()
     }
@@ -440,7 +440,7 @@ impl Card {
         rows
     }
 
-    /// Returns one row about the changes that the command made without an approval, and one about the reason.
+    /// Returns one row about changes of the command without an approval, and one row about the reason.
     fn unasked_rows(&self, is_open: bool, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let style = look.theme.style(Token::Muted);
         let applied = self.applied.as_ref().filter(|(_, is_build)| is_open || !is_build).map(|(words, _)| words);

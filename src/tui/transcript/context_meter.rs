@@ -85,7 +85,7 @@ fn window_bar(filled: &ContextUse, width: usize, look: RenderContext<'_>) -> Lin
     Line::from(spans)
 }
 
-/// Scales `count` of `all` to `room` cells; a non-zero count takes at least one cell.
+/// Scales `count` of `all` to `room` cells; a non-zero number takes at least one cell.
 fn cells(count: u64, all: u64, room: usize) -> usize {
     let exact = u128::from(count) * room as u128 / u128::from(all.max(1));
     usize::try_from(exact).unwrap_or(room).max(usize::from(count > 0)).min(room)

@@ -74,7 +74,7 @@ pub(crate) enum Kind {
     },
     /// Usage of the context window.
     Window(ContextUse),
-    /// Work that the previous process left unfinished.
+    /// Unfinished work of the previous process.
     Recovery(Recovery),
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Entry {
     pub paste: Option<Range<usize>>,
     /// Number of the rewind that undid this entry.
     pub undone: Option<u32>,
-    /// Fold state of this entry alone, and the global fold round it belongs to.
+    /// Fold state of this entry alone, and its global fold round.
     fold: Option<(Fold, u32)>,
     /// Whether the entry changed since the user scrolled up and its rows were last counted.
     pub is_touched: bool,
@@ -158,7 +158,7 @@ impl Entry {
         self.measured = None;
     }
 
-    /// Drops cached rows that can be recomputed; the measured height stays.
+    /// Drops cached rows that can be recomputed; the measured height is retained.
     pub(crate) fn cool(&mut self) {
         self.laid = None;
         if let Kind::Answer { document, .. } = &mut self.kind {
@@ -201,7 +201,7 @@ impl Entry {
         usize::from(self.gap)
     }
 
-    /// Applies the entry's own fold state in place of the global one.
+    /// Applies the entry's own fold state instead of the global one.
     fn with_own_fold<'a>(&self, look: RenderContext<'a>) -> RenderContext<'a> {
         let general = if matches!(self.kind, Kind::Card(_)) { look.fold } else { look.rest };
         let own = self.fold.filter(|(_, round)| *round == look.round).map(|(fold, _)| fold);
@@ -377,7 +377,7 @@ impl Entry {
     }
 }
 
-/// Returns whether a response is shown only as the row that says why it was discarded.
+/// Returns whether a response is shown only as a row with the reason for its removal.
 fn is_folded(state: &AnswerState, look: RenderContext<'_>) -> bool {
     matches!(state, AnswerState::Discarded(_)) && look.fold == Fold::Quiet
 }

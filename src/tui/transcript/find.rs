@@ -9,7 +9,7 @@ use std::borrow::Cow;
 pub(crate) struct Query {
     pub words: String,
     pattern: Regex,
-    /// Whether the query contains Markdown marks; otherwise those in the text are ignored.
+    /// Whether the query contains Markdown marks; otherwise marks in the text are ignored.
     has_marks: bool,
 }
 
@@ -54,7 +54,7 @@ impl Query {
     }
 }
 
-/// Entries with matches and their counts, and the current match.
+/// Entries with matches and their number, and the current match.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct SearchMatches {
     pub entries: Vec<(usize, usize)>,
@@ -95,7 +95,7 @@ impl SearchMatches {
     }
 }
 
-/// Searches all entries; if the query only grew, searches only those that matched before.
+/// Searches all entries; if the query was only extended, searches only previous matches.
 pub(crate) fn find_all(transcript: &Transcript, query: &Query, before: &SearchMatches, from: usize) -> SearchMatches {
     let narrows = !before.words.is_empty() && query.words.starts_with(&before.words);
     let count = |at: usize| transcript.entries.get(at).map_or(0, |entry| query.count_in(entry));

@@ -66,7 +66,7 @@ pub(crate) struct Marks {
     pub chosen: Option<usize>,
     pub selection: Option<Selection>,
     pub query: Option<Query>,
-    /// Position where the focused entry began in the last frame.
+    /// Starting position of the focused entry in the last frame.
     cursor: Option<Position>,
 }
 
@@ -89,7 +89,7 @@ impl Marks {
         self.selection.iter_mut().for_each(|selection| shift(&mut selection.entry));
     }
 
-    /// Returns where the focused entry began in the last frame, if it was visible.
+    /// Returns the starting position of the focused entry in the last frame, if visible.
     pub(crate) fn cursor(&self) -> Option<Position> {
         self.cursor
     }

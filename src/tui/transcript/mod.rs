@@ -36,7 +36,7 @@ use heights::Heights;
 use std::collections::{HashMap, VecDeque};
 use viewport::{Anchor, EntryRow};
 
-/// How much detail of calls and other entries is shown.
+/// Level of detail of calls and other entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Fold {
     /// One line per successful call.
@@ -62,14 +62,14 @@ impl Fold {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RenderContext<'a> {
     pub width: u16,
-    /// Fold state of cards, and of everything else that folds.
+    /// Fold state of cards, and of other foldable entries.
     pub fold: Fold,
     pub rest: Fold,
     /// Whether the entry has its own fold state, which also closes entries that open automatically.
     pub is_own: bool,
     /// Whether browse mode is on, in which Enter folds the focused entry.
     pub browses: bool,
-    /// Key that unfolds everything.
+    /// Key that unfolds all entries.
     pub unfolds: &'a str,
     /// Number of global fold changes; a fold state from an earlier round no longer applies.
     pub round: u32,
@@ -82,7 +82,7 @@ pub(crate) struct RenderContext<'a> {
     pub now: u64,
 }
 
-/// Number of off-screen entries whose rows stay cached.
+/// Number of off-screen entries with cached rows.
 const WARM: usize = 256;
 
 pub(crate) struct Transcript {
@@ -197,7 +197,7 @@ impl Transcript {
         matches!(self.entries.last(), Some(Entry { kind: Kind::Reasoning { live: true, .. }, .. }))
     }
 
-    /// Returns the streaming response; notices that arrive in between come after it and do not split it.
+    /// Returns the streaming response; notices that arrive in between follow it and do not split it.
     pub(crate) fn streaming_mut(&mut self) -> Option<&mut Document> {
         let aside = |kind: &Kind| {
             matches!(kind, Kind::Note { .. } | Kind::Problem { .. } | Kind::Window(_) | Kind::Summary { .. } | Kind::Recovery(_))
@@ -274,7 +274,7 @@ impl Transcript {
         self.entries.get(at)
     }
 
-    /// Returns an entry for modification: drops its layout and counts the rows that change.
+    /// Returns an entry for modification: drops its layout and records the changed number of rows.
     fn changing(&mut self, at: usize) -> Option<&mut Entry> {
         let before = self.entries.get(at)?.is_measured_at(self.width, self.version).then(|| self.heights.get(at));
         self.touch(at, before);
@@ -327,7 +327,7 @@ impl Transcript {
         self.fold_to(self.fold.next(), rest);
     }
 
-    /// Shows everything, or folds everything.
+    /// Unfolds or folds all entries.
     pub(crate) fn fold_everything(&mut self) {
         let next = if self.fold == Fold::Full && self.rest == Fold::Full { Fold::Quiet } else { Fold::Full };
         self.fold_to(next, next);
@@ -361,7 +361,7 @@ impl Transcript {
         }
     }
 
-    /// Invalidates all layouts after a change of colours or folding; entries keep their height until they are laid out again.
+    /// Invalidates all layouts after a change of colours or folding; entries retain their height until they are laid out again.
     pub(crate) fn forget_layout(&mut self) {
         self.version += 1;
         self.marks.selection = None;

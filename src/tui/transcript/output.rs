@@ -128,7 +128,7 @@ pub(crate) fn take_exit(output: &mut String) -> Option<String> {
     exit
 }
 
-/// Splits an output with an empty stderr section into stdout and the notes after that section; other outputs stay whole.
+/// Splits an output with an empty stderr section into stdout and the notes after that section; other outputs are not split.
 fn split_notes(output: &str) -> (&str, &str) {
     let Some((printed, notes)) = output.rsplit_once("--- stderr ---") else { return (output, "") };
     let is_heading = printed.is_empty() || printed.ends_with('\n');

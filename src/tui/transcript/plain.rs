@@ -115,7 +115,7 @@ pub(crate) fn join(pieces: impl Iterator<Item = (String, Join)>) -> String {
     out
 }
 
-/// Returns the text in these cells of a table row, with `between` in place of the bars.
+/// Returns the text in these cells of a table row, with `between` instead of the bars.
 pub(crate) fn without_bars(row: &Row, bars: &[usize], cells: &Range<u16>, between: &str) -> String {
     let starts = || bars.iter().map(|bar| *bar as u16);
     // A partially selected bar is ignored.

@@ -45,7 +45,7 @@ impl ReadGroup {
         Self { leader, files: none(), directories: none(), searches: none(), is_open: Cell::new(is_open) }
     }
 
-    /// Adds another call to the count.
+    /// Adds another call to the group.
     pub(crate) fn add(&self, kind: ReadKind) {
         let count = match kind {
             ReadKind::File => &self.files,

@@ -1,4 +1,4 @@
-//! Work that the previous process left unfinished, and its outcome: one entry at the end of the transcript.
+//! Unfinished work of the previous process, and its outcome: one entry at the end of the transcript.
 
 use super::RenderContext;
 use super::text_rows::truncated_row;
@@ -21,7 +21,7 @@ pub(crate) enum RecoveryState {
     Open,
     /// The call was running.
     Ran,
-    /// The outcome is unknown; the user will be asked.
+    /// The outcome is unknown; aye will ask the user.
     Unknown,
     /// The call is waiting for the user's answer again.
     Asked,
@@ -49,7 +49,7 @@ impl RecoveryState {
         }
     }
 
-    /// Returns the rank of a call when the list has no room for all; calls that need an answer come first.
+    /// Returns the rank of a call when the list has no room for all; calls that need an answer have priority.
     fn rank(self) -> u8 {
         match self {
             Self::Unknown | Self::Asked => 0,

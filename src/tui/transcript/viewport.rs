@@ -17,7 +17,7 @@ pub(crate) struct EntryRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
-    /// Follow the end: the last row stays in view.
+    /// Follow the end: the last row remains visible.
     End,
     /// Keep this row at the top.
     At(EntryRow),
@@ -38,7 +38,7 @@ impl Transcript {
         rows
     }
 
-    /// Adapts to a new width: the same entry stays at the top, and the same part of a long entry.
+    /// Adapts to a new width: the same entry remains at the top, and the same part of a long entry.
     fn settle_width(&mut self, look: RenderContext<'_>) {
         if self.width == look.width {
             return;

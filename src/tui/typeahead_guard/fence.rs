@@ -17,7 +17,7 @@ impl Fence {
         self.own = None;
     }
 
-    /// Drops the wait for a response, because nothing on the screen needs it.
+    /// Drops the wait for a response, because no panel needs it.
     pub(crate) fn forget(&mut self) {
         self.wanted = false;
         self.own = None;

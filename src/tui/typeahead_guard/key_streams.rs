@@ -1,6 +1,6 @@
 //! Recorded keystrokes in other agents while a prompt opened, and the keys that each agent treated as an answer.
 
-/// Keystrokes: `{2200}` is a pause in milliseconds, `<enter>` is that key, everything else is typed.
+/// Keystrokes: `{2200}` is a pause in milliseconds, `<enter>` is that key, other text is typed.
 pub(crate) struct KeyStream {
     /// Agent that failed, and the failure.
     pub of: &'static str,

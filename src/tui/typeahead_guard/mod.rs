@@ -40,7 +40,7 @@ mod tests;
 
 pub(crate) use fence::Fence;
 
-/// Minimum pause before a letter that counts as alone, and the delay that confirms a choice.
+/// Minimum pause before a letter that is treated as isolated, and the delay that confirms a choice.
 pub(crate) const ALONE_MS: u64 = 350;
 /// Default time after the first frame at which a prompt is armed if the terminal does not respond.
 pub(crate) const ARMING_MS: u64 = 500;
@@ -52,21 +52,21 @@ pub(crate) const UNSETTLED_MS: u64 = 300;
 pub(crate) const ENTER_MS: std::ops::RangeInclusive<u64> = 80..=5000;
 /// Minimum time between arming and Enter for such a choice.
 const REACTION_MS: u64 = 250;
-/// Minimum time on the screen before Enter takes a preset choice. A held key repeats before.
+/// Minimum time on the screen before Enter takes a preset choice. A held key repeats earlier.
 const PRESET_MS: u64 = 700;
 /// Lifetime of any other highlight.
 const MARK_MS: u64 = 30_000;
-/// Time within which text can follow letters that had no effect, which then count as its beginning.
+/// Time within which text can follow letters without effect, which then become its beginning.
 const TYPED_MS: u64 = 5000;
 /// Maximum interval between two keys from a held key or a machine.
 pub(crate) const MACHINE_MS: u64 = 40;
 /// Maximum interval between three presses that come from a held key.
 const TRAIN_MS: u64 = 120;
-/// Minimum time between the last press of a letter and its confirmation; the next repeat of a held key comes before.
+/// Minimum time between the last press of a letter and its confirmation; the next repeat of a held key comes earlier.
 const SECOND_MS: u64 = 60;
 /// Time in which the letter of the last answer only highlights a choice of the next prompt.
 const ECHO_MS: u64 = 450;
-/// The same time in an empty draft, where the letter is dropped unless more text follows.
+/// The same time for an empty draft, where the letter is dropped unless more text follows.
 const DRAFT_ECHO_MS: u64 = 700;
 /// Minimum time without a key before a prompt takes the focus.
 pub(crate) const IDLE_MS: u64 = 1000;
@@ -84,7 +84,7 @@ pub(crate) struct GuardTiming {
     pub strict: bool,
     /// Time from the first frame until the prompt is armed, if the terminal does not respond, in milliseconds.
     pub arming_ms: u64,
-    /// Time after which a letter is decided unless Enter confirms it before, in milliseconds.
+    /// Time after which a letter is decided unless Enter confirms it earlier, in milliseconds.
     pub lone_ms: u64,
 }
 
@@ -97,7 +97,7 @@ impl Default for GuardTiming {
 /// Confirmation a choice needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Confirm {
-    /// None: the choice only shows something.
+    /// None: the choice only changes the view.
     Immediate,
     /// The letter alone, after a short delay.
     Letter,
@@ -117,12 +117,12 @@ pub(crate) struct Key {
 pub(crate) enum GuardInput {
     /// A printable character without ctrl or alt.
     Letter(char),
-    /// The same character from a held key, if the terminal reports that.
+    /// The same character from a held key, if the terminal reports repeats.
     Repeat(char),
     Enter,
     Up,
     Down,
-    /// A scroll key; the highlight stays.
+    /// A scroll key; the highlight is unchanged.
     Scroll,
     /// Any other key that does not type text; it cancels a waiting letter.
     Other,
@@ -132,7 +132,7 @@ pub(crate) enum GuardInput {
     Fence,
     /// The focus came back, the window was resized, or the process was resumed.
     Unsettled,
-    /// Only time has passed.
+    /// Only a timer has elapsed.
     Time,
 }
 
@@ -151,12 +151,12 @@ pub(crate) enum GuardResult {
 /// State of the choices, for drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChoiceState {
-    /// Not armed yet; nothing can be decided.
+    /// Not armed yet; no choice is possible.
     Arming,
     Ready,
     /// A letter is being confirmed: choice index, and number of `STEPS` that have passed.
     Waiting(usize, u64),
-    /// A choice is highlighted; Enter takes it.
+    /// A choice is highlighted; Enter confirms it.
     Highlighted(usize),
 }
 
@@ -169,7 +169,7 @@ enum PendingChoice {
         choice: usize,
         at: u64,
     },
-    /// Waits for Enter, or for its letter again.
+    /// Waits for Enter, or for the same letter again.
     Marked {
         choice: usize,
         at: u64,
@@ -192,20 +192,20 @@ pub(crate) struct Guard {
     preset: Option<usize>,
     /// Time of the last Enter while there was such a choice.
     last_enter: Option<u64>,
-    /// Text keys without effect so far. If more text follows, they were its beginning.
+    /// Text keys without effect so far. If more text follows, they become its beginning.
     typed: String,
-    /// Whether the last text keys only highlighted, and nothing else was typed.
+    /// Whether the last text keys only highlighted, and no other text was typed.
     only_marks: bool,
     /// Whether the typed text already had an effect, or was typed elsewhere; only text that follows at once makes it a
     /// beginning.
     acted: bool,
-    /// Numbers of presses at the pace of a machine, and at the pace of a held key.
+    /// Numbers of presses at machine speed, and at the repeat rate of a held key.
     machine: u8,
     train: u8,
     echo: Option<Echo>,
 }
 
-/// Letter of the last answer and its time; pressed again soon, it was meant for that prompt.
+/// Letter of the last answer and its time; if pressed again soon, it belongs to that prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Echo {
     pub letter: char,
@@ -230,7 +230,7 @@ pub(crate) fn may_take_focus(draft_is_empty: bool, last_key: Option<u64>, now: u
 }
 
 impl Guard {
-    /// Creates a guard; `last_text` is the time at which the user last typed anything.
+    /// Creates a guard; `last_text` is the time at which the user last typed.
     pub(crate) fn new(keys: Vec<Key>, last_text: Option<u64>) -> Self {
         Self {
             keys,
@@ -269,13 +269,13 @@ impl Guard {
         Self { unsettled: at, ..self }
     }
 
-    /// Adds text that was typed into a panel that is gone.
+    /// Adds text that was typed into a closed panel.
     #[must_use]
     pub(crate) fn with_typed(self, typed: String) -> Self {
         Self { acted: !self.pace.strict && !typed.is_empty(), typed, ..self }
     }
 
-    /// Disarms the prompt when it loses the keyboard: no highlight is left, and its next first frame arms it.
+    /// Disarms the prompt when it loses the keyboard: the highlight is removed, and the next frame arms it.
     pub(crate) fn disarm(&mut self) {
         (self.shown, self.answered) = (None, None);
         self.take_back();
@@ -339,13 +339,13 @@ impl Guard {
         self.unsettled.is_none_or(|at| now >= at + UNSETTLED_MS)
     }
 
-    /// Returns whether something was typed just before.
+    /// Returns whether text was typed just before.
     fn is_close(&self, now: u64) -> bool {
         self.last_text.is_some_and(|at| now.saturating_sub(at) < ALONE_MS)
     }
 
-    /// Returns whether a text key without effect is for the panel: nothing was typed just before it, except other such
-    /// keys. If text follows at once, the key was its beginning and goes with it.
+    /// Returns whether a text key without effect is for the panel: no text was typed just before it, except other such keys. If
+    /// text follows at once, the key was its beginning and goes with it.
     pub(crate) fn mark(&mut self, letter: char, now: u64) -> bool {
         let among_marks = self.only_marks || self.acted;
         let alone = among_marks || (!self.is_close(now) && (!self.pace.strict || self.typed.is_empty()));
@@ -381,7 +381,7 @@ impl Guard {
         }
     }
 
-    /// Returns when time alone changes something.
+    /// Returns the time at which a timer changes the state.
     pub(crate) fn deadline(&self, now: u64) -> Option<u64> {
         let held = match self.held {
             PendingChoice::None => None,
@@ -435,7 +435,7 @@ impl Guard {
         GuardResult::Nothing
     }
 
-    /// Takes the text that belongs to the draft when something other than a key, such as a paste, ends the wait.
+    /// Takes the text that belongs to the draft when an input other than a key, such as a paste, ends the wait.
     pub(crate) fn take_draft_text(&mut self) -> String {
         self.held = PendingChoice::None;
         std::mem::take(&mut self.typed)
@@ -474,7 +474,7 @@ impl Guard {
         }
     }
 
-    /// Confirms that a letter was alone, which only time can, not a later key.
+    /// Confirms that a letter was isolated, which only a timer can, not a later key.
     fn tick(&mut self, now: u64) -> GuardResult {
         let PendingChoice::Filling { choice, at } = self.held else { return GuardResult::Nothing };
         let full = at + self.pace.lone_ms;
@@ -522,8 +522,8 @@ impl Guard {
         }
     }
 
-    /// Handles a press at machine pace, which highlights and confirms nothing. A single one may be a press that a slow
-    /// line delivered together with the previous one; more are a held key or a paste.
+    /// Handles a press at machine speed, which has no effect. A single one may be a press that a slow line delivered together
+    /// with the previous one; more are a held key or a paste.
     fn hold_press(&mut self, letter: char, is_repeat: bool) {
         self.remember(letter);
         self.machine = self.machine.saturating_add(1);
@@ -591,7 +591,7 @@ impl Guard {
         self.held = if fills { PendingChoice::Filling { choice, at: now } } else { PendingChoice::Marked { choice, at: now } };
     }
 
-    /// Performs a choice that only shows something. Within text the letter is still text.
+    /// Performs a choice that only changes the view. Within text, the letter is still text.
     fn perform(&mut self, choice: usize) -> GuardResult {
         self.held = PendingChoice::None;
         self.acted = true;

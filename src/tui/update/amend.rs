@@ -9,7 +9,7 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::ALONE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Returns whether the letter was a hunk key. If it turns out to be text, the change is undone and the letter becomes part of the
+/// Returns whether the letter was a hunk key. If it is part of text, the change is undone and the letter becomes part of the
 /// text.
 pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = HunkMark::from_key(letter) else { return false };
@@ -157,7 +157,7 @@ fn on_amended(model: &mut Model, approval_id: ApprovalId, decision: Decision, no
     effects.push(Effect::Send(Command::Decide { approval_id, decision }));
 }
 
-/// Opens the resulting text of a file in an editor, with the decisions made so far.
+/// Opens the resulting text of a file in an editor, with the current decisions.
 pub(crate) fn on_proposed_text(model: &mut Model, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
     let is_it = |panel: &&Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *approval_id);
     let Some(panel) = model.dialogs.iter().find(is_it) else { return };

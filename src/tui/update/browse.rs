@@ -105,7 +105,7 @@ fn on_plain_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Ef
     history_page::request_older(model, effects);
 }
 
-/// Handles a letter that is not a key: a notice says how to go back to typing.
+/// Handles a letter that is not a key: a notice explains how to return to typing.
 fn on_unbound_key(model: &mut Model, key: KeyEvent, now: u64) {
     if let Some(letter) = is_text(&key) {
         model.show_toast(format!("`{letter}` does nothing while you browse; esc goes back to typing"), now);

@@ -93,7 +93,7 @@ fn on_completed(model: &mut Model, kind: EventKind, now: u64) {
     join_reads(&mut model.transcript, &tool_call_id);
 }
 
-/// Shows a call whose outcome a crash left unknown.
+/// Shows a call whose outcome is unknown after a crash.
 pub(crate) fn on_interrupted(model: &mut Model, id: &CallId, summary: &str) {
     if model.transcript.card_mut(id).is_none() {
         model.transcript.push(Kind::Card(Card::new(id.clone(), summary)));
@@ -139,7 +139,7 @@ fn on_preview_started(model: &mut Model, id: &CallId, is_layer: bool, now: u64) 
     add_running_call(model, (id.clone(), words), now);
 }
 
-/// Removes an approval that timed out; it counts as denied.
+/// Removes an approval that timed out and was denied.
 fn on_approval_timeout(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) {
     model.dialogs.forget_approval(approval, model.keys.last_text);
     let what = model.transcript.card_mut(call).map_or_else(|| "an approval".to_owned(), |card| card.summary().to_owned());

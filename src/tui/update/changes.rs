@@ -21,7 +21,7 @@ fn request(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     effects.push(Effect::Ask(Query::Session(SessionQuery::ListChanges { task_id: None })));
 }
 
-/// Shows the changed files if the user asked for them.
+/// Shows the changed files if the user requested them.
 pub(crate) fn show(model: &mut Model, changed: ChangedFiles) {
     if !std::mem::take(&mut model.overlays.changes_requested) {
         return;

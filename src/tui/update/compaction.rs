@@ -91,7 +91,7 @@ pub(crate) fn on_truncated(model: &mut Model, removed: u64) {
     note(model, &words, Tone::Warning);
 }
 
-/// Handles a notice that says why there will be no summary.
+/// Handles a notice with the reason why there is no summary.
 pub(crate) fn on_notice(model: &mut Model, words: &str, now: u64) {
     if words.starts_with(NOT_COMPACTED) {
         on_end(model, now);

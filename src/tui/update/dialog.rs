@@ -15,9 +15,9 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::{ALONE_MS, GuardInput, GuardResult, MACHINE_MS};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// Time after losing the focus in which Escape returns to a prompt and stops nothing, in milliseconds.
+/// Time after losing the focus in which Escape returns to a prompt without stopping the task, in milliseconds.
 const RETURN_MS: u64 = 3000;
-/// Number of wide characters without a space that count as more than one word.
+/// Number of wide characters without a space that are treated as more than one word.
 const WIDE_WORDS: usize = 4;
 
 /// Adds an approval prompt; an updated one takes the position of the former one.
@@ -161,8 +161,7 @@ pub(crate) fn handle_return_key(model: &mut Model, key: &KeyEvent, now: u64, eff
     }
 }
 
-/// Handles Enter while an approval is pending: a single word is not sent, and the choice with that letter is
-/// highlighted instead.
+/// Handles Enter while an approval is pending: a single word is not sent, and the choice with its letter is highlighted instead.
 fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let draft = model.composer.text();
     let word = draft.trim();
@@ -326,7 +325,7 @@ pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String
     });
 }
 
-/// Returns whether a letter in an empty draft is a second press of the answer key. If text follows at once, it was its
+/// Returns whether a letter in an empty draft is a second press of the answer key. If text follows immediately, it was its
 /// beginning.
 pub(crate) fn consume_echo(model: &mut Model, letter: Option<char>, now: u64) -> bool {
     let before = model.keys.echo.take();

@@ -1,11 +1,11 @@
-//! Text that was typed or pasted into a dialog, but meant for the draft.
+//! Text that was typed or pasted into a dialog, but belongs to the draft.
 
 use super::draft::on_draft_changed;
 use super::{amend, sessions};
 use crate::tui::browse;
 use crate::tui::model::Model;
 
-/// Moves text that was meant for the draft to the draft; the panel gives up the keyboard.
+/// Moves text that belongs to the draft to the draft; the panel releases the keyboard.
 pub(crate) fn to_draft(model: &mut Model, text: &str, now: u64) {
     amend::take_back(model, now);
     model.dialogs.stay();

@@ -20,8 +20,8 @@ pub(crate) fn apply_tagged(model: &mut Model, event: Event) -> Event {
     event
 }
 
-/// Applies an event that live sessions and replays show in the same way. The last ones are shown live by `apply`, and add nothing in a
-/// replay.
+/// Applies an event that live sessions and replays show in the same way. The last ones are shown live by `apply`, and have no
+/// effect in a replay.
 pub(crate) fn apply_shared(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::SessionStarted { .. }

@@ -154,7 +154,7 @@ fn problem(model: &Model, failure: &Failure) -> Problem {
     problem
 }
 
-/// Marks the streamed response as discarded; it stays visible.
+/// Marks the streamed response as discarded; it remains visible.
 pub(crate) fn on_discarded(model: &mut Model, reason: &str) {
     streaming::complete_response(model);
     model.info.last_answer = None;

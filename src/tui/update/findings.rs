@@ -68,7 +68,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
     findings.enumerate().map(row).collect()
 }
 
-/// Returns the reviewed changes, the summary, and what is missing.
+/// Returns the reviewed changes, the summary, and omitted parts.
 pub(crate) fn notices(model: &Model) -> Vec<String> {
     let Some(review) = &model.reviews.last else { return Vec::new() };
     let left_out = review.changes.left_out_names().map(|names| format!("not in the diff: {names}"));
@@ -95,7 +95,7 @@ pub(crate) fn to_text(model: &Model) -> String {
     [head].into_iter().chain(findings).chain(notices(model)).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the number, place, severity and confidence of a finding.
+/// Returns the number, location, severity and confidence of a finding.
 fn finding_line(finding: &Finding, at: usize) -> String {
     let (place, severity) = (text::reveal_line(&finding.location()), finding.severity.as_str());
     format!("{}. {place}: {severity}, confidence {}", at + 1, finding.confidence.as_str())

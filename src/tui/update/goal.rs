@@ -1,4 +1,4 @@
-//! Goals: `/goal`, the row above the composer, and notes about what happened.
+//! Goals: `/goal`, the row above the composer, and notes about its progress.
 
 use super::draft::take_draft;
 use super::notes::{note, show_requested};

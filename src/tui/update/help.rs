@@ -90,7 +90,7 @@ pub(crate) fn key_file_location(file: &KeyFile) -> String {
     }
 }
 
-/// Applies the key file after it was read again. A file that cannot be read leaves the keys unchanged.
+/// Applies the reloaded key file. An unreadable file leaves the keys unchanged.
 pub(crate) fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
     if file.text == model.options.keys.text {
         return;

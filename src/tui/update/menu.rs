@@ -15,7 +15,7 @@ const MAX_RESOURCES: usize = 50;
 /// Number of recent history entries searched for used commands.
 const USED: usize = 30;
 
-/// Updates the menu from the draft; called after everything that may have changed it.
+/// Updates the menu from the draft; called after every possible change of the draft.
 pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     let typing = if is_elsewhere(model) {
         None
@@ -85,7 +85,7 @@ pub(crate) fn is_typed(model: &Model, words: &str) -> bool {
     matches!(model.menu.typing(), Some(Typing::File { words: typed, .. }) if typed == words)
 }
 
-/// Returns whether the user is busy with something else.
+/// Returns whether the user is busy with another task.
 fn is_elsewhere(model: &Model) -> bool {
     model.dialogs.is_open()
         || model.overlays.help.is_some()
@@ -110,7 +110,7 @@ pub(crate) fn on_symbols_found(model: &mut Model, words: String, symbols: Vec<Fo
     complete_pending_tab(model, now, effects);
 }
 
-/// Returns whether files or symbols were requested and have not arrived; resources are not waited for.
+/// Returns whether files or symbols were requested and have not arrived; resources are ignored.
 pub(crate) fn is_searching(model: &Model) -> bool {
     let of_server = matches!(model.menu.typing(), Some(Typing::File { words, .. }) if model.servers.is_named_in(words));
     !of_server && model.menu.is_searching()
@@ -221,7 +221,7 @@ pub(crate) fn complete(model: &mut Model, now: u64) {
     insert_item(model, &item, now);
 }
 
-/// Returns the common beginning of the items that begin like the draft.
+/// Returns the common prefix of the items that match the draft.
 fn common_prefix(items: &[Item], draft: &str) -> String {
     let mut begin = items.iter().map(|item| item.text.as_str()).filter(|text| text.starts_with(draft));
     let Some(first) = begin.next() else { return draft.to_owned() };

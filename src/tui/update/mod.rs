@@ -113,7 +113,7 @@ pub(crate) enum Msg {
     Signal(i32),
     /// Loading failed; the loader reports why.
     NoStart,
-    /// An effect is done, with a message for the user.
+    /// An effect is complete, with a message for the user.
     Done(String),
     /// No more events follow.
     SessionGone,

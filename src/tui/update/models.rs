@@ -25,7 +25,7 @@ pub(crate) fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<E
     effects.push(Effect::Send(Command::SetModel { name: name.to_owned() }));
 }
 
-/// Opens the key input if the provider rejected the API key and nothing has continued since. Returns whether it was opened.
+/// Opens the key input if the provider rejected the API key and no request has continued since. Returns whether it was opened.
 pub(crate) fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let wants = model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if !wants || model.is_running() || !model.dialogs.is_empty() || model.info.header.model.is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mu
     }
 }
 
-/// Opens the list with the known models; those of the providers follow.
+/// Opens the list with the known models; models of the providers follow.
 pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !has_session(model) {
         model.startup.wants_picker = true;
@@ -78,7 +78,7 @@ pub(crate) fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<
     }
 }
 
-/// Returns the efforts to choose from: those of the model in use, or all if it is not known yet.
+/// Returns the efforts to choose from: the levels of the model in use, or all levels if the model is not known yet.
 pub(crate) fn efforts(model: &Model) -> &[Effort] {
     model.info.facts.as_ref().map_or(&Effort::ALL, |facts| facts.supported_efforts())
 }

@@ -1,4 +1,4 @@
-//! Notes in the transcript, and output that the user asked for.
+//! Notes in the transcript, and output that the user requested.
 
 use crate::protocol::Problem;
 use crate::text;
@@ -23,8 +23,7 @@ pub(crate) fn note_problem(model: &mut Model, problem: &Problem, tone: Tone) {
     model.transcript.push(Kind::Problem { problem, tone });
 }
 
-/// Shows output that the user requested and scrolls to its end; a pending dialog does not cover it until the user goes
-/// there.
+/// Shows output that the user requested and scrolls to its end; a pending dialog does not cover it until the user returns there.
 pub(crate) fn show_requested(model: &mut Model, what: Kind) {
     model.transcript.push(what);
     model.transcript.follow_end();

@@ -29,7 +29,7 @@ pub(crate) fn open(model: &mut Model, topic: Topic) {
     refresh(model);
 }
 
-/// Updates the open overview, because something has changed.
+/// Updates the open overview after a change.
 pub(crate) fn refresh(model: &mut Model) {
     let Some(mut overview) = model.overlays.overview.take() else { return };
     let (rows, notices): (Vec<Row>, Vec<String>) = match &overview.topic {

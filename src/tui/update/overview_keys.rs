@@ -54,7 +54,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     true
 }
 
-/// Runs a command and keeps the draft.
+/// Runs a command and preserves the draft.
 fn run(model: &mut Model, command: &str, now: u64, effects: &mut Vec<Effect>) {
     let draft = model.composer.text();
     model.composer.set(command);

@@ -42,7 +42,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     true
 }
 
-/// Runs a command and keeps the draft; one that needs an argument goes into the draft if that is empty.
+/// Runs a command and preserves the draft; a command that needs an argument goes into the draft if the draft is empty.
 fn run(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let wants = slash::needs_argument(name, &model.menu.own);
     let draft = model.composer.text();

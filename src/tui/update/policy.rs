@@ -29,7 +29,7 @@ pub(crate) fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<
     }
 }
 
-/// Handles `/mode NAME`: switches to a stricter mode at once, and asks before a less strict one.
+/// Handles `/mode NAME`: switches to a stricter mode at once, and asks before a laxer one.
 pub(crate) fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let Some(mode) = MODES.into_iter().find(|mode| mode.as_str() == name) else {
         let now_on = model.info.header.mode.as_str();

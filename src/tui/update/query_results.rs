@@ -1,4 +1,4 @@
-//! Results of look-ups, each passed to the part of the screen that asked.
+//! Results of look-ups, each passed to the requesting part of the screen.
 
 use super::notes::note_problem;
 use super::{

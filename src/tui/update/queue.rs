@@ -6,7 +6,7 @@ use crate::text;
 use crate::tui::model::{Effect, Model, RetractState, RetractedMessage};
 use crate::tui::picker::Row;
 
-/// Start of the marker that the session puts in place of a secret: `[redacted:KIND:8 hex]`.
+/// Beginning of the marker that replaces a secret: `[redacted:KIND:8 hex]`.
 const MARKER: &str = "[redacted:";
 
 /// Handles `/steer TEXT`.
@@ -80,7 +80,7 @@ fn delivery_text(waiting: &QueuedMessage) -> &'static str {
     if waiting.steer { "next step" } else { "after the task" }
 }
 
-/// Moves a queued message to the beginning of the draft: the one with this ID, or the last one.
+/// Moves a queued message to the beginning of the draft: the message with this ID, or the last one.
 pub(crate) fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
     let id = id.or_else(|| model.task.waiting.iter().map(|waiting| waiting.id).max());
     let place = model.task.waiting.iter().position(|waiting| Some(waiting.id) == id);
@@ -186,7 +186,7 @@ fn remove_prompt(prompts: &mut Vec<String>, prompt: &str) {
     }
 }
 
-/// Returns whether a message was received as this text: unchanged, or with a marker in place of each secret.
+/// Returns whether a message was received as this text: unchanged, or with a marker instead of each secret.
 fn is_received_as(message: &str, received: &str) -> bool {
     let mut parts = received.split(MARKER);
     let Some(mut rest) = parts.next().and_then(|first| message.strip_prefix(first)) else { return message == received };

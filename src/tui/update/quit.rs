@@ -1,4 +1,4 @@
-//! Quitting, and the confirmation if something would stop.
+//! Quitting, and the confirmation if work would be stopped.
 
 use super::draft::save_draft;
 use crate::protocol::{Command, RunningState};
@@ -14,7 +14,7 @@ pub(crate) fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
     effects.push(Effect::Exit(ExitReason::Quit));
 }
 
-/// Quits, or asks for a second press if something is running or pending.
+/// Quits, or asks for a second press if work is running or pending.
 pub(crate) fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if open_work(model).is_empty() { quit(model, effects) } else { ask_to_quit(model, "ctrl+d", now, effects) }
 }

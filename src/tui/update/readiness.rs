@@ -6,13 +6,13 @@ use crate::tui::keymap::Focus;
 use crate::tui::metrics::GUTTER;
 use crate::tui::model::Model;
 
-/// Reports why nothing is sent; the next Enter adds the missing key.
+/// Reports why the prompt is not sent; the next Enter adds the missing key.
 pub(crate) fn refuse(model: &mut Model, now: u64) {
     model.keys.no_key_shown = Some(now);
     is_ready(model, now);
 }
 
-/// Appends a prompt to those that wait for a session.
+/// Appends a prompt to the prompts that wait for a session.
 pub(crate) fn wait_for_session(model: &mut Model, text: &str, now: u64) {
     let before = model.startup.waiting_prompt.take().map(|before| format!("{before}\n\n"));
     model.startup.waiting_prompt = Some(before.unwrap_or_default() + text);

@@ -1,4 +1,4 @@
-//! Report of work that an earlier process left in progress, kept up to date until something new begins.
+//! Report of work that an earlier process left in progress, updated until new work starts.
 
 use crate::protocol::{CallId, EventKind, QueuedMessage, ToolStatus};
 use crate::text;
@@ -67,7 +67,7 @@ pub(crate) fn update_report(model: &mut Model, kind: &EventKind) {
     }
 }
 
-/// Returns the entry, and creates it if there is something to report.
+/// Returns the entry, and creates it if there is unfinished work to report.
 fn entry_mut(model: &mut Model, says: bool) -> Option<&mut Recovery> {
     if says && model.transcript.recovery_mut().is_none() {
         model.transcript.push(Kind::Recovery(Recovery::default()));

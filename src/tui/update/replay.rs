@@ -49,7 +49,7 @@ pub(crate) fn replay(model: &mut Model, event: Event, now: u64) {
     }
 }
 
-/// Reports work that a killed process left unfinished, without continuing it.
+/// Reports unfinished work of a killed process, without continuing it.
 pub(crate) fn after_replay(model: &mut Model) {
     for card in model.transcript.cards_mut() {
         // The sandbox of that time is not known now.

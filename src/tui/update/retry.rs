@@ -1,4 +1,4 @@
-//! Status of a failed request that is retried, and the key that retries at once.
+//! Status of a failed request that is retried, and the key that retries immediately.
 
 use crate::protocol::{Command, FailureKind, Usage};
 use crate::text;
@@ -62,7 +62,7 @@ pub(crate) fn on_retry(model: &mut Model, failed: FailedRequest, now: u64) {
     model.set_activity(Activity::Retrying(Box::new(retry)), now);
 }
 
-/// Returns the status with the seconds left; narrow screens get a short form, because the countdown matters most.
+/// Returns the status with the remaining seconds; narrow screens get a short form, because the countdown has priority.
 pub(crate) fn status_text(retry: &Retry, width: u16, now: u64) -> String {
     let Retry { attempt, max_attempts, .. } = retry;
     let (long, short) = describe_failure(retry.kind);

@@ -106,7 +106,7 @@ pub(crate) fn on_usage(
     }
 }
 
-/// Reports the end of a review, and opens the list of findings if nothing else has the keyboard.
+/// Reports the end of a review, and opens the list of findings if no panel has the keyboard.
 fn on_ended(model: &mut Model, review: Review) {
     let used = model.reviews.running.take().and_then(|running| used(model, &running));
     if review.changes.diffs.is_empty() {

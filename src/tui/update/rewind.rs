@@ -67,7 +67,7 @@ fn can(model: &mut Model, name: &str, now: u64) -> bool {
     true
 }
 
-/// Handles Escape on an empty draft while nothing is running: two of them after a pause open the list. `before` is the time of
+/// Handles Escape on an empty draft while no task is running: two of them after a pause open the list. `before` is the time of
 /// the previous key.
 pub(crate) fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
@@ -96,7 +96,7 @@ pub(crate) fn on_listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: b
     }
 }
 
-/// Opens the rewind dialog if the user asked for it.
+/// Opens the rewind dialog if the user requested it.
 pub(crate) fn on_planned(model: &mut Model, plan: RewindPlan) {
     let Some((_, asked)) = model.rewind.awaits.take_if(|(awaits, _)| *awaits == PendingRewind::Plan) else { return };
     model.toast = None;

@@ -45,7 +45,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     true
 }
 
-/// Searches for the next match; at the oldest one, keeps it.
+/// Searches for the next match; at the oldest match, stays there.
 fn find(model: &mut Model, mut search: Search) {
     let found =
         if search.query.is_empty() { Some(search.draft.clone()) } else { model.composer.find_prompt(&search.query, search.nth) };

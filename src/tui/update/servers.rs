@@ -107,7 +107,7 @@ pub(crate) fn on_resources(model: &mut Model, words: String, resources: Vec<Serv
     menu::show_files(model);
 }
 
-/// Sets the prompts, which become commands; commands from files come first.
+/// Sets the prompts, which become commands; commands from files take precedence.
 pub(crate) fn set_prompts(model: &mut Model, prompts: Vec<ServerPrompt>) {
     let old = model.servers.commands();
     model.menu.own.retain(|command| !old.contains(command));
@@ -154,7 +154,7 @@ pub(crate) fn run_prompt(
     true
 }
 
-/// Returns the arguments: `name=value` for known names; other words by position, and the last position takes the rest.
+/// Returns the arguments: `name=value` for known names; other words by position, and the last position takes the remaining words.
 fn parse_arguments(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, String> {
     let mut given = BTreeMap::new();
     let mut places = Vec::new();

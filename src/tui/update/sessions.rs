@@ -44,7 +44,7 @@ pub(super) fn query(effects: &mut Vec<Effect>, what: HostRequest) {
     effects.push(Effect::Ask(Query::LookUp(what)));
 }
 
-/// Returns whether the session can be left, because nothing is running; reports it if not.
+/// Returns whether the session can be left, because no command is running; reports it if not.
 pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
     let words = if model.task.activity == Activity::Stopping {
         format!("the task is still stopping; try {name} again once it has stopped")

@@ -11,7 +11,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::overview::Topic;
 use crate::tui::slash::{resolve_alias, unknown_command};
 
-/// Runs exactly the typed command; an unknown one keeps the draft.
+/// Runs exactly the typed command; an unknown command leaves the draft unchanged.
 pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) {
     let (word, argument) = typed.trim().split_once(char::is_whitespace).unwrap_or((typed.trim(), ""));
     let word = resolve_alias(word);
@@ -100,7 +100,8 @@ fn paste(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 
 fn toggle_vim(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
-    let words = if model.composer.turn_vim() { "Vim keys on; `[ui] vim = true` makes that permanent" } else { "Vim keys off" };
+    let words =
+        if model.composer.turn_vim() { "Vim keys on; set `[ui] vim = true` to make this permanent" } else { "Vim keys off" };
     model.show_toast(words, now);
 }
 

@@ -9,7 +9,7 @@ use crate::text;
 use crate::tui::model::{Activity, Model, TOAST_MS};
 use crate::tui::transcript::{Kind, Tone};
 
-/// Minimum time a notice stays readable before an event may remove it, in milliseconds.
+/// Minimum time for which a notice is shown before an event may remove it, in milliseconds.
 const READ_MS: u64 = 2000;
 
 /// Applies an event of a task or of one of its steps.
@@ -90,7 +90,7 @@ pub(crate) fn on_ended(model: &mut Model, now: u64) {
     refresh_quit_hint(model, now);
 }
 
-/// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, stays long
+/// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, is shown long
 /// enough to be read.
 fn remove_outdated_notices(model: &mut Model, now: u64) {
     if let Some((_, until)) = &mut model.toast {

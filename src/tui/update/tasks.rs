@@ -33,7 +33,7 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.tasks.open();
 }
 
-/// Sets the tasks, and reports those that stopped working.
+/// Sets the tasks, and reports stopped ones.
 pub(crate) fn set(model: &mut Model, tasks: Vec<ListedTask>) {
     for notice in model.tasks.set(tasks) {
         note(model, &notice, Tone::Plain);

@@ -40,7 +40,7 @@ pub(crate) fn background(model: &mut Model, colour: (u8, u8, u8)) {
     }
 }
 
-/// Without the reports of mode 2031, a colour change is detected when the user comes back.
+/// Without the reports of mode 2031, a colour change is detected when the window gets the focus.
 pub(crate) fn ask_again(model: &Model, effects: &mut Vec<Effect>) {
     if model.screen.background.is_some() && model.options.theme == ThemeChoice::Auto {
         effects.push(Effect::Write(ASK_GROUND.to_vec()));

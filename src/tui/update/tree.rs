@@ -46,7 +46,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     true
 }
 
-/// Opens a session; an undone branch is forked instead, because undone content does not come back automatically.
+/// Opens a session; an undone branch is forked instead, because undone content is not restored automatically.
 pub(crate) fn open_branch(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
     let Branch { session_id, records, .. } = branch;
     if records.is_none() && model.info.session.as_ref() == Some(&session_id) {

@@ -57,7 +57,7 @@ pub(crate) fn mark(model: &Model, id: &CallId) -> Option<&'static str> {
     model.info.user_command.as_ref().filter(|own| own.id == *id).map(|own| own.whose)
 }
 
-/// Handles the end of the command; `told` tells whether the model will see it.
+/// Handles the end of the command; `told` is true if the model will see it.
 pub(crate) fn on_ended(model: &mut Model, told: bool) {
     let Some(own) = model.info.user_command.take() else { return };
     model.task.paused = own.paused;

@@ -37,7 +37,7 @@ pub(crate) fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
     request_if_changed(model, effects);
 }
 
-/// Requests an update because something may have changed.
+/// Requests an update after a possible change.
 pub(crate) fn request_if_changed(model: &Model, effects: &mut Vec<Effect>) {
     if !model.startup.is_session_chooser && status_items::shows_worktree(&model.options.status) {
         effects.push(Effect::Ask(Query::LookUp(HostRequest::Worktree)));

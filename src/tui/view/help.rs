@@ -1,4 +1,4 @@
-//! Full-screen list of keys and commands: those of the current context first, filtered by a search.
+//! Full-screen list of keys and commands: keys of the current context first, filtered by a search.
 
 use crate::text;
 use crate::tui::help::{self, Section};

@@ -32,7 +32,7 @@ const NARROW: u16 = 52;
 /// Height below which a panel leaves one row above it.
 const LOW: u16 = 14;
 
-/// Minimum height of a pending approval that stays above the composer.
+/// Minimum height of a pending approval that is shown above the composer.
 const STAYING: u16 = 4;
 
 pub(crate) fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
@@ -168,7 +168,7 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
     }
 }
 
-/// Returns the height of a pending approval that the user typed over and that stays above the composer.
+/// Returns the height of a pending approval that the user typed over and that is shown above the composer.
 fn staying_height(model: &Model, rest: Rect) -> u16 {
     let limit = (model.screen.size.height * 7 / 10).min(rest.height.saturating_sub(1));
     match model.dialogs.staying() {

@@ -141,7 +141,7 @@ fn activity(model: &Model, width: u16, most: usize, now: u64) -> Vec<Row> {
     rows
 }
 
-/// Wraps text into at most `most` rows; the rest is cut.
+/// Wraps text into at most `most` rows; further text is truncated.
 fn wrap_capped(words: &str, room: usize, most: usize) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for range in text::wrap(words, room) {

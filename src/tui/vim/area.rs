@@ -12,10 +12,10 @@ pub(super) fn line_end(lines: &Lines, at: Place) -> Place {
     Place { column: lines.length(at.row), ..at }
 }
 
-/// Last row and column the cursor can be moved to.
+/// Last row and column to which the cursor can move.
 const FARTHEST: usize = u16::MAX as usize;
 
-/// Reports whether the text has positions the cursor cannot be moved to.
+/// Reports whether the text has positions to which the cursor cannot move.
 pub(crate) fn is_too_large(area: &TextArea<'_>) -> bool {
     let is_long = |line: &String| line.len() > FARTHEST && line.chars().count() > FARTHEST;
     area.lines().len() > FARTHEST || area.lines().iter().any(is_long)

@@ -64,7 +64,7 @@ enum PendingKeys {
     Line,
 }
 
-/// Key and the mode it was typed in.
+/// Key, and the mode in which it was typed.
 type RecordedKey = (KeyEvent, Mode);
 
 /// Deleted or yanked text.
@@ -74,7 +74,7 @@ struct Register {
     by_lines: bool,
 }
 
-/// Range an operator works on.
+/// Range of an operator.
 enum Extent {
     /// Characters up to the second position, exclusive.
     Letters(Place, Place),

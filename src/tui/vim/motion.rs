@@ -72,7 +72,7 @@ pub(super) fn class(letter: char, big: bool) -> Class {
     }
 }
 
-/// Lines as characters, the form that motions work on.
+/// Lines as characters, the form for motions.
 pub(crate) struct Lines(pub(super) Vec<Vec<char>>);
 
 impl Lines {
@@ -235,7 +235,7 @@ impl Lines {
         Some(at)
     }
 
-    /// Returns the matching bracket of the one at a position.
+    /// Returns the bracket that matches the bracket at a position.
     pub(super) fn partner(&self, at: Place, (open, close): (char, char)) -> Option<Place> {
         let forward = self.0[at.row].get(at.column) == Some(&open);
         let (deeper, back) = if forward { (open, close) } else { (close, open) };

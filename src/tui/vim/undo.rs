@@ -1,4 +1,4 @@
-//! Undo history in Vim's units: everything typed in one insertion is one change.
+//! Undo history in Vim's units: all text typed in one insertion is one change.
 
 use super::{Place, move_cursor};
 use tui_textarea::TextArea;
@@ -17,12 +17,12 @@ struct Change {
 pub(super) struct Undo {
     done: Vec<Change>,
     undone: Vec<Change>,
-    /// Draft before the current change began.
+    /// Draft before the current change.
     before: Option<String>,
 }
 
 impl Undo {
-    /// Notes that a change may begin with the next key.
+    /// Records that a change may begin with the next key.
     pub(crate) fn begin_change(&mut self, area: &TextArea<'_>) {
         if self.before.is_none() {
             self.before = Some(area_text(area));

@@ -1,5 +1,5 @@
-//! Finds staged changes: compares the index with those trees of the last commit that are loose objects.
-//! Packed objects are not unpacked for a hint.
+//! Finds staged changes: compares the index with the trees of the last commit that are loose objects. Packed objects are not
+//! unpacked for a hint.
 
 use super::{Repository, one_line};
 use flate2::read::ZlibDecoder;
@@ -18,7 +18,7 @@ const DEPTH: usize = 64;
 pub(super) const HASH: usize = 20;
 pub(super) type Hash = [u8; HASH];
 
-/// The tree cache of the index: hashes of directories without changes since they were cached.
+/// The tree cache of the index: hashes of unchanged directories.
 #[derive(Default)]
 pub(super) struct Trees(HashMap<PathBuf, Hash>);
 

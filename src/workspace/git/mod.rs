@@ -116,7 +116,7 @@ impl Repository {
     }
 }
 
-/// Returns the only line of a small regular file. Other files are not opened, so that nothing can block the start.
+/// Returns the only line of a small regular file. Other files are not opened, so that reading cannot block the start.
 fn one_line(real: &Path) -> Option<String> {
     let mut text = String::new();
     crate::sys::path::open_file(real).ok()?.take(HEAD_BYTES).read_to_string(&mut text).ok()?;

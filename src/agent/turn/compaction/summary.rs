@@ -13,7 +13,7 @@ const USER_MESSAGES: &str = "\n\n[The user's messages so far, verbatim, oldest f
 const EARLIER_USER_MESSAGES: &str = "\n\n[What the person said until here, in their own words, the oldest first]\n\n";
 const BETWEEN: &str = "\n\n---\n\n";
 const FILES: &str = "\n\n[Files mentioned so far]\n\n";
-/// Heading of the planned steps, whose current state is known whatever the summary says.
+/// Heading of the planned steps, whose current state is known independently of the summary.
 const STEPS: &str = "\n\n[Steps of the current task, as last set with UpdateSteps]\n\n";
 /// Heading of the files in summaries of earlier versions.
 const FILES_EARLIER: &str = "\n\n[Files that came up until here]\n\n";
@@ -88,7 +88,7 @@ pub(super) fn content(
     content
 }
 
-/// Returns what an earlier summary message preserves: the user's messages, and the files.
+/// Returns the user's messages and the files that an earlier summary message preserves.
 fn preserved_items(summary: &Message) -> (Vec<String>, Vec<String>) {
     let (mut said, mut files) = (Vec::new(), Vec::new());
     for part in summary.content.iter().skip(1) {

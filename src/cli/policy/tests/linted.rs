@@ -70,11 +70,7 @@ fn probably_unintended_policies_cause_a_warning() {
             "asks about everything it matches",
         ),
         (format!("{SHELL}{}{}", rule("[\"cat\"]", allow), rule("[\"cat\"]", allow)), 7, "duplicates the rule on line 4"),
-        (
-            format!("{SHELL}{}", rule("[\"git status\"]", allow)),
-            4,
-            "write the command as an array of words: [\"git\", \"status\"]",
-        ),
+        (format!("{SHELL}{}", rule("[\"git status\"]", allow)), 4, "use an array of words: [\"git\", \"status\"]"),
         (format!("{SHELL}{}", rule("[\"cargo\", \"test\"]", allow)), 4, "does not know the options of `cargo`"),
         (format!("{SHELL}{}", rule("[\"git\", \"push\"]", allow)), 4, "`push` can write or run something"),
         (format!("{SHELL}{}", rule("[\"cat\"]", "decision = \"deny\"\nexpires_at = 2026-01-01T00:00:00Z")), 4, "has expired"),

@@ -181,7 +181,7 @@ fn sandboxed_rules_bypass_neither_the_sandbox_nor_a_stricter_layer() {
 fn sandboxed_rules_are_not_offered_if_they_would_have_no_effect() {
     let effects = asks_about_every_command().approving(Some(Approve::Effects));
     let always = effects.always(&exec("make test"), now());
-    assert!(always.offers.is_empty() && always.never[0].contains("without asking first"), "{always:?}");
+    assert!(always.offers.is_empty() && always.never[0].contains("without asking; only its changes"), "{always:?}");
     let absent = with(Sandbox::Absent, "").always(&exec("make test"), now());
     assert!(absent.offers.is_empty() && absent.never[0].contains("this system has none"), "{absent:?}");
     let command = effects.always(&exec("cargo test"), now());

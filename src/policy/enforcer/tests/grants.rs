@@ -135,7 +135,7 @@ fn risky_commands_are_never_saved_and_the_reason_is_given() {
         ("sudo make install", "the command runs as root"),
         ("env cargo test", "the command is a wrapper or an interpreter, which can run anything"),
         ("bash -c 'cargo test'", "the command is a wrapper or an interpreter, which can run anything"),
-        ("python3 -c 'x()'", "the command runs code from the line (`-c`)"),
+        ("python3 -c 'x()'", "the command runs code from the command line (`-c`)"),
         ("node", "the command runs code from its input"),
         ("python3 x.py > out", "the command writes to a file"),
         ("npm install x", "the command installs packages from the npm registry"),
@@ -143,7 +143,7 @@ fn risky_commands_are_never_saved_and_the_reason_is_given() {
         ("cargo test > log", "the command writes to a file"),
         ("timeout 5 cargo test", "the command is not a plain program call: runs another program"),
         ("touch $HOME/x", "the command is not a plain program call: the result of an expansion is known only at run time"),
-        ("X=1 cargo test", "the command is not a plain program call: an assignment can change what a program does"),
+        ("X=1 cargo test", "the command is not a plain program call: a variable assignment can change what a program does"),
         ("$X test", "the command runs a program whose name is known only at run time"),
     ] {
         let always = enforcer.always(&exec(line), now());
@@ -343,7 +343,10 @@ fn a_rule_edited_by_the_user_is_accepted_only_within_the_offers() {
         assert_eq!(!told.starts_with("no: "), taken, "{line}: {told}");
     }
     let further = written(&enforcer, &clippy, "command = [\"cargo\"]");
-    assert_eq!(further, "no: `command = [\"cargo\"]` is wider than the widest rule offered: command = [\"cargo\", \"clippy\"]");
+    assert_eq!(
+        further,
+        "no: `command = [\"cargo\"]` is broader than the broadest rule offered: command = [\"cargo\", \"clippy\"]"
+    );
     assert!(written(&enforcer, &clippy, "command = [\"cargo\", \"clippy\", \"-q\"]").contains("would have no effect"));
     let two = exec("cargo build && npm run lint");
     let line = "command = [\"cargo\", \"build\"]; command = [\"npm\", \"run\", \"lint\"], exact = true, sandboxed = true";

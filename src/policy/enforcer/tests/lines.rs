@@ -267,6 +267,6 @@ fn in_shells_other_than_bash_allow_rules_need_approval_and_denials_remain() {
         assert_eq!((verdict(&shell(table), line), verdict(&shell(table).with_shell("zsh"), line)), (in_bash, in_zsh), "{line}");
     }
     let told = shell(table).with_shell("zsh").explain(&exec("ls"), now());
-    assert_eq!(told.reason, "`zsh` runs the command, but rules are written for bash");
+    assert_eq!(told.reason, "rules are written for bash, but `zsh` runs the command");
     assert_eq!(told.remember, None, "no rule without effect is offered");
 }

@@ -55,7 +55,7 @@ impl<'t> Reader<'t> {
         Word { raw: raw.to_owned(), pieces: vec![WordPart::Opaque] }
     }
 
-    /// Creates a reader for text inside this one.
+    /// Creates a reader for nested text.
     fn child<'c>(&self, text: &'c str) -> Reader<'c> {
         Reader { depth: self.depth + 1, work: self.work.clone(), ..Reader::new(text) }
     }
@@ -347,7 +347,7 @@ impl<'t> Reader<'t> {
         (self.text.as_bytes().get(inner + 1) == Some(&b')')).then_some(inner + 2)
     }
 
-    /// Returns the position of the bracket that closes the one at `from`, outside quotes.
+    /// Returns the position of the bracket that matches the bracket at `from`, outside quotes.
     fn closing(&self, from: usize, open: u8, close: u8) -> Option<usize> {
         if self.searches.get() > DEPTH || self.work.get() > WORK {
             self.work.set(WORK + 1);
@@ -360,7 +360,7 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// Returns whether the search for brackets was given up.
+    /// Returns whether the search for brackets was aborted.
     pub(crate) fn has_given_up(&self) -> bool {
         self.exhausted || self.work.get() > WORK
     }

@@ -46,7 +46,7 @@ impl Drop for Copy {
     }
 }
 
-/// Adds permissions to a copied directory, because the original modes can keep even the owner from removing it.
+/// Adds permissions to a copied directory, because the original modes can prevent even the owner from removing it.
 fn unseal(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     if Form::from_stat(&stat_entry(parent, name)?) != Form::Directory {
         return Ok(());

@@ -51,10 +51,10 @@ pub(crate) enum TreeError {
     TooMany,
     #[error("the tree has more than {MAX_DEPTH} nested directories")]
     TooDeep,
-    /// Stopped before anything was done.
+    /// Stopped before any change.
     #[error("stopped")]
     Stopped,
-    /// Partly removed; the rest is still in place.
+    /// Partly removed; the remaining entries are still in place.
     #[error("only partly removed: {0}")]
     Partly(io::Error),
     /// Copied completely, but not removed from its old location.

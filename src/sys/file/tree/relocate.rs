@@ -31,7 +31,7 @@ pub(crate) fn relocate(from: &Path, to: &Path, planned: &Survey, stop: StopCheck
     Ok(())
 }
 
-/// Moves between file systems: everything is on disk at the target before anything is removed.
+/// Moves between file systems: all data is on disk at the target before the source is removed.
 fn across(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<(), TreeError> {
     if let Some(sealed) = &planned.sealed {
         return Err(TreeError::Sealed(sealed.clone()));

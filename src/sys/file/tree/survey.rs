@@ -29,7 +29,7 @@ impl Form {
     }
 }
 
-/// State of a file, a symlink or a directory with everything below it, at one moment.
+/// State of a file, a symlink or a directory with all entries below it, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Survey {
     pub form: Form,
@@ -52,13 +52,13 @@ impl Survey {
         (self.files + self.directories + self.links).saturating_sub(1)
     }
 
-    /// Returns whether nothing was changed, added, removed or replaced.
+    /// Returns whether no entry was changed, added, removed or replaced.
     pub(in crate::sys) fn is_same(&self, other: &Self) -> bool {
         self.identity == other.identity && self.fingerprint == other.fingerprint
     }
 }
 
-/// Surveys the entry at `real` and everything below it, without following symlinks; calls `visit` for every path.
+/// Surveys the entry at `real` and all entries below it, without following symlinks; calls `visit` for every path.
 pub(crate) fn survey(real: &Path, visit: &mut dyn FnMut(&Path, Form)) -> Result<Survey, TreeError> {
     let (parent, name) = parent_of(real)?;
     survey_at(&parent, name, real, visit)

@@ -101,7 +101,7 @@ async fn non_tls_tunnels_are_rejected_with_a_message() {
         assert!(answer.is_empty() || answer.starts_with(b"aye: a tunnel accepts only"), "{}", String::from_utf8_lossy(&answer));
     }
     assert_eq!(heard.all().concat(), "");
-    assert_eq!(net.denied.list()[0].reason, "a tunnel accepts only TLS, and the client sent something else");
+    assert_eq!(net.denied.list()[0].reason, "a tunnel accepts only TLS, but the client sent other data");
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ struct Half {
 
 const VERSION_3: u32 = 0x2008_0522;
 
-/// Removes all capabilities from the bounding set and from this process, except those that root needs for files.
+/// Removes all capabilities from the bounding set and from this process, except capabilities that root needs for files.
 pub(super) fn keep_only_file_capabilities(strength: Backend) -> io::Result<()> {
     let kept: &[u32] = if geteuid().is_root() { &KEPT_BY_ROOT } else { &[] };
     clear_ambient();
@@ -79,7 +79,7 @@ fn permitted_now() -> Result<u32, Errno> {
     Ok(halves[0].permitted)
 }
 
-/// Sets the capabilities; all that are kept are in the lower half.
+/// Sets the capabilities; all retained ones are in the lower half.
 #[expect(unsafe_code, reason = "no safe call changes the sets")]
 fn set(permitted: u32) -> Result<(), Errno> {
     let header = Header { version: VERSION_3, pid: 0 };

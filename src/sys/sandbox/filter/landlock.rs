@@ -27,7 +27,7 @@ pub(super) struct Rules {
 
 pub(super) fn prepare(confinement: &Confinement) -> io::Result<Rules> {
     if confinement.strength == Backend::Landlock && version() == 0 {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel has none"));
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel has no Landlock"));
     }
     let ruleset = match confinement.strength {
         Backend::Namespaces => rules_under_mounts(confinement).map_err(io::Error::other)?,
@@ -40,14 +40,13 @@ impl Rules {
     pub(super) fn enforce(self) -> io::Result<()> {
         let status = self.ruleset.restrict_self().map_err(io::Error::other)?;
         if status.ruleset == RulesetStatus::NotEnforced && !self.optional {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel has none"));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel has no Landlock"));
         }
         Ok(())
     }
 }
 
-/// Returns the rules under the mounts. The mounts decide what is readable; the rules only limit writes, in case a mount is
-/// wrong.
+/// Returns the rules under the mounts. The mounts control read access; the rules only limit writes, in case a mount is wrong.
 fn rules_under_mounts(confinement: &Confinement) -> Result<RulesetCreated, RulesetError> {
     let writing = AccessFs::from_write(NEWEST);
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(writing)?;
@@ -60,7 +59,7 @@ fn rules_under_mounts(confinement: &Confinement) -> Result<RulesetCreated, Rules
     ruleset.add_rules(path_beneath_rules(places, writing))
 }
 
-/// Returns the rules without mounts: nothing covers hidden paths, and the network is shared.
+/// Returns the rules without mounts: hidden paths are not covered, and the network is shared.
 fn rules_without_mounts(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Result<RulesetCreated, RulesetError> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(AccessFs::from_all(NEWEST))?;
     let ruleset = match confinement.network {

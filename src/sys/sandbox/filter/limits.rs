@@ -95,7 +95,7 @@ pub(crate) fn end_before_others() {
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
 }
 
-#[expect(unsafe_code, reason = "no safe call changes it")]
+#[expect(unsafe_code, reason = "no safe call changes the priority")]
 fn lower_priority() {
     // SAFETY: no pointers. If a filter refuses it, the command competes at normal priority.
     unsafe { libc::nice(NICER) };

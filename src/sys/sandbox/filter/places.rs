@@ -15,7 +15,7 @@ const DEVICES: [&str; 8] =
 /// Directories with sockets and secrets of other programs.
 const OF_OTHERS: [&str; 4] = ["/dev", "/run/user", "/run/secrets", "/run/credentials"];
 
-/// Returns the paths to grant, each with everything below it.
+/// Returns the paths to grant, each including its subtree.
 ///
 /// A path with fewer rights cannot be below one that is granted: instead, its existing neighbours, and those of each directory
 /// above it, are granted one by one. So no new entries can be created directly in those directories, which is the price of

@@ -116,7 +116,7 @@ const FCHMODAT2: c_long = 452;
 /// `O_TMPFILE` without the directory flag that is part of it.
 const NAMELESS: libc::c_int = libc::O_TMPFILE & !libc::O_DIRECTORY;
 
-/// Filter programs for the kernel, installed one after the other.
+/// Filter programs for the kernel, installed in sequence.
 #[derive(Debug)]
 pub(super) struct Filters(Vec<BpfProgram>);
 
@@ -149,7 +149,7 @@ impl Filters {
 }
 
 /// Returns whether this kernel supports seccomp filters.
-#[expect(unsafe_code, reason = "no safe call queries it")]
+#[expect(unsafe_code, reason = "no safe call queries the filters")]
 pub(crate) fn available() -> bool {
     let action = libc::SECCOMP_RET_ERRNO;
     // SAFETY: the pointer is to a number that outlives the call.
@@ -193,8 +193,8 @@ fn other_users() -> io::Result<Rules> {
     Ok(rules)
 }
 
-/// Returns rules that keep System V shared memory within a quarter of the memory limit, for the maximum number of segments. For
-/// root the namespace limits it; an ordinary user may not set that limit.
+/// Returns rules that limit System V shared memory to a quarter of the memory limit, for the maximum number of segments. For root
+/// the namespace limits it; an ordinary user may not set that limit.
 fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
     const MAX_SEGMENTS: u64 = 4096;
     let Some(bytes) = confinement.limits.memory_bytes.filter(|_| !nix::unistd::geteuid().is_root()) else {
@@ -205,7 +205,7 @@ fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
     Ok(Rules::from([(libc::SYS_shmget, vec![SeccompRule::new(vec![larger]).map_err(io::Error::other)?])]))
 }
 
-/// Returns the socket families that are refused; of netlink, routes and addresses stay available.
+/// Returns the socket families that are refused; of netlink, routes and addresses remain available.
 fn refused_sockets(confinement: &Confinement) -> Vec<Conditions> {
     let family = |family: libc::c_int| u64::from(family.cast_unsigned());
     let allowed: &[libc::c_int] = match (confinement.strength, confinement.network) {
@@ -228,7 +228,8 @@ fn compile(rules: Rules, errno: libc::c_int) -> io::Result<BpfProgram> {
     filter.try_into().map_err(io::Error::other)
 }
 
-/// Returns a filter for x32, the second set of system call numbers on x86-64, which nobody uses: all of them fail.
+/// Returns a filter for x32, the second set of system call numbers on x86-64, which is not used in practice: all of its calls
+/// fail.
 #[cfg(target_arch = "x86_64")]
 fn foreign_numbers() -> Option<BpfProgram> {
     use seccompiler::sock_filter;

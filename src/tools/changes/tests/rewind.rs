@@ -121,8 +121,8 @@ fn manual_changes_are_kept_unless_the_user_chooses_to_overwrite_them() {
     session.command(|| fs::write(session.bench.path("c"), "by a command\n").unwrap());
     let done = session.rewind(1, RewindStart::Step(1), 2);
     let kept: Vec<_> = done.kept.iter().map(|file| (file.path.to_str().unwrap(), file.conflict.as_deref().unwrap())).collect();
-    let in_between = "it was edited outside aye between two changes of this session, and rewinding would lose that edit";
-    assert_eq!(kept, [("b", "it was edited outside aye since then"), ("c", in_between)]);
+    let in_between = "the file was edited outside aye between two changes of this session, and rewinding would lose that edit";
+    assert_eq!(kept, [("b", "the file was edited outside aye since then"), ("c", in_between)]);
     assert_eq!(tree(&session)["a"], "one\n");
     assert_eq!(
         (tree(&session)["b"].as_str(), fs::read_to_string(session.bench.path("c")).unwrap()),

@@ -24,8 +24,8 @@ pub(in crate::tools) fn describe(
     if bytes.len() > MAX_BYTES || size.width.max(size.height) > MAX_PIXELS {
         let _ = write!(
             text,
-            "\n[too large to show: models accept at most {MAX_BYTES} bytes and {MAX_PIXELS} pixels per side; make a smaller \
-             copy with RunCommand, for example `convert -resize 1500x1500`, and read that]"
+            "\n[too large to show: models accept at most {MAX_BYTES} bytes and {MAX_PIXELS} pixels per side; make a smaller copy \
+             with RunCommand, for example `convert -resize 1500x1500`, and read the copy]"
         );
         return Some(text.into());
     }

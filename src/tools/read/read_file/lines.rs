@@ -1,4 +1,4 @@
-//! Reading of a range of lines in one pass from the start. Only the returned text is held in memory.
+//! Reading of a range of lines in one pass from the start. Only the returned text is in memory.
 
 use super::skip::{SkipPosition, skip_to};
 use crate::policy::redact::Redactor;
@@ -7,7 +7,7 @@ use crate::tools::document::charset::{CHUNK_BYTES, DecodingReader, decode};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use std::io::{self, Cursor, Read};
 
-/// Number of bytes examined around the place where a line is cut, so that no secret is shown in halves.
+/// Number of bytes examined around a cut in a line, so that no secret is shown in parts.
 const AROUND_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub(super) struct Range {
 
 pub(super) const ALL: Range = Range { first: 1, count: u64::MAX, column: 1 };
 
-/// The lines read, and what was omitted.
+/// The lines read, and the omitted ones.
 pub(super) struct LineSelection {
     pub text: String,
     /// Number of lines read from the start of the file.
@@ -109,7 +109,7 @@ struct LineReader {
     most_bytes: usize,
     /// Number of the current line, from 1.
     line: u64,
-    /// Nothing of that line was read yet.
+    /// No part of that line has been read yet.
     at_start: bool,
     /// Number of skipped characters of the first line.
     passed: u64,

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-/// Maximum number of bytes kept of one output, from its start and end.
+/// Maximum number of bytes stored of one output, from its start and end.
 const OUTPUT_BYTES: usize = 8 * 1024;
 
 #[derive(Deserialize)]

@@ -200,7 +200,7 @@ impl Keys {
         }
     }
 
-    /// Returns the effect of the rest of the line starting at these dashes.
+    /// Returns the effect of the remaining line starting at these dashes.
     fn marker_effect(&self, buffer: &[u8], at: usize) -> Option<bool> {
         let seen = &buffer[at..buffer.len().min(at + AHEAD_BYTES)];
         let (text, _) = self.encoding.decode_without_bom_handling(seen);

@@ -51,7 +51,7 @@ pub(super) struct Files {
 pub(super) type Follows<'a> = &'a dyn Fn(&[u8], &Path) -> bool;
 
 impl Files {
-    /// Reads a file and its includes. A missing file sets nothing.
+    /// Reads a file and its includes. A missing file sets no keys.
     pub(super) fn add(&mut self, file: &Path, home: Option<&Path>, follows: Follows<'_>) {
         self.add_at(file, home, follows, 0);
     }
@@ -97,7 +97,7 @@ impl Files {
     }
 }
 
-/// Returns the file that an `include.path` in `file` refers to.
+/// Returns the file named by an `include.path` in `file`.
 fn include_path(path: &[u8], file: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let text = Path::new(OsStr::from_bytes(path));
     if let Ok(below) = text.strip_prefix("~") {
@@ -143,7 +143,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns the next byte; CR LF counts as a line break.
+    /// Returns the next byte; CR LF is treated as a line break.
     fn next(&mut self) -> Option<u8> {
         let byte = *self.text.get(self.at)?;
         self.at += 1;

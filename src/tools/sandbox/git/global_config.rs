@@ -1,4 +1,4 @@
-//! Reduced global git configuration for sandboxed commands: user, line endings and ignore rules, but nothing that starts a
+//! Reduced global git configuration for sandboxed commands: user, line endings and ignore rules, but no key that starts a
 //! program.
 
 use super::config_format::{Files, Variable};

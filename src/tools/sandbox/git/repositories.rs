@@ -29,7 +29,7 @@ const CHUNK: usize = 64 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum RepositoryTrust {
     Trusted,
-    /// The project contains nothing that needs trust, so the user was never asked.
+    /// The project contains no files that need trust, so the user was never asked.
     #[default]
     NeverAsked,
     Untrusted,
@@ -167,8 +167,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns whether the index of a repository may contain submodules, judging by the mode of such an entry. Unknown counts as
-/// yes.
+/// Returns whether the index of a repository may contain submodules, based on the mode of such an entry. An unreadable index is
+/// treated as true.
 fn has_places_for_others(directory: &Path) -> bool {
     let mut indexes = vec![directory.join("index")];
     let others = std::fs::read_dir(directory).into_iter().flatten().flatten();
@@ -217,7 +217,7 @@ fn pointer(file: &Path) -> Result<Option<Vec<u8>>, String> {
     match read {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
         Err(error) => return Err(gap(&error)),
-        Ok(_) if text.len() as u64 > POINTER_BYTES => return Err(gap(&"it is too large")),
+        Ok(_) if text.len() as u64 > POINTER_BYTES => return Err(gap(&"the file is too large")),
         Ok(_) => {}
     }
     let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);

@@ -33,7 +33,7 @@ pub(crate) struct Visible {
     pub(in crate::tools) links: BTreeSet<(PathBuf, PathBuf)>,
     /// Repositories around the workspace, visible except to lines that only read.
     pub(in crate::tools) around: Vec<PathBuf>,
-    /// Home directories and aye's own directories, which are never shown just because of something inside.
+    /// Home directories and aye's own directories, which are never made visible because of an entry inside them.
     never: Vec<PathBuf>,
     /// Directories that contain the workspace, which are treated like `never`.
     roots: Vec<PathBuf>,
@@ -166,7 +166,7 @@ impl Visible {
         self.hidden.iter().any(|hidden| real.starts_with(hidden)) && !self.shown.iter().any(|shown| real.starts_with(shown))
     }
 
-    /// Keeps the symlinks in hidden places.
+    /// Records the symlinks in hidden directories.
     fn lead(&mut self, links: Vec<(PathBuf, PathBuf)>) {
         let hidden: Vec<_> = links.into_iter().filter(|(link, _)| self.is_hidden(link)).collect();
         self.links.extend(hidden);
@@ -189,7 +189,7 @@ struct ResolvedLinks {
     real: PathBuf,
 }
 
-/// Resolves a path component by component; `None` if something is missing.
+/// Resolves a path component by component; `None` if a component is missing.
 fn resolve_links(given: &Path) -> Option<ResolvedLinks> {
     let names = |path: &Path| -> Vec<OsString> {
         let parts = path.components().filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
@@ -230,7 +230,7 @@ fn top_level() -> Vec<PathBuf> {
     hidden
 }
 
-/// Returns whether a settings file contains nothing that looks like a credential.
+/// Returns whether no line of a settings file looks like a credential.
 fn is_harmless(path: &Path) -> bool {
     let mut text = String::new();
     let mut read = || -> std::io::Result<usize> {

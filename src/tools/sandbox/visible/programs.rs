@@ -1,4 +1,4 @@
-//! Directories of `PATH` in hidden places, and the toolchains of their programs.
+//! Directories of `PATH` below hidden directories, and the toolchains of their programs.
 
 use super::table::{PREFIX_PARTS, TOOLCHAINS};
 use super::{Machine, Visible, resolve_links};

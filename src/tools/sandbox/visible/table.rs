@@ -1,13 +1,13 @@
 //! Visible parts of home directories and `/`: toolchains, caches, settings of build tools, system directories.
 
-/// Programs that keep their files in one directory.
+/// Programs that store their files in one directory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Toolchain {
     /// Environment variable that names the directory; empty if there is none.
     pub variable: &'static str,
     /// Default location in the home directory; empty if only the variable names it.
     pub at_home: &'static str,
-    /// Visible parts; everything if empty.
+    /// Visible parts; all if empty.
     pub shows: &'static [&'static str],
     /// Files with credentials.
     pub masks: &'static [&'static str],

@@ -44,7 +44,7 @@ impl<'a> BuildOutput<'a> {
         true
     }
 
-    /// Returns the real directories with build output, and what changed in each.
+    /// Returns the real directories with build output, and the changes in each.
     pub(super) fn into_counts(self) -> impl Iterator<Item = (PathBuf, CountedEffects)> {
         let changes = self.changes;
         self.found.into_iter().map(move |(directory, counted)| (changes.old(&directory), counted))
@@ -83,7 +83,7 @@ impl<'a> BuildOutput<'a> {
     }
 }
 
-/// Returns whether a symlink at `path` with this target stays in the directory.
+/// Returns whether a symlink at `path` with this target points into the directory.
 pub(super) fn is_target_inside(path: &Path, says: &Path, directory: &Path) -> bool {
     let mut at: Vec<_> = path.parent().map_or_else(Vec::new, |parent| parent.components().collect());
     for component in says.components() {

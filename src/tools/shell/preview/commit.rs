@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Applies the effects, except those that are left out. Returns the view if its outcome must outlive this process.
+/// Applies the effects, except excluded ones. Returns the view if its outcome must outlive this process.
 pub(in crate::tools) async fn commit(
     kept: PreviewedCommand,
     id: CallId,
@@ -96,7 +96,7 @@ fn commit_selected(
 
 /// Reason why changes were not applied.
 enum ApplyError {
-    /// The result could not be stored, so nothing was started.
+    /// The result could not be stored, so no change was started.
     Store(io::Error),
     Commit(CommitError),
 }
@@ -199,7 +199,7 @@ fn touch_discarded(listed: &[Changes], kept: &[Changes]) {
     }
 }
 
-/// Completes the call: only the outcome is kept, until the session has recorded it.
+/// Completes the call: only the outcome is stored, until the session has recorded it.
 fn finish_call(mut view: OverlayDir, result: ToolResult, settings: &Settings) -> (ToolResult, Option<CommittedRun>) {
     view.discard_direct();
     if settings.session.is_none() {

@@ -1,5 +1,5 @@
-//! Build output that a command in a layer writes directly (`build_output = "direct"`): it stays regardless of the decision about
-//! the other effects, so output built from discarded files must not appear newer than the sources.
+//! Build output that a command in a layer writes directly (`build_output = "direct"`): it remains regardless of the decision
+//! about the other effects, so output built from discarded files must not appear newer than the sources.
 
 use super::build_directories::{BuildDirectories, find_build_directories};
 use super::build_output::is_target_inside;
@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Maximum number of entries that are examined after the run.
 const MAX_ENTRIES: usize = 500_000;
 
-/// Build directories that the command of a view writes directly, and what is needed to discard its other effects.
+/// Build directories that the command of a view writes directly, and the data needed to discard its other effects.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DirectOutput {
@@ -64,7 +64,7 @@ impl DirectOutput {
         &self.directories
     }
 
-    /// Counts the entries that the command wrote, and removes those that are not allowed in build output.
+    /// Counts the entries that the command wrote, and removes entries that are not allowed in build output.
     pub(super) fn scan_written(&self, settings: &Settings) -> DirectlyWritten {
         let mut written = DirectlyWritten::default();
         let mut left = MAX_ENTRIES;
@@ -76,7 +76,7 @@ impl DirectOutput {
                     let removed = fs::remove_file(path);
                     let reason = removed
                         .err()
-                        .map_or_else(|| reason.to_owned(), |error| format!("{reason}, but it is still there: {error}"));
+                        .map_or_else(|| reason.to_owned(), |error| format!("{reason}, but the file is still there: {error}"));
                     written.refused.push(RefusedEffect { path: display_path_one_line(path, settings), reason });
                     return;
                 }
@@ -95,7 +95,7 @@ impl DirectOutput {
         written
     }
 
-    /// Calls `each` for every entry that changed since the run began, with whether it was created since.
+    /// Calls `each` for every entry that changed since the run began, and whether it was created since then.
     fn look_through(&self, directory: &Path, left: &mut usize, mut each: impl FnMut(&Path, &Metadata, bool)) {
         let began = (self.began.0, self.began.1);
         let start = UNIX_EPOCH + Duration::new(began.0.unsigned_abs(), u32::try_from(began.1).unwrap_or_default());
@@ -133,10 +133,10 @@ fn refusal_reason(path: &Path, data: &Metadata, directory: &Path, settings: &Set
         return None;
     }
     if !(settings.paths.may_write)(path) {
-        return Some("the policy does not allow writing it");
+        return Some("the policy does not allow writing the file");
     }
     if is_opened(path, settings) {
-        return Some("programs run it when the folder is opened");
+        return Some("programs run the file when the folder is opened");
     }
     if data.is_symlink() {
         let target = read_link(path).unwrap_or_default();

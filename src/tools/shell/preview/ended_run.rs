@@ -28,7 +28,7 @@ pub(super) struct RunEnd {
     pub direct: DirectlyWritten,
 }
 
-/// Effects of a run, with everything that is needed to decide about them.
+/// Effects of a run, with all information for a decision.
 pub(super) struct RunEffects {
     pub effects: Effects,
     pub proposal: Proposal,
@@ -48,14 +48,14 @@ pub(super) struct EndedRun {
     pub end: RunEnd,
     /// Redacted result for the model.
     pub result: ToolResult,
-    /// The effects as they were shown.
+    /// The effects in the form shown to the user.
     pub effects: Effects,
     pub layers: Vec<LayeredDirectory>,
     pub began: Time,
     /// Time at which the run ended; `None` in layers of earlier versions.
     #[serde(default)]
     pub ended_at: Option<Time>,
-    /// Whether nothing that the effects replace changed while the command ran.
+    /// Whether the replaced entries were unchanged while the command ran.
     #[serde(default)]
     pub is_settled: bool,
 }

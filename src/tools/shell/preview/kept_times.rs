@@ -1,4 +1,4 @@
-//! Modification times of applied changes: kept, unless a build may have used the old content since.
+//! Modification times of applied changes: retained, unless a build may have used the old content since then.
 
 use super::build_directories::find_build_directories;
 use super::run::PreviewedCommand;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Maximum number of entries of build directories that are compared; with more, a build may have run.
 const MAX_COMPARED: usize = 100_000;
 
-/// Gives the new content of a command the current time, if build output may have been made from the old content since.
+/// Gives the new content of a command the current time, if build output may depend on the old content.
 pub(super) fn renew_times(kept: &mut PreviewedCommand) {
     // What the command itself wrote directly is made from the new content.
     let since = |changes: &Changes| if kept.view.direct().is_some() { kept.ended_at } else { changes.start_time() };

@@ -21,7 +21,7 @@ const SNAPSHOT_BYTES: u64 = 64 << 20;
 const SYSTEM_DIRECTORIES: &[&str] = &["/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store"];
 /// Signals that end a faulty program.
 const CRASHES: &[&str] = &["SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGPIPE"];
-/// Environment variables for unattended commands, which should leave nothing in the workspace.
+/// Environment variables for unattended commands, which should not leave files in the workspace.
 const ALONE: &[(&str, &str)] = &[
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_OPTIONAL_LOCKS", "0"),
@@ -178,7 +178,7 @@ pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
     crate::text::hex(&hash.finalize())
 }
 
-/// Describes what a change replaces: by its content if that was recorded, so that a touched file still counts as unchanged.
+/// Describes the entry that a change replaces: by its content if recorded, so that a touched file is still treated as unchanged.
 fn state_before(change: &Change) -> String {
     let Some(node) = change.before else { return "nothing".to_owned() };
     let (kind, mode, owner, group) = (node.kind, node.mode, node.owner, node.group);

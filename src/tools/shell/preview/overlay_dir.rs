@@ -18,7 +18,7 @@ use std::time::SystemTime;
 const PREVIEWS: &str = "previews";
 const LOCK: &str = "lock";
 const CALL: &str = "call.json";
-/// Result once everything is applied, written before the first change.
+/// Result once all changes are applied, written before the first change.
 const RESULT: &str = "result.json";
 /// End of a run before approval, until its effects are decided.
 const ENDED: &str = "ended.json";
@@ -114,7 +114,7 @@ impl OverlayDir {
         self.read(CALL)
     }
 
-    /// Stores the result durably, with everything that identifies its owner.
+    /// Stores the result durably, with the identity of its owner.
     pub(crate) fn keep_result<T: Serialize>(&self, result: &T) -> io::Result<()> {
         self.write(RESULT, result, true)?;
         File::open(self.path.join(CALL))?.sync_all()
@@ -134,7 +134,7 @@ impl OverlayDir {
         self.read(ENDED)
     }
 
-    /// Returns whether its effects are still undecided: the run ended, and nothing is being applied.
+    /// Returns whether its effects are still undecided: the run ended, and no change is being applied.
     pub(crate) fn is_undecided(&self) -> bool {
         is_undecided(&self.path)
     }
@@ -183,7 +183,7 @@ impl OverlayDir {
         }
     }
 
-    /// Stores the final result of the call, which overrides everything else here.
+    /// Stores the final result of the call, which overrides all other records here.
     pub(crate) fn keep_final<T: Serialize>(&self, result: &T) -> io::Result<()> {
         self.write(FINAL, result, true)
     }
@@ -202,7 +202,7 @@ impl OverlayDir {
         self.stays = false;
     }
 
-    /// Removes the copies, and keeps the results.
+    /// Removes the copies, but not the results.
     pub(crate) fn shrink(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;

@@ -1,4 +1,4 @@
-//! Cleanup after dead processes: started commits are completed, everything else is removed.
+//! Cleanup after dead processes: started commits are completed, all other data is removed.
 
 use super::commit::with_unapplied;
 use super::overlay_dir::{Call, OverlayDir, previews};
@@ -12,7 +12,7 @@ use std::{fs, io};
 
 /// Time within which a new preview may not have recorded its owner yet.
 const IN_THE_MAKING: Duration = Duration::from_secs(60);
-/// Time for which an outcome is kept for a session that is not resumed, and for which failed changes are retried.
+/// Time for which an outcome is stored for a session that is not resumed, and for which failed changes are retried.
 const WAITS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The session resumed at startup.
@@ -35,7 +35,7 @@ pub(crate) struct RecoveryResult {
     pub(in crate::tools) undecided: Vec<UndecidedLayer>,
 }
 
-/// Examines the previews below these directories. Outcomes of other sessions are kept for them.
+/// Examines the previews below these directories. Outcomes of other sessions are preserved.
 pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&ResumedSession<'_>>) -> RecoveryResult {
     let (mut kept, mut dropped, mut notices, mut undecided) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for entry in bases.iter().filter_map(|base| fs::read_dir(previews(base)).ok()).flatten().flatten() {
@@ -67,7 +67,7 @@ pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&ResumedSession<'_>>) -
 pub(crate) struct FinishedCommits {
     /// Notices for the user.
     pub notices: Vec<String>,
-    /// Whether no started commit is left, so that the directory can be removed.
+    /// Whether no unfinished commit is left, so that the directory can be removed.
     pub is_complete: bool,
 }
 
@@ -151,7 +151,7 @@ fn recover_one(path: &Path, resumed: Option<&ResumedSession<'_>>, notices: &mut 
     Ok(mine.filter(|_| awaited).map_or(RecoveredView::Nothing, |_| RecoveredView::Result(result, known)))
 }
 
-/// Returns whether the journal has a decision to apply the effects but no result, which means that nothing was applied yet.
+/// Returns whether the journal has a decision to apply the effects but no result, which means that no change was applied yet.
 fn is_started(call: &Call, resumed: Option<&ResumedSession<'_>>) -> bool {
     resumed.is_some_and(|resumed| {
         let (id, is_mine) = (&call.tool_call_id, call.session_id.as_ref() == Some(resumed.session));

@@ -44,7 +44,7 @@ pub(in crate::tools) struct PreviewedCommand {
     pub(super) changes: Vec<Changes>,
     /// The redacted result for the model, without the changes.
     pub(super) result: ToolResult,
-    /// Reason why nothing may be applied: not all changes could be listed.
+    /// Reason why no change may be applied: not all changes could be listed.
     pub(super) unlisted: Option<String>,
     /// Changes of each listed path.
     pub(super) listed: Vec<ListedEffect>,
@@ -169,7 +169,7 @@ impl OutsideWrites {
         let wanted = deliberate.filter_map(write).collect();
         let names: Vec<String> = written.iter().chain(&granted).map(|path| format!("`{}`", path.display())).collect();
         let note = (!names.is_empty())
-            .then(|| format!("it wrote to {} outside the workspace, in a copy; this was discarded", names.join(", ")));
+            .then(|| format!("the command wrote to {} outside the workspace, in a copy; this was discarded", names.join(", ")));
         (wanted, note)
     }
 }
@@ -272,7 +272,7 @@ fn io_error(what: &str, error: &io::Error) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, format!("{what}: {error}; nothing was changed"))
 }
 
-/// Describes the end of the run, and what the sandbox blocked.
+/// Describes the end of the run, and the blocked access.
 fn inspect_end(finished: &FinishedRun, work: &Work, confinement: &Confinement, settings: &Settings) -> (RunEnd, Option<String>) {
     let told = match work.result(finished, settings.max_output_bytes) {
         Ok(told) => told.text,

@@ -1,5 +1,5 @@
-//! Effects of a command without those that the user left out. The rest is discarded with the layer, and so is all build output,
-//! which may be made from it.
+//! Effects of a command without those that the user left out. The excluded effects are discarded with the layer, as is all build
+//! output, which may depend on them.
 
 use super::effects::ListedEffect;
 use crate::protocol::{DiscardedEffect, HunkChoice, ToolError};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-/// Maximum number of paths named to the model, of those that are applied and of the others.
+/// Maximum number of paths named to the model, separately for applied and discarded ones.
 const MAX_NAMED: usize = 100;
 
 /// Removes the left-out parts from the changes, and returns a note for the model. For a text file without some of its hunks, the
@@ -86,7 +86,7 @@ fn choices(changes: &Changes, effects: &[&ListedEffect], discarded: &[DiscardedE
     choices
 }
 
-/// Returns the paths whose changes are applied. A new directory that is not listed is created if something in it is.
+/// Returns the paths whose changes are applied. A new directory that is not listed is created if an entry in it is created.
 fn applied_paths(changes: &Changes, choices: &BTreeMap<PathBuf, bool>) -> BTreeSet<PathBuf> {
     let mut kept: BTreeSet<PathBuf> = choices.iter().filter(|(_, applies)| **applies).map(|(path, _)| path.clone()).collect();
     let is_made = |path: &&std::path::Path| {
@@ -110,7 +110,7 @@ fn write_without(changes: &mut Changes, effect: &ListedEffect, left: &[usize], s
     let failed = |why: String| invalid(format!("cannot leave out hunks of `{}`: {why}; nothing was written", effect.name));
     let read = |path: PathBuf| -> Result<Document, String> {
         let bytes = file::read(&path, settings.max_file_size_bytes).map_err(|error| error.to_string())?;
-        Document::decode(&bytes).map_err(|_| "it is not text".to_owned())
+        Document::decode(&bytes).map_err(|_| "the file is not text".to_owned())
     };
     let old = read(changes.old(path)).map_err(failed)?;
     let new = read(changes.new_content(path)).map_err(failed)?;
@@ -119,7 +119,7 @@ fn write_without(changes: &mut Changes, effect: &ListedEffect, left: &[usize], s
     let restored = |text: &str| Ok::<_, Infallible>(text.to_owned());
     let Ok(text) = with_choices((&old.text, &new.text), &effect.cuts, &choices, settings, restored);
     let content = text.and_then(|text| new.form.encode(&text));
-    let content = content.ok_or_else(|| failed("its hunks cannot be separated".to_owned()))?;
+    let content = content.ok_or_else(|| failed("the hunks cannot be separated".to_owned()))?;
     changes.rewrite(path, &content).map_err(|error| failed(error.to_string()))
 }
 
@@ -132,7 +132,7 @@ pub(super) fn applied_count(changes: &[Changes], effects: &[ListedEffect]) -> us
     effects.iter().filter(|effect| is_kept(changes, effect)).count()
 }
 
-/// Describes for the model what is applied and what is not.
+/// Describes the applied and the discarded effects for the model.
 fn selection_note(changes: &[Changes], effects: &[ListedEffect], hunks: Vec<String>, has_build_output: bool) -> String {
     let (kept, left): (Vec<_>, Vec<_>) = effects.iter().partition(|effect| is_kept(changes, effect));
     let names = |effects: Vec<&ListedEffect>| effects.iter().map(|effect| format!("`{}`", effect.name)).collect::<Vec<_>>();
@@ -146,7 +146,7 @@ fn selection_note(changes: &[Changes], effects: &[ListedEffect], hunks: Vec<Stri
     )
 }
 
-/// Lists names, and the number of those beyond the limit.
+/// Lists names, and the number of names beyond the limit.
 fn list_names(names: &[String]) -> String {
     let shown = names[..names.len().min(MAX_NAMED)].join(", ");
     match names.len().saturating_sub(MAX_NAMED) {

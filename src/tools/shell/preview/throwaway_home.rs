@@ -1,5 +1,5 @@
-//! Home directory of a command in a layer: private, empty except for what is visible there, and discarded with the layer. At
-//! the end, it contains everything that the command tried to write outside the workspace.
+//! Home directory of a command in a layer: private, empty except for visible paths, and discarded with the layer. At the end, it
+//! contains everything that the command tried to write outside the workspace.
 
 use crate::sys::overlay::LayeredDirectory;
 use crate::sys::sandbox::{Confinement, Substitute};

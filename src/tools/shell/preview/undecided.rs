@@ -43,18 +43,18 @@ pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Sett
     let mut view = layer.view;
     view.remove_on_drop();
     let other = |why: &str| ToolError::new(ErrorCode::Conflict, why);
-    let ended: EndedRun = view.ended_run().ok_or_else(|| other("the record of its run cannot be read"))?;
+    let ended: EndedRun = view.ended_run().ok_or_else(|| other("the record of the run cannot be read"))?;
     if !ended.layers.iter().all(|layer| settings.command.sandbox.roots.contains(&layer.directory)) {
-        return Err(other("it ran in different directories than this session uses now"));
+        return Err(other("the command ran in different directories than this session uses now"));
     }
     let found: io::Result<Vec<_>> = ended.layers.iter().map(|layered| overlay::changes(layered, ended.began)).collect();
-    let mut changes = found.map_err(|error| other(&format!("its changes cannot be read: {error}")))?;
+    let mut changes = found.map_err(|error| other(&format!("the changes cannot be read: {error}")))?;
     if ended.is_settled {
         changes.iter_mut().for_each(Changes::mark_settled);
     }
     let RunEffects { effects, proposal, parts, listed, build, end } = ended.end.effects(&mut changes, settings);
     if effects.digest != was || effects != ended.effects {
-        return Err(other("its changes, or the files that they replace, have changed since"));
+        return Err(other("the changes, or the files that they replace, have changed since"));
     }
     view.outlives(settings.commands.clone());
     let unlisted = effects.unlisted_reason();
@@ -81,8 +81,8 @@ pub(crate) fn undecided_use(bases: &[PathBuf]) -> Vec<UndecidedUse> {
     measured.collect()
 }
 
-/// Removes the undecided layers that ended first until the rest fits the budget, except those in use. With `dry_run`, nothing is
-/// removed. Returns the freed bytes.
+/// Removes the undecided layers that ended first until the remaining ones fit the budget, except those in use. With `dry_run`,
+/// nothing is removed. Returns the freed bytes.
 pub(crate) fn prune_undecided(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) -> u64 {
     let mut all = undecided_use(bases);
     all.sort_by_key(|one| one.ended);

@@ -32,7 +32,7 @@ impl State {
 }
 
 impl CreatedPaths {
-    /// Creates the missing writable paths of a run. Those that cannot be created stay unavailable, and the command reports the
+    /// Creates the missing writable paths of a run. Paths that cannot be created remain unavailable, and the command reports the
     /// error.
     pub(in crate::tools) fn make(opens: &[SandboxAccess]) -> Self {
         let mut made = Vec::new();

@@ -32,7 +32,7 @@ pub(in crate::tools) struct BlockedAccess {
     servers: Vec<String>,
     /// Paths in the workspace that were read-only.
     pub only_read: Vec<PathBuf>,
-    /// Whether the command was read-only because it was allowed only as a command that reads.
+    /// Whether the command ran read-only because it was allowed only as a read-only command.
     narrowed: bool,
 }
 
@@ -96,7 +96,7 @@ impl BlockedAccess {
         self
     }
 
-    /// Formats the note for the model; `None` if nothing was blocked.
+    /// Formats the note for the model; `None` if no access was blocked.
     pub(in crate::tools) fn note(&self) -> Option<String> {
         let mut lines = Vec::new();
         if self.narrowed {
@@ -125,7 +125,7 @@ impl BlockedAccess {
     }
 }
 
-/// A way to allow access to a path.
+/// A method of allowing access to a path.
 enum Remedy {
     /// Could be made writable.
     Opens(PathBuf),
@@ -206,7 +206,7 @@ impl SandboxedCommand<'_> {
         if may_be_shown { Remedy::Shows(path.to_owned()) } else { Remedy::Nothing }
     }
 
-    /// Returns whether many programs keep files in this directory.
+    /// Returns whether many programs store files in this directory.
     fn is_shared(&self, directory: &Path) -> bool {
         self.settings
             .home
@@ -220,7 +220,7 @@ impl SandboxedCommand<'_> {
         (self.settings.paths.may_show)(path) && crate::sys::path::may_read(path)
     }
 
-    /// Returns the smallest path that has to be writable.
+    /// Returns the smallest path that must be writable.
     fn opens(&self, real: &Path, kind: Kind, wanted: WantedAccess) -> Option<PathBuf> {
         let parent = existing(real.parent()?);
         let too_wide = self.is_too_wide(&parent);

@@ -67,7 +67,7 @@ const NO_NETWORK: &[&str] = &[
 /// Words for removing a path, which requires write access to its directory instead.
 const TAKES_AWAY: &[&str] = &["remove", "unlink", "rename", "move", "delete", "rmdir", "replace"];
 const MAKES_DIRECTORY: &[&str] = &["mkdir", "directory", "folder"];
-/// Starts of the preceding lines that say what failed.
+/// Beginnings of preceding lines that name the failed operation.
 const WHAT_FAILED: &[&str] = &["error", "failed", "fail", "could not", "couldn't", "cannot", "can't", "unable"];
 /// Number of preceding lines examined.
 const LINES_BACK: usize = 6;
@@ -89,7 +89,7 @@ pub(super) struct DeniedPath {
 pub(super) enum DenialReason {
     ReadOnly,
     NoAccess,
-    /// Missing from the view of the command; the flag says whether it was to be written.
+    /// Missing from the view of the command; the flag is true for write access.
     Missing {
         written: bool,
     },

@@ -35,7 +35,7 @@ fn indivisible_reason(file: &File) -> &'static str {
     match (&file.now, &file.moved_from) {
         (PathAfter::Absent, _) => "a file can only be deleted as a whole",
         (_, Some(_)) => "a moved file can only be changed as proposed",
-        _ => "it is not text, so it has no hunks",
+        _ => "the file is not text, so it has no hunks",
     }
 }
 

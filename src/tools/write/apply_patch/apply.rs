@@ -1,4 +1,4 @@
-//! Application of hunks to a text. Unchanged lines keep their bytes; new lines get the line endings around them.
+//! Application of hunks to a text. Unchanged lines are preserved; new lines get the line endings around them.
 
 use super::choose::{AmbiguousHunks, choose, span};
 use super::find::{HunkNotFound, Lines, Places};
@@ -20,10 +20,10 @@ pub(crate) enum HunkMismatch {
     Unclear(AmbiguousHunks),
 }
 
-/// Limit of compared places over all hunks.
+/// Limit of compared positions over all hunks.
 const MAX_PLACES: usize = 2_000_000;
 
-/// Applies `hunks` to `text`. Places that touch one of the `hidden` ranges (in the text with LF endings) do not count.
+/// Applies `hunks` to `text`. Places that touch one of the `hidden` ranges (in the text with LF endings) are ignored.
 ///
 /// A lone CR ends a line if the hunks match that way, and is an ordinary character if they match only so.
 pub(crate) fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<AppliedHunks, HunkMismatch> {

@@ -1,10 +1,10 @@
-//! Assignment of hunks to places so that all fit: there must be exactly one reading.
+//! Assignment of hunks to positions so that all fit: there must be exactly one solution.
 
 use super::find::Places;
 use super::parse::{Hunk, Kind};
 use std::ops::Range;
 
-/// Maximum number of compared readings; with more, the place counts as ambiguous.
+/// Maximum number of compared solutions; with more, the position is treated as ambiguous.
 const COMPARED_READINGS: usize = 64;
 /// Maximum number of steps in the search for orders other than that of the patch.
 const SEARCHED: usize = 10_000;
@@ -13,13 +13,13 @@ const COMPARED_HUNKS: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AmbiguousHunks {
-    /// The hunk matches several places.
+    /// The hunk matches several positions.
     Several { hunk: usize, starts: Vec<usize> },
     /// The hunks change the same lines.
     Overlap { first: usize, second: usize },
 }
 
-/// Returns the lines that a hunk covers; with `core`, only those from its first to its last change.
+/// Returns the lines that a hunk covers; with `core`, only the lines from its first to its last change.
 pub(crate) fn span(hunk: &Hunk, places: &Places, start: usize, core: bool) -> Range<usize> {
     let mut at = start;
     let (mut first, mut last) = (None, start);
@@ -39,7 +39,7 @@ pub(crate) fn span(hunk: &Hunk, places: &Places, start: usize, core: bool) -> Ra
     }
 }
 
-/// Chooses one place per hunk. `same` compares the resulting content of two choices.
+/// Chooses one position per hunk. `same` compares the resulting content of two choices.
 pub(crate) fn choose(
     hunks: &[Hunk],
     places: &[Places],
@@ -110,7 +110,7 @@ fn bounds(starts: &[&[usize]], spans: Spans<'_>) -> Option<(Vec<usize>, Vec<usiz
     Some((earliest, latest))
 }
 
-/// Returns whether all readings in order give the same text as this one.
+/// Returns whether all solutions in order give the same text as this solution.
 fn all_same(starts: &[&[usize]], spans: Spans<'_>, same: &dyn Fn(&[usize], &[usize]) -> bool, one: &[usize]) -> bool {
     let mut readings: Vec<Vec<usize>> = vec![Vec::new()];
     for (hunk, starts) in starts.iter().enumerate() {

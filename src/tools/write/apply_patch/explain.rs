@@ -11,12 +11,12 @@ use crate::tools::document::replacement::with_lf;
 use crate::tools::error::invalid;
 use std::fmt::Write as _;
 
-/// Maximum number of named places.
+/// Maximum number of named positions.
 const MAX_NAMED: usize = 10;
 /// Maximum number of shown lines, and characters of each.
 const MAX_SHOWN_LINES: usize = 8;
 const MAX_SHOWN_CHARACTERS: usize = 200;
-/// Limit of comparisons in the search for the closest place.
+/// Limit of comparisons in the search for the closest position.
 const COMPARED: usize = 4_000_000;
 
 /// Builds the error. `hunks` are as the model wrote them, so that no secret is revealed.
@@ -73,7 +73,7 @@ fn format_line_numbers(starts: &[usize]) -> String {
     format!("{}{rest}", named.join(", "))
 }
 
-/// Finds the place where most lines match, and the first difference.
+/// Finds the position where most lines match, and the first difference.
 fn closest(text: &str, hunk: &Hunk) -> String {
     let of = |line: &str| Level::Typography.normalize(line).into_owned();
     let lines: Vec<&str> = text.lines().collect();

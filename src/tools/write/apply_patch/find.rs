@@ -41,7 +41,7 @@ struct LineNumbers<'a> {
     lines: Vec<Vec<usize>>,
 }
 
-/// The places of one hunk, and what was ignored to find them.
+/// The positions of one hunk, and the differences ignored to find them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
     pub level: Level,
@@ -77,7 +77,7 @@ impl<'a> Lines<'a> {
         self.levels[level as usize].get_or_init(|| LineNumbers::normalize(&self.bodies, level))
     }
 
-    /// Finds the places of a hunk, except those that `refused` rejects, at the most exact level.
+    /// Finds the positions of a hunk, except positions that `refused` rejects, at the most exact level.
     pub(crate) fn find(
         &self,
         hunk: &Hunk,
@@ -116,7 +116,7 @@ impl<'a> Lines<'a> {
         Err(lost)
     }
 
-    /// Returns the place of added lines without context: the end, if stated or if the file is empty.
+    /// Returns the position of added lines without context: the end, if stated or if the file is empty.
     fn end_for(&self, hunk: &Hunk, is_last: bool) -> Result<Places, HunkNotFound> {
         let end = self.bodies.len();
         if end > 0 && !hunk.at_end && !(is_last && hunk.headers.is_empty()) {

@@ -93,7 +93,7 @@ struct Parser<'a> {
     at: usize,
     /// Whether the whole patch has CRLF endings, which are then ignored.
     crlf: bool,
-    /// Whether the last line is complete, so that nothing is missing.
+    /// Whether the last line is complete, so that no text is missing.
     ended: bool,
     /// The line before the patch, which may open a fence or heredoc.
     opener: &'a str,
@@ -189,7 +189,7 @@ impl<'a> Parser<'a> {
         Err(self.error_here(format!("the patch ends in the middle of a line, without `{END}`; send the whole patch")))
     }
 
-    /// Returns whether the line closes a fence or heredoc opened before the patch, and nothing follows.
+    /// Returns whether the line closes a fence or heredoc opened before the patch, and no text follows.
     fn closes_wrapper(&self) -> bool {
         let opener = self.opener;
         let closer = self.peek().unwrap_or_default().trim();
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
         closes && self.lines[self.at + 1..].iter().all(|line| line.trim().is_empty())
     }
 
-    /// Checks that nothing after the end looks like part of a patch.
+    /// Checks that no text after the end looks like part of a patch.
     fn after_end(&mut self) -> Result<(), ParseError> {
         while let Some(line) = self.peek() {
             if line.starts_with(['+', '-', '@']) || line.trim_start().starts_with("*** ") {

@@ -1,4 +1,4 @@
-//! The files of a patch as they change section by section, before anything is written.
+//! The files of a patch as they change section by section, before any write.
 
 use super::apply::apply;
 use super::explain;
@@ -206,7 +206,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Returns the file that the content comes from, whose markers the model saw.
+    /// Returns the source file of the content, whose markers the model saw.
     fn origin(&self, index: usize) -> &File {
         let file = &self.files[index];
         let from = file.moved_from.as_ref().and_then(|from| self.files.iter().find(|other| other.is_at(from)));

@@ -23,11 +23,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of places replaced by one edit.
+/// Maximum number of positions replaced by one edit.
 const MAX_PLACES: usize = 1_000;
 /// Number of bytes copied between checks for cancellation.
 const STRETCH_BYTES: u64 = 64 << 20;
-/// Number of bytes around a place searched for secrets.
+/// Number of bytes around a match in which secrets are searched for.
 const AROUND_BYTES: u64 = 32 << 10;
 
 /// A prepared change of a large file.
@@ -39,7 +39,7 @@ pub(in crate::tools) struct Splice {
 }
 
 impl Splice {
-    /// Returns the state of the path before; the result is unknown until everything is written.
+    /// Returns the state of the path before; the result is unknown until all data is written.
     pub(in crate::tools::write) fn planned_changes(&self) -> Vec<PlaceChange> {
         vec![PlaceChange { path: self.target.real.clone(), before: crash_outcome::content(&self.before), after: None }]
     }
@@ -128,7 +128,7 @@ impl Edits<'_> {
         open_error(self.target, error)
     }
 
-    /// Finds the visible places of the text, with either line ending.
+    /// Finds the visible matches of the text, with either line ending.
     fn find_places(&mut self, edit: &Edit) -> Result<Vec<Range<u64>>, ToolError> {
         let old = with_lf(&edit.old_text);
         let mut texts = vec![old.clone()];
@@ -151,7 +151,7 @@ impl Edits<'_> {
         Ok(seen)
     }
 
-    /// Returns the text around a place, and the position of the place in it.
+    /// Returns the text around a match, and the position of the match in it.
     fn context_of(&mut self, range: &Range<u64>) -> Result<(String, Range<usize>), ToolError> {
         let (from, upto) = (range.start.saturating_sub(AROUND_BYTES), range.end + AROUND_BYTES);
         let bytes = self.pieces.read(from..upto.min(self.pieces.len())).map_err(|error| self.read_error(&error))?;
@@ -179,7 +179,7 @@ impl Edits<'_> {
         Ok(())
     }
 
-    /// Returns whether the line before the place, or else the first line in or after it, ends with CRLF.
+    /// Returns whether the line before the match, or else the first line in or after it, ends with CRLF.
     fn ends_with_crlf(&mut self, range: &Range<u64>) -> Result<bool, ToolError> {
         let from = range.start.saturating_sub(AROUND_BYTES);
         let upto = (range.end + AROUND_BYTES).min(self.pieces.len());
@@ -214,7 +214,7 @@ fn body(form: Form, text: &str) -> Option<Vec<u8>> {
     form.encode(text)
 }
 
-/// Returns the places that do not overlap an earlier one.
+/// Returns the matches that do not overlap an earlier one.
 fn without_overlaps(places: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let mut end = 0;
     places

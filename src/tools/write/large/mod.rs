@@ -1,4 +1,4 @@
-//! Files too large to hold in memory, which are searched, compared and replaced in parts.
+//! Files too large for memory, which are searched, compared and replaced in parts.
 //!
 //! They are treated like smaller files, except where the whole text would be needed: edits match only exactly, markers are not
 //! restored, and the diff shows only the surroundings of each change.
@@ -20,7 +20,7 @@ use crate::tools::document::content::{Form, NotText};
 use crate::tools::paths::open_error;
 use crate::tools::settings::Settings;
 
-/// Size in bytes above which a file is not held in memory.
+/// Size in bytes above which a file is not loaded into memory.
 pub(super) const HELD_BYTES: u64 = 16 << 20;
 
 /// A large file and its properties.
@@ -33,7 +33,7 @@ pub(super) struct Large {
 }
 
 impl Large {
-    /// Examines a file; `None` if it is small enough to be held or may not be changed.
+    /// Examines a file; `None` if the file is small enough for memory or must not be changed.
     pub(super) fn inspect(target: &Target, settings: &Settings) -> Result<Option<Self>, ToolError> {
         let Place::File { bytes } = target.place else { return Ok(None) };
         if bytes <= HELD_BYTES || bytes > settings.max_file_size_bytes {

@@ -1,4 +1,4 @@
-//! A large file with replaced places, as a sequence of file ranges and new text.
+//! A large file with replaced ranges, as a sequence of file ranges and new text.
 
 use memchr::memmem::Finder;
 use std::fs::File;
@@ -123,7 +123,7 @@ impl SplicedFile {
         }
     }
 
-    /// Counts the line ends before each of these places, which are in order.
+    /// Counts the line ends before each of these ordered positions.
     pub(super) fn lines_before(&mut self, places: &[u64]) -> io::Result<Vec<u64>> {
         let mut buffer = vec![0; CHUNK_BYTES];
         let (mut at, mut lines) = (0, 0);

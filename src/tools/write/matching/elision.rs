@@ -1,4 +1,4 @@
-//! Edits with lines of dots for omitted lines, which stay unchanged.
+//! Edits with lines of dots for omitted lines, which are unchanged.
 
 use super::{Match, MatchFailure, Passage, Place};
 use crate::tools::document::replacement::Occurrences;

@@ -29,7 +29,7 @@ struct FoldedRange {
 }
 
 impl FoldedText {
-    /// Normalizes text. Line breaks are kept, so that line numbers stay the same.
+    /// Normalizes text. Line breaks are preserved, so that line numbers do not change.
     pub(super) fn fold(text: &str, level: Level) -> Self {
         let mut folded = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
         let mut at = 0;
@@ -99,15 +99,14 @@ impl FoldedText {
         self.pieces.push(FoldedRange { folded: start..self.text.len(), original });
     }
 
-    /// Maps a range back to the original, with or without what was dropped at its end. `None` if an end is inside a
-    /// replacement.
+    /// Maps a range back to the original, with or without the text dropped at its end. `None` if an end is inside a replacement.
     pub(super) fn original(&self, range: Range<usize>, with_rest: bool) -> Option<Range<usize>> {
         let (_, start) = self.dropped_span(range.start)?;
         let (near, far) = self.dropped_span(range.end)?;
         Some(start..if with_rest { far } else { near }.max(start))
     }
 
-    /// Returns the original positions before and after what was dropped here.
+    /// Returns the original positions before and after the dropped text.
     fn dropped_span(&self, at: usize) -> Option<(usize, usize)> {
         let index = self.pieces.partition_point(|piece| piece.folded.end < at);
         let shift = |index: usize| match index.checked_sub(1).map(|before| &self.pieces[before]) {

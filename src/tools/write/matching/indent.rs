@@ -1,4 +1,4 @@
-//! Indentation of a text at its place in the file, derived from the lines in both, never guessed.
+//! Indentation of a text at its position in the file, derived from the lines in both, never guessed.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 

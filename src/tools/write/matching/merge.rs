@@ -1,13 +1,13 @@
-//! Merging new text into the file: unchanged lines of the file keep their bytes.
+//! Merging new text into the file: unchanged lines of the file are preserved.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::time::{Duration, Instant};
 
-/// Time limit for comparing lines; after it, more lines count as new.
+/// Time limit for comparing lines; after it, more lines are reported as new.
 const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
-/// Merges `new` into `there`, which matches `old` line by line. Lines in both `old` and `new` stay as they are in the file; others are
-/// converted by `changed`. `None` if `changed` fails for a line.
+/// Merges `new` into `there`, which matches `old` line by line. Lines in both `old` and `new` are copied from the file; others
+/// are converted by `changed`. `None` if `changed` fails for a line.
 pub(super) fn merge(there: &str, old: &str, new: &str, changed: impl Fn(&str) -> Option<String>) -> Option<String> {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let (there, old, new) = (lines(there), lines(old), lines(new));

@@ -1,4 +1,4 @@
-//! Finding a passage that a model gave: exactly, or else as loosely as leaves only one place.
+//! Search for a passage from a model: exact, or as loose as possible with only one match.
 //!
 //! Looser levels are tried in a fixed order, and the first with a result decides: one place is used, several are an error. All
 //! texts have LF endings.
@@ -20,12 +20,12 @@ use merge::merge;
 use std::ops::Range;
 use variants::{Variant, variants};
 
-/// Maximum number of counted places.
+/// Maximum number of counted matches.
 const MAX_PLACES: usize = 1_000;
 /// Size in bytes above which a string is only searched exactly.
 const MAX_LOOSE_BYTES: usize = 16 << 20;
 
-/// A place, and its replacement.
+/// A match, and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct Place {
     pub range: Range<usize>,
@@ -57,11 +57,11 @@ pub(in crate::tools) enum MatchFailure {
 pub(super) struct Passage<'a> {
     pub text: &'a str,
     pub which: Occurrences,
-    /// Ranges that the model was not shown. A place that touches one does not count.
+    /// Ranges that the model was not shown. A match that touches one is ignored.
     pub hidden: &'a [Range<usize>],
 }
 
-/// Finds the places of `old`, and their replacements for `new`.
+/// Finds the matches of `old`, and their replacements for `new`.
 pub(in crate::tools) fn find(
     text: &str,
     old: &str,
@@ -92,7 +92,7 @@ impl Passage<'_> {
         all.into_iter().map(|at| at..at + old.len()).filter(|place| self.is_visible(place)).collect()
     }
 
-    /// Accepts one place, or all if all are wanted.
+    /// Accepts a single match, or all matches if all are wanted.
     fn accept(&self, places: Vec<(Range<usize>, String)>, how: Option<String>) -> Result<Match, MatchFailure> {
         let places: Vec<Place> = places.into_iter().map(|(range, new)| Place { range, new }).collect();
         if places.len() == 1 || self.which == Occurrences::All || self.has_same_result(&places) {
@@ -102,7 +102,7 @@ impl Passage<'_> {
         Err(MatchFailure::Several { places: places.into_iter().map(|place| place.range).collect(), how })
     }
 
-    /// Returns whether overlapping places give the same result, as with two of three empty lines.
+    /// Returns whether overlapping matches give the same result, as with two of three empty lines.
     fn has_same_result(&self, places: &[Place]) -> bool {
         const COMPARED: usize = 8;
         let overlap = places.windows(2).all(|pair| pair[1].range.start < pair[0].range.end);
@@ -114,7 +114,7 @@ impl Passage<'_> {
     }
 }
 
-/// Finds `needle`, including overlapping places unless all are wanted.
+/// Finds `needle`, including overlapping matches unless all are wanted.
 fn occurrences(text: &str, needle: &str, which: Occurrences) -> Vec<usize> {
     if which == Occurrences::All {
         return text.match_indices(needle).map(|(at, _)| at).collect();
@@ -174,7 +174,7 @@ impl FuzzySearch<'_> {
         elision::find(&self.wanted, old, new).unwrap_or(Err(MatchFailure::Nowhere))
     }
 
-    /// Searches at one level, first with the given indentation, then with any; `None` if nothing is found.
+    /// Searches at one level, first with the given indentation, then with any; `None` without a match.
     fn find_at_level(&mut self, level: Level, reading: &Variant) -> Option<Result<Match, MatchFailure>> {
         let words = match level {
             Level::Exact => "",
@@ -267,7 +267,7 @@ impl FuzzySearch<'_> {
         self.build_places(found.collect(), reading, |range| indented(&text[range.clone()], reading, unit))
     }
 
-    /// Computes the replacement of each place, unless several were found and one is wanted.
+    /// Computes the replacement of each match, unless several were found and one is wanted.
     fn build_places(
         &self,
         places: Vec<Range<usize>>,
@@ -296,7 +296,7 @@ impl FuzzySearch<'_> {
     }
 }
 
-/// Indents the new text for its place; `None` if this is ambiguous.
+/// Indents the new text for its position; `None` if this is ambiguous.
 fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
     let (old, new) = (&reading.old, &reading.new);
     let like_old = Indents::derive(old.lines().zip(there.lines()), unit)
@@ -312,7 +312,7 @@ fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
     }
 }
 
-/// Normalizes the old text. Whitespace after its last line break starts a partial line and is kept.
+/// Normalizes the old text. Whitespace after its last line break starts a partial line and is preserved.
 fn needle(old: &str, level: Level) -> String {
     let begun = old.rfind('\n').map_or("", |at| &old[at + 1..]);
     let kept = if begun.trim().is_empty() { begun } else { "" };

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-/// A variant of the edit, and what it leaves out.
+/// A variant of the edit, and the omitted part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variant {
     pub old: String,
@@ -137,7 +137,7 @@ fn occurs_only_unindented(text: &str, lines: &str) -> bool {
         .all(|line| line.strip_prefix(' ').is_some_and(|rest| known.contains(rest.trim_end())))
 }
 
-/// Parses the number of a line, the separator, and the rest. A line with only a number has no separator; it was empty.
+/// Parses the number of a line, the separator, and the remaining text. A line with only a number has no separator; it was empty.
 fn number(line: &str) -> Option<(u64, Option<char>, &str)> {
     const DIGITS: usize = 7;
     let text = line.trim_start_matches([' ', '\t']);
@@ -205,7 +205,7 @@ fn quoted(old: &str, new: &str) -> Option<Variant> {
     Some(Variant { how: "with its escaped quotes resolved", ..unchanged(&meant, &new) })
 }
 
-/// Returns `None` if nothing is escaped.
+/// Returns `None` if there are no escapes.
 fn unescape(text: &str, signs: &[(char, char)]) -> Option<String> {
     let mut result = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -229,7 +229,7 @@ fn entities(old: &str, new: &str) -> Option<Variant> {
     (meant != old).then(|| Variant { how: "with its HTML entities resolved", ..unchanged(&meant, &decode_entities(new)) })
 }
 
-/// Decodes HTML entities; `&amp;` last, so that nothing is decoded twice.
+/// Decodes HTML entities; `&amp;` last, so that no entity is decoded twice.
 fn decode_entities(text: &str) -> String {
     const ENTITIES: &[(&str, &str)] =
         &[("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#x27;", "'"), ("&apos;", "'"), ("&amp;", "&")];

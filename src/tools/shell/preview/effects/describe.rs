@@ -52,8 +52,8 @@ pub(super) fn notes(change: &Change, changes: &Changes, settings: &Settings) -> 
     }
     match change.breaks_links() {
         0 => {}
-        1 => notes.push("its other hard link keeps the old content".to_owned()),
-        more => notes.push(format!("its {more} other hard links keep the old content")),
+        1 => notes.push("the other hard link keeps the old content".to_owned()),
+        more => notes.push(format!("{more} other hard links keep the old content")),
     }
     notes
 }
@@ -88,9 +88,11 @@ fn refusal_reason(unkept: &RefusedChange, changes: &Changes, settings: &Settings
         RefusalReason::Special => "sockets, FIFOs and devices are not applied".to_owned(),
         RefusalReason::SetId => "set-id bits are not applied".to_owned(),
         RefusalReason::Attributes => "access lists and extended attributes are not applied".to_owned(),
-        RefusalReason::Closed => "the directory cannot be listed, so its content is unknown; it is left as is".to_owned(),
-        RefusalReason::TooDeep => "its path is too long; it is left as is".to_owned(),
-        RefusalReason::Refused => "the policy does not allow commands to change it; it is left as is".to_owned(),
+        RefusalReason::Closed => {
+            "the directory cannot be listed, so its content is unknown; the directory is left as is".to_owned()
+        }
+        RefusalReason::TooDeep => "the path is too long; the file is left as is".to_owned(),
+        RefusalReason::Refused => "the policy does not allow commands to change this file; it is left as is".to_owned(),
         RefusalReason::With(other) => {
             format!("not applied because of `{}`", display_path_one_line(&changes.old(other), settings))
         }

@@ -184,7 +184,7 @@ impl<'a> Diff<'a> {
         self.files.len() < MAX_FILES && self.bytes < MAX_BYTES
     }
 
-    /// Adds the diff of a file, or counts it if there is no room for it. Returns whether it was added.
+    /// Adds the diff of a file, or only counts it if the limit is reached. Returns whether it was added.
     fn add(&mut self, file: FileDiff) -> bool {
         let bytes = file.text_bytes();
         if !self.has_room() || self.bytes + bytes > MAX_BYTES {

@@ -40,7 +40,7 @@ pub(super) struct ShownEffects {
     pub files: Vec<FileEffect>,
     /// Parts that can be left out.
     pub parts: Vec<EffectPart>,
-    /// Changes of each listed path: first those of `files`, then those of `groups`.
+    /// Changes of each listed path: first the changes in `files`, then the changes in `groups`.
     pub listed: Vec<ListedEffect>,
     pub more_files: u64,
     pub groups: Vec<CreatedFiles>,
@@ -321,7 +321,7 @@ fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut Diff<'
     }
 }
 
-/// Returns what can be left out of a listed path: its hunks if they can be separated, otherwise the path.
+/// Returns the parts of a listed path that can be left out: its hunks if they can be separated, otherwise the path.
 fn parts(path: &str, hunks: Range<usize>, cuts: &[HunkLines]) -> Vec<EffectPart> {
     let part = |hunk, name, first, end| EffectPart { path: path.to_owned(), hunk, name, first, end };
     if cuts.is_empty() {
@@ -340,7 +340,7 @@ fn is_new(found: &ChangedPath<'_>) -> bool {
     matches!(found.kind, EffectKind::Created { .. } | EffectKind::DirectoryCreated) && found.change.before.is_none()
 }
 
-/// Returns whether a directory was removed or replaced by something else.
+/// Returns whether a directory was removed or replaced by another entry.
 fn is_gone(change: &Change) -> bool {
     let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
     is_directory(change.before) && !is_directory(change.after)
