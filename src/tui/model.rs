@@ -3,16 +3,19 @@
 use super::agents::Agents;
 use super::approval::DialogStack;
 use super::attachments::Attachments;
+use super::browse::Browse;
 use super::clipboard::Clip;
 use super::composer::Composer;
 use super::glyphs::{ASCII, UNICODE};
+use super::history_search::HistorySearch;
 use super::interface::{Background, ExitReason, LockAnswer, Options, ThemeChoice, TrustAnswer};
 use super::keymap::{Focus, Keymap};
+use super::layers::{Canvas, LayerStack, Surroundings};
+use super::listed_tasks::ListedTasks;
 use super::menu::Menu;
 use super::metrics::SMALLEST;
 use super::notifications::Notifications;
-use super::overlays::Overlays;
-use super::picker::Picker;
+use super::picker;
 use super::pointer::Pointer;
 use super::reviews::Reviews;
 use super::rewind::Rewind;
@@ -21,7 +24,6 @@ use super::servers::Servers;
 use super::session_info::SessionInfo;
 use super::startup::Startup;
 pub(crate) use super::task::{Activity, RetractState, RetractedMessage, Retry, Task};
-use super::task_list::TaskList;
 use super::terminal::{TerminalCapabilities, TerminalMode};
 use super::theme::{self, Theme};
 use super::transcript::{RenderContext, Transcript};
@@ -87,7 +89,7 @@ pub(crate) struct Model {
     pub dialogs: DialogStack,
     pub task: Task,
     pub servers: Servers,
-    pub tasks: TaskList,
+    pub tasks: ListedTasks,
     pub agents: Agents,
     /// Notice above the composer, and when it disappears.
     pub toast: Option<(String, u64)>,
@@ -99,7 +101,7 @@ pub(crate) struct Model {
     pub menu: Menu,
     /// Images that were attached to a draft.
     pub attached: Attachments,
-    /// Rewind; its list of prompts has the keyboard while open.
+    /// Rewind that was requested.
     pub rewind: Rewind,
     pub reviews: Reviews,
     /// Whether the UI runs in line mode, without the keys of the full screen.
@@ -109,8 +111,14 @@ pub(crate) struct Model {
     pub to_edit: Option<EditFile>,
     /// Time at which the draft is saved, in milliseconds.
     pub save_draft_at: Option<u64>,
-    /// Overlays over the transcript that are open.
-    pub overlays: Overlays,
+    /// Lists and viewers over the conversation.
+    pub layers: LayerStack,
+    /// Whether the list of changes was requested from the session.
+    pub awaits_changes: bool,
+    /// Browse mode; the transcript has the keyboard.
+    pub browse: Option<Browse>,
+    /// Search of the prompt history, at the composer.
+    pub search: Option<HistorySearch>,
     /// State of the start.
     pub startup: Startup,
     /// Facts about the session.
@@ -170,7 +178,7 @@ impl Model {
             dialogs: DialogStack::with_timing(options.pace),
             task: Task::default(),
             servers: Servers::default(),
-            tasks: TaskList::default(),
+            tasks: ListedTasks::default(),
             agents: Agents::default(),
             toast: None,
             menu: Menu::default(),
@@ -192,7 +200,10 @@ impl Model {
                 pointer: Pointer::new(options.mouse),
                 dirty: true,
             },
-            overlays: Overlays::default(),
+            layers: LayerStack::default(),
+            awaits_changes: false,
+            browse: None,
+            search: None,
             startup: Startup { waiting_prompt: prompt, ..Startup::default() },
             options,
         }
@@ -262,33 +273,21 @@ impl Model {
         self.screen.dirty = true;
     }
 
-    /// Returns the open list that has the keyboard.
-    pub(crate) fn list_mut(&mut self) -> Option<&mut Picker> {
-        let models = self.overlays.picker.as_mut().map(|picker| &mut picker.picker);
-        let sessions = self.overlays.sessions.as_mut().map(|sessions| &mut sessions.picker);
-        let tree = self.overlays.tree.as_mut().map(|tree| &mut tree.picker);
-        let others =
-            sessions.or(self.overlays.palette.as_mut()).or(tree).or(self.servers.list.as_mut()).or(self.tasks.list.as_mut());
-        let overview = self.overlays.overview.as_mut().map(|overview| &mut overview.picker);
-        let themes = self.overlays.themes.as_mut().map(|themes| &mut themes.picker);
-        models.or(others).or(overview).or(themes).or_else(|| self.rewind.list.as_mut().map(|list| &mut list.picker))
+    /// Returns whether a list or a viewer takes the place of the composer.
+    pub(crate) fn has_layer(&self) -> bool {
+        self.layers.replace_composer()
     }
 
-    pub(crate) fn has_list(&self) -> bool {
-        self.overlays.picker.is_some()
-            || self.overlays.sessions.is_some()
-            || self.overlays.palette.is_some()
-            || self.overlays.tree.is_some()
-            || self.servers.list.is_some()
-            || self.tasks.list.is_some()
-            || self.overlays.overview.is_some()
-            || self.overlays.themes.is_some()
-            || self.rewind.list.is_some()
+    /// Returns the facts about the screen that layers need.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        Surroundings { is_wide: self.screen.size.width >= picker::WIDE, has_questions: !self.dialogs.is_empty() }
     }
 
-    /// Returns whether a view of changes or of a finding is open.
-    pub(crate) fn reads_diff(&self) -> bool {
-        self.overlays.changes.is_some() || self.overlays.finding.is_some()
+    /// Returns the layers and what they need to draw themselves.
+    pub(crate) fn layers_and_canvas(&mut self) -> (&mut LayerStack, Canvas<'_>) {
+        let canvas =
+            Canvas { theme: &self.screen.theme, glyphs: &self.screen.glyphs, keymap: &self.keymap, key_file: &self.options.keys };
+        (&mut self.layers, canvas)
     }
 
     pub(crate) fn is_too_small(&self) -> bool {
@@ -307,11 +306,7 @@ impl Model {
 
     /// Returns whether the draft is empty and no panel has the keyboard, so that a dialog may open.
     pub(crate) fn has_room_for_question(&self) -> bool {
-        let reads = self.overlays.help.is_some()
-            || self.overlays.search.is_some()
-            || self.overlays.browse.is_some()
-            || self.reads_diff()
-            || self.has_list();
+        let reads = self.layers.covers_questions() || self.search.is_some() || self.browse.is_some() || self.has_layer();
         !self.is_too_small() && !reads && self.composer.is_empty()
     }
 

@@ -1,16 +1,8 @@
-//! MCP servers of the session: their state, with hints.
+//! MCP servers of the session: their state, and the prompts and resources that they offer.
 
-use super::format::format_count;
-use super::picker::{Column, Picker, Row};
 use crate::protocol::{CustomCommand, ServerPrompt, ServerResource, ServerState, ServerStatus};
 use crate::text;
 
-const COLUMNS: &[Column] = &[
-    Column { head: "server", is_number: false, rank: 0 },
-    Column { head: "state", is_number: false, rank: 0 },
-    Column { head: "tools", is_number: true, rank: 1 },
-    Column { head: "connection", is_number: false, rank: 2 },
-];
 /// Time in milliseconds during which keys cannot send text that a server just inserted.
 const FRESH_MS: u64 = 500;
 
@@ -18,8 +10,6 @@ const FRESH_MS: u64 = 500;
 pub(crate) struct Servers {
     /// Servers, in the order of the settings.
     pub statuses: Vec<ServerStatus>,
-    /// The server list, while it has the keyboard.
-    pub list: Option<Picker>,
     /// Resources found last, and the search text.
     pub resources: Option<(String, Vec<ServerResource>)>,
     /// Prompts the servers offer.
@@ -91,40 +81,6 @@ impl Servers {
             others => format!("MCP: {} servers down", others + 1),
         })
     }
-
-    /// Opens the list, with this server highlighted.
-    pub(crate) fn open(&mut self, name: Option<&str>) {
-        let mut picker = Picker::new("MCP servers", COLUMNS);
-        picker.set_rows(self.rows());
-        if let Some(name) = name {
-            picker.highlight(name);
-        }
-        self.list = Some(picker);
-    }
-
-    /// Updates the list to the current state.
-    pub(crate) fn refresh(&mut self) {
-        let rows = self.rows();
-        if let Some(list) = &mut self.list {
-            list.set_rows(rows);
-        }
-    }
-
-    fn rows(&self) -> Vec<Row> {
-        let row = |status: &ServerStatus| Row {
-            key: status.name.clone(),
-            cells: vec![
-                text::reveal_line(&status.name),
-                state(&status.state).to_owned(),
-                tools(status),
-                text::reveal_line(&status.reached_by),
-            ],
-            mark: if status.of_project { "from project" } else { "" },
-            lacks: None,
-            detail: more(status).join("\n"),
-        };
-        self.statuses.iter().map(row).collect()
-    }
 }
 
 /// Returns the command name of a prompt: `docs:explain`.
@@ -137,65 +93,4 @@ fn hint(prompt: &ServerPrompt) -> Option<String> {
     let argument = |(name, needed): &(String, bool)| if *needed { format!("<{name}>") } else { format!("[{name}]") };
     let hint = prompt.arguments.iter().map(argument).collect::<Vec<_>>().join(" ");
     (!hint.is_empty()).then_some(hint)
-}
-
-/// Returns the details of a server, in lines.
-pub(crate) fn details(status: &ServerStatus) -> Vec<String> {
-    let project = if status.of_project { " · defined by the project" } else { "" };
-    let mut lines = vec![
-        format!("{} (MCP server) · {}{project}", text::reveal_line(&status.name), state(&status.state)),
-        format!("  connection: {}", text::reveal_line(&status.reached_by)),
-    ];
-    lines.extend(more(status).iter().map(|line| format!("  {line}")));
-    lines
-}
-
-/// Returns the details that the list of servers does not show: the meaning of the state, the tools, and notes.
-fn more(status: &ServerStatus) -> Vec<String> {
-    let offered = match status.offered {
-        0 => "tools not known yet".to_owned(),
-        offered => {
-            let tools = format_count(usize::try_from(offered).unwrap_or(usize::MAX), "tool");
-            format!("{tools} offered, {} of them allowed by the policy", status.tools)
-        }
-    };
-    let notes = status.notes.iter().map(|note| text::reveal_line(note));
-    [advice(status), offered].into_iter().chain(notes).collect()
-}
-
-fn state(state: &ServerState) -> &'static str {
-    match state {
-        ServerState::Asleep => "not started",
-        ServerState::Starting => "starting",
-        ServerState::Ready => "ready",
-        ServerState::NeedsLogin => "sign-in required",
-        ServerState::Unreachable { .. } => "unreachable",
-        ServerState::Off { .. } => "off",
-    }
-}
-
-/// Returns the tool count: `12 of 30` allowed by the policy.
-fn tools(status: &ServerStatus) -> String {
-    if status.tools == status.offered { status.tools.to_string() } else { format!("{} of {}", status.tools, status.offered) }
-}
-
-/// Returns the reason for the state of the server, with a hint.
-fn advice(status: &ServerStatus) -> String {
-    let name = text::reveal_line(&status.name);
-    match &status.state {
-        ServerState::Asleep => "starts with the first call to one of its tools".to_owned(),
-        ServerState::Starting => "loading the list of its tools".to_owned(),
-        ServerState::Ready if status.tools == 0 && status.offered > 0 => {
-            "the model gets none of its tools, because the policy lists none of them (`allowed_tools` of Mcp.Invoke)".to_owned()
-        }
-        ServerState::Ready => "connected".to_owned(),
-        ServerState::NeedsLogin => {
-            format!("run `aye mcp login {name}` in another terminal, then /mcp reconnect {name}")
-        }
-        ServerState::Unreachable { why } => {
-            let why = if why.is_empty() { String::new() } else { format!("{}; ", text::reveal_line(why)) };
-            format!("{why}the next call retries; /mcp reconnect {name} retries now")
-        }
-        ServerState::Off { why } => text::reveal_line(why),
-    }
 }

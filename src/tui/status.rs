@@ -7,8 +7,6 @@ use super::keymap::Focus;
 use super::menu::Typing;
 use super::metrics::GUTTER;
 use super::model::{Activity, Model};
-use super::models::ModelPicker;
-use super::picker;
 use super::session_info::ExpiryStage;
 use super::status_items::{Field, fields, is_wanted};
 use super::task::KILL_MS;
@@ -242,14 +240,7 @@ pub(crate) fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u6
     let mut hints: Vec<_> = hints.filter_map(|(leads_back, hint)| Some((leads_back, hint?))).collect();
     let style = model.screen.theme.style(Token::Faint);
     let keys = model.keymap.current_name(Focus::Composer, "f1");
-    let right: Cow<'_, str> = match (
-        model.dialogs.is_open()
-            || model.overlays.help.is_some()
-            || model.overlays.reading.is_some()
-            || model.reads_diff()
-            || model.has_list(),
-        model.composer.is_empty(),
-    ) {
+    let right: Cow<'_, str> = match (model.dialogs.is_open() || model.layers.top().is_some(), model.composer.is_empty()) {
         (true, _) => "".into(),
         (false, empty) => match (model.composer.vim_mode(), empty) {
             (Some(mode), _) => mode.into(),
@@ -281,37 +272,8 @@ pub(crate) fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u6
 
 /// Returns the current key hints, most likely first.
 fn hints(model: &Model, now: u64) -> Vec<&'static str> {
-    if model.overlays.help.is_some() {
-        return vec!["type to search", "esc back", "up down pgup pgdn scroll"];
-    }
-    if model.overlays.reading.is_some() && !model.dialogs.is_open() {
-        return vec!["esc close", "up down pgup pgdn scroll"];
-    }
-    if let Some(finding) = model.overlays.finding.as_ref().filter(|_| !model.dialogs.is_open()) {
-        let whole = finding.is_cut.then_some("e read all");
-        let keys = ["esc back", "f draft fix"].into_iter().chain(whole);
-        return keys.chain(["n p other finding", "up down pgup pgdn scroll"]).collect();
-    }
-    if let Some(sessions) = model.overlays.sessions.as_ref().filter(|_| !model.dialogs.is_open()) {
-        if sessions.is_renaming() {
-            return vec!["enter rename", "esc back"];
-        }
-        let look = (model.screen.size.width < picker::WIDE).then_some("space preview");
-        // Waiting questions come first here too.
-        let tab = if model.dialogs.is_empty() { "tab project/all" } else { "tab review" };
-        let keys = [tab, "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+t transcript", "ctrl+a archive"];
-        return ["enter resume"].into_iter().chain(look).chain(["esc close"]).chain(keys).chain(["ctrl+o sort"]).collect();
-    }
-    if let Some(hints) = list_hints(model).filter(|_| !model.dialogs.is_open()) {
-        return hints;
-    }
-    if let Some(changes) = &model.overlays.changes
-        && !model.dialogs.is_open()
-    {
-        if changes.is_empty() {
-            return vec!["esc close", "r refresh"];
-        }
-        return vec!["esc close", "n p switch file", "up down pgup pgdn scroll", "r refresh"];
+    if let Some(layer) = model.layers.top().filter(|layer| layer.covers_questions() || !model.dialogs.is_open()) {
+        return layer.hints(model.surroundings());
     }
     if let Some(inbox) = model.dialogs.inbox() {
         return inbox.hints(now);
@@ -319,7 +281,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     if let Some(panel) = model.dialogs.open() {
         return approval::hints(panel, panel.guard.choice_state(now), model.dialogs.len());
     }
-    if let Some(browse) = &model.overlays.browse {
+    if let Some(browse) = &model.browse {
         return match (&browse.typing, browse.selects) {
             (Some(_), _) => vec!["enter done", "esc cancel", "type to search"],
             (None, true) => vec!["y copy", "j k extend", "esc cancel"],
@@ -330,7 +292,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
             (None, false) => vec!["j k move", "enter fold", "y copy", "/ search", "v select", "esc back"],
         };
     }
-    if model.overlays.search.is_some() {
+    if model.search.is_some() {
         return vec!["enter select", "ctrl+r older", "esc back"];
     }
     let running = model.is_running();
@@ -346,26 +308,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     composer_hints(model, now)
 }
 
-/// Returns the key hints of the open list, other than that of sessions.
-fn list_hints(model: &Model) -> Option<Vec<&'static str>> {
-    Some(if model.overlays.themes.is_some() {
-        vec!["enter save", "esc cancel", "up down preview", "type to filter"]
-    } else if let Some(overview) = &model.overlays.overview {
-        overview.topic.hints()
-    } else if model.tasks.list.is_some() {
-        vec!["enter open", "ctrl+t changes", "ctrl+a apply", "ctrl+x stop", "ctrl+r resume", "esc close"]
-    } else if model.servers.list.is_some() {
-        vec!["enter details", "ctrl+r reconnect", "esc close", "up down move", "type to filter"]
-    } else if model.overlays.picker.as_ref().is_some_and(ModelPicker::is_typing_key) {
-        vec!["enter save key", "esc back"]
-    } else if model.has_list() {
-        vec!["enter select", "esc close", "up down move", "type to filter"]
-    } else {
-        return None;
-    })
-}
-
-/// Returns the key hints while the composer has the keyboard and no approval is pending.
+/// Returns the key hints while the composer has the keyboard and nothing is pending.
 fn composer_hints(model: &Model, now: u64) -> Vec<&'static str> {
     let running = model.is_running();
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
@@ -407,7 +350,7 @@ pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String,
     if model.is_waiting_for_user() {
         return None;
     }
-    let elsewhere = (model.reads_diff() || model.has_list()) && !model.dialogs.is_open();
+    let elsewhere = model.has_layer() && !model.dialogs.is_open();
     let keys = |words| if elsewhere { &[][..] } else { words };
     let elapsed = format!("{} s", now.saturating_sub(model.task.since) / 1000);
     let mut words = match &model.task.activity {

@@ -4,9 +4,9 @@ use super::{Body, Choice, ChoiceAction, Dialog, Height, Note, Question, choice};
 use crate::protocol::{FileDiffs, FoundModel, Reach, TestOutcome};
 use crate::text;
 use crate::tui::composer::Field;
+use crate::tui::layers::SAMPLE;
 use crate::tui::onboarding::{Onboarding, Page, SetupChoice, TestState, TypedInput, Typing};
 use crate::tui::theme::Token;
-use crate::tui::theme_list::SAMPLE;
 use crate::tui::typeahead_guard::Confirm;
 
 /// Maximum number of asterisks shown for a key; its length is shown next to them.

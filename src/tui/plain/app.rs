@@ -15,6 +15,7 @@ use crate::protocol::{Branch, Command, EventKind, HostCommand, RewindTarget};
 use crate::text;
 use crate::tui::approval::{Body, ChoiceAction, is_awaited};
 use crate::tui::interface::ExitReason;
+use crate::tui::layers::{ChangesView, Help, ModelPicker, TextViewer};
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::status;
 use crate::tui::update::{self, Msg, update};
@@ -93,7 +94,7 @@ impl<W: Write> LineApp<W> {
         match &msg {
             Msg::Event(event) => {
                 self.teller.print(&event.kind, &mut self.paper)?;
-                if let (EventKind::ChangedFiles(changed), true) = (&event.kind, self.model.overlays.changes_requested) {
+                if let (EventKind::ChangedFiles(changed), true) = (&event.kind, self.model.awaits_changes) {
                     event_printer::changes(changed, &mut self.paper)?;
                 }
                 retries = matches!(event.kind, EventKind::LlmRetry { .. });
@@ -103,7 +104,7 @@ impl<W: Write> LineApp<W> {
         }
         let effects = update(&mut self.model, msg, now);
         if changes {
-            self.model.overlays.changes = None;
+            self.model.layers.close::<ChangesView>();
         }
         if started {
             self.print_past()?;
@@ -427,16 +428,16 @@ impl<W: Write> LineApp<W> {
         if let Some((words, _)) = self.model.toast.take() {
             self.paper.write_text(&format!("Note: {words}"))?;
         }
-        if let Some(help) = self.model.overlays.help.take() {
+        if let Some(help) = self.model.layers.close::<Help>() {
             self.help(&help.words)?;
         }
-        if let Some(mut reading) = self.model.overlays.reading.take() {
+        if let Some(mut reading) = self.model.layers.close::<TextViewer>() {
             self.paper.write_text(&reading.title.clone())?;
             let rows: Vec<String> = reading.view(u16::MAX, usize::MAX).map(str::to_owned).collect();
             rows.iter().try_for_each(|row| self.paper.write(row))?;
         }
         // Lists are printed when they arrive; the user chooses by name.
-        self.model.overlays.picker = None;
+        self.model.layers.close::<ModelPicker>();
         lists::tell_lists(self)?;
         self.print_save_state()?;
         self.question(now)?;

@@ -5,8 +5,8 @@ use super::notes::show_requested;
 use super::spending;
 use crate::protocol::{AgentEvent, HostCommand};
 use crate::tui::agents::{AgentEntry, AgentsView};
+use crate::tui::layers::TextViewer;
 use crate::tui::model::{Effect, Model};
-use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Handles `/agents`, `/agents NUMBER` and `/agents stop NUMBER`.
@@ -43,8 +43,7 @@ fn show(model: &mut Model, view: AgentsView) {
     if model.in_lines {
         return show_requested(model, Kind::Note { text: format!("{title}\n{text}"), tone: Tone::Plain });
     }
-    model.overlays.make_room();
-    model.overlays.reading = Some(TextViewer::with_title(&title, &text));
+    model.layers.open(TextViewer::with_title(&title, &text));
     model.agents.view = Some(view);
 }
 
@@ -80,7 +79,7 @@ fn refresh(model: &mut Model) {
     let Some(view) = &model.agents.view else { return };
     let (title, text) = model.agents.text(view);
     let mut viewer = TextViewer::with_title(&title, &text);
-    match &mut model.overlays.reading {
+    match model.layers.find_mut::<TextViewer>() {
         Some(open) if open.title == viewer.title => {
             viewer.top = open.top;
             *open = viewer;

@@ -21,7 +21,7 @@ pub(crate) fn request_clipboard(model: &mut Model, now: u64, effects: &mut Vec<E
 /// Returns whether the pasted data was not text. Text that may be file paths goes into the draft at once, and is
 /// replaced with references once the files are known to exist.
 pub(crate) fn on_paste(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let elsewhere = model.has_list() || model.overlays.browse.is_some() || model.reads_diff() || model.overlays.search.is_some();
+    let elsewhere = model.has_layer() || model.browse.is_some() || model.search.is_some();
     if elsewhere || model.startup.is_session_chooser {
         return false;
     }
@@ -101,7 +101,7 @@ pub(crate) fn on_clipboard(model: &mut Model, clipped: ClipboardData, now: u64, 
 
 /// Inserts text into the draft; a dialog that opened since keeps the keyboard.
 fn insert_text(model: &mut Model, words: &str, now: u64) {
-    if model.dialogs.is_open() || model.has_list() {
+    if model.dialogs.is_open() || model.has_layer() {
         model.composer.insert(words);
         return on_draft_changed(model, now);
     }

@@ -17,7 +17,7 @@ pub(crate) fn enter(model: &mut Model, now: u64) {
     };
     let at = if model.transcript.is_following() { last } else { model.transcript.first_shown() };
     model.toast = None;
-    model.overlays.browse = Some(Browse::default());
+    model.browse = Some(Browse::default());
     // Rows name the unfold key, which is another one now.
     model.transcript.forget_layout();
     choose(model, at, now);
@@ -25,7 +25,7 @@ pub(crate) fn enter(model: &mut Model, now: u64) {
 
 /// Handles a key in browse mode. Returns whether browse mode is on.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    if model.overlays.browse.is_none() {
+    if model.browse.is_none() {
         return false;
     }
     model.keys.last_key = Some(now);
@@ -41,7 +41,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     match key.code {
         KeyCode::Esc if model.transcript.marks.selection.is_some() => end_selection(model),
         KeyCode::Esc if model.transcript.marks.query.is_some() => forget_search(model),
-        KeyCode::Esc | KeyCode::Char('q') => leave_browse(&mut model.overlays.browse, &mut model.transcript),
+        KeyCode::Esc | KeyCode::Char('q') => leave_browse(&mut model.browse, &mut model.transcript),
         KeyCode::Tab if waits => {
             model.dialogs.open_current(model.keys.last_text);
         }
@@ -57,7 +57,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 
 fn with_control(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     match key.code {
-        KeyCode::Char('c' | 't') => leave_browse(&mut model.overlays.browse, &mut model.transcript),
+        KeyCode::Char('c' | 't') => leave_browse(&mut model.browse, &mut model.transcript),
         KeyCode::Char('z') => effects.push(Effect::Suspend),
         KeyCode::Char('u') => page(model, false, 2, now, effects),
         KeyCode::Char('d') => page(model, true, 2, now, effects),
@@ -87,7 +87,7 @@ fn on_plain_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Ef
         KeyCode::Char('o') => fold_all(model, now, |transcript| transcript.fold_tools()),
         KeyCode::Char('O') => fold_all(model, now, |transcript| transcript.fold_everything()),
         KeyCode::Char('/') => {
-            if let Some(browse) = &mut model.overlays.browse {
+            if let Some(browse) = &mut model.browse {
                 browse.typing = Some(String::new());
                 browse.found = SearchMatches::default();
             }
@@ -194,7 +194,7 @@ fn diff(model: &mut Model, at: usize, now: u64) {
 
 /// Handles a key of the search input. Returns false for other keys.
 fn on_search_key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
-    let Some(browse) = model.overlays.browse.as_mut() else { return false };
+    let Some(browse) = model.browse.as_mut() else { return false };
     let Some(words) = browse.typing.as_mut() else { return false };
     match key.code {
         KeyCode::Enter => {
@@ -225,7 +225,7 @@ fn on_search_key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
 
 /// Adds pasted text to the search.
 pub(crate) fn paste(model: &mut Model, pasted: &str, now: u64) -> bool {
-    let Some(words) = model.overlays.browse.as_mut().and_then(|browse| browse.typing.as_mut()) else { return false };
+    let Some(words) = model.browse.as_mut().and_then(|browse| browse.typing.as_mut()) else { return false };
     words.push_str(&pasted.split_whitespace().collect::<Vec<_>>().join(" "));
     update_search(model, now);
     true
@@ -233,7 +233,7 @@ pub(crate) fn paste(model: &mut Model, pasted: &str, now: u64) -> bool {
 
 fn update_search(model: &mut Model, now: u64) {
     let from = selected_index(model);
-    let Some(browse) = model.overlays.browse.as_mut() else { return };
+    let Some(browse) = model.browse.as_mut() else { return };
     let words = browse.typing.clone().unwrap_or_default();
     let query = Query::new(&words);
     browse.found = query.as_ref().map(|query| find_all(&model.transcript, query, &browse.found, from)).unwrap_or_default();
@@ -242,7 +242,7 @@ fn update_search(model: &mut Model, now: u64) {
 }
 
 fn forget_search(model: &mut Model) {
-    if let Some(browse) = model.overlays.browse.as_mut() {
+    if let Some(browse) = model.browse.as_mut() {
         browse.typing = None;
         browse.found = SearchMatches::default();
     }
@@ -254,7 +254,7 @@ fn next(model: &mut Model, forward: bool, now: u64) {
         return model.show_toast("no search yet; start one with /", now);
     };
     let from = selected_index(model);
-    let Some(browse) = model.overlays.browse.as_mut() else { return };
+    let Some(browse) = model.browse.as_mut() else { return };
     // New messages are searched too.
     let at = browse.found.at;
     browse.found = find_all(&model.transcript, &query, &SearchMatches::default(), from);
@@ -265,7 +265,7 @@ fn next(model: &mut Model, forward: bool, now: u64) {
 
 /// Shows the current match: opens its entry and scrolls to its row.
 fn go_to_found(model: &mut Model, now: u64) {
-    let Some((entry, nth)) = model.overlays.browse.as_ref().and_then(|browse| browse.found.position()) else { return };
+    let Some((entry, nth)) = model.browse.as_ref().and_then(|browse| browse.found.position()) else { return };
     let Some(query) = model.transcript.marks.query.clone() else { return };
     let (transcript, look) = model.transcript_look(now);
     transcript.marks.chosen = Some(entry);
@@ -280,7 +280,7 @@ fn go_to_found(model: &mut Model, now: u64) {
 }
 
 fn selects(model: &Model) -> bool {
-    model.overlays.browse.as_ref().is_some_and(|browse| browse.selects)
+    model.browse.as_ref().is_some_and(|browse| browse.selects)
 }
 
 /// Starts a selection at the topmost visible line of the current entry.
@@ -297,14 +297,14 @@ fn select(model: &mut Model, shape: SelectionShape, now: u64) {
         to: if shape == SelectionShape::Columns { Point { row: line.start, ..to } } else { to },
         shape,
     });
-    if let Some(browse) = model.overlays.browse.as_mut() {
+    if let Some(browse) = model.browse.as_mut() {
         browse.selects = true;
     }
 }
 
 fn end_selection(model: &mut Model) {
     model.transcript.marks.selection = None;
-    if let Some(browse) = model.overlays.browse.as_mut() {
+    if let Some(browse) = model.browse.as_mut() {
         browse.selects = false;
     }
 }

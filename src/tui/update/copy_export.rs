@@ -20,7 +20,7 @@ pub(crate) fn entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Ef
 /// Copies a code block of an entry; pressed again, the next one.
 pub(crate) fn code_of_entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     let blocks = model.transcript.entry(at).map(crate::tui::transcript::Entry::code).unwrap_or_default();
-    let Some(browse) = model.overlays.browse.as_mut() else { return };
+    let Some(browse) = model.browse.as_mut() else { return };
     let nth = if browse.code.0 == at { browse.code.1 } else { 0 };
     let count = blocks.len();
     browse.code = (at, nth + 1);

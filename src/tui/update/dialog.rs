@@ -10,6 +10,7 @@ use crate::tui::approval::{Answer, ChoiceAction, Question, REASONS, approval_dia
 use crate::tui::composer::Field;
 use crate::tui::input::is_text;
 use crate::tui::interface::{EditorTarget, TrustAnswer};
+use crate::tui::layers::RewindList;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::{ALONE_MS, GuardInput, GuardResult, MACHINE_MS};
@@ -203,7 +204,7 @@ pub(crate) fn on_paste(model: &mut Model, text: &str, now: u64) {
     if amend::on_paste(model, text) {
         return;
     }
-    model.overlays.search = None;
+    model.search = None;
     model.toast = None;
     amend::take_back(model, now);
     model.dialogs.stay();
@@ -304,7 +305,7 @@ pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String
         Answer::Mode(mode) => Effect::Send(Command::SetMode { mode }),
         Answer::ModeStays | Answer::ForgetNot => return,
         Answer::Fork { before } => {
-            model.rewind.list = None;
+            model.layers.close::<RewindList>();
             return super::sessions::fork_before(model, before, now, effects);
         }
         Answer::Forget(id) => return super::sessions::forget(id, effects),

@@ -3,6 +3,7 @@
 use super::draft::on_draft_changed;
 use super::{amend, sessions};
 use crate::tui::browse;
+use crate::tui::layers::RewindList;
 use crate::tui::model::Model;
 
 /// Moves text that belongs to the draft to the draft; the panel releases the keyboard.
@@ -13,8 +14,8 @@ pub(crate) fn to_draft(model: &mut Model, text: &str, now: u64) {
         return;
     }
     // The typed text must be visible.
-    model.rewind.list = None;
-    browse::leave_browse(&mut model.overlays.browse, &mut model.transcript);
+    model.layers.close::<RewindList>();
+    browse::leave_browse(&mut model.browse, &mut model.transcript);
     model.screen.dirty = true;
     model.composer.insert(text);
     model.keys.last_key = Some(now);

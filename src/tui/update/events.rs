@@ -8,10 +8,9 @@ use super::{
 };
 use crate::protocol::{Artifact, Budget, COMPACTION_IS, Event, EventKind, RULE_SAVED, RULE_UNTIL_QUIT};
 use crate::text;
+use crate::tui::layers::{TextViewer, Topic};
 use crate::tui::model::Model;
-use crate::tui::overview::Topic;
 use crate::tui::session_info::{BudgetRequest, Policy};
-use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Tone, tag_new_entries};
 
 /// Tags the entry of an event with its task and step.
@@ -77,7 +76,7 @@ pub(crate) fn apply_shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::CommandsRunning { commands } => commands::on_changed(model, commands),
         EventKind::ServersChanged { servers } => servers::on_changed(model, servers),
         EventKind::ArtifactsListed { artifacts } => on_artifacts(model, artifacts, now),
-        EventKind::ArtifactRead { artifact, text } => model.overlays.reading = Some(TextViewer::new(&artifact, &text)),
+        EventKind::ArtifactRead { artifact, text } => model.layers.push(TextViewer::new(&artifact, &text)),
         EventKind::Rewound(_) | EventKind::RewindPointsListed { .. } | EventKind::RewindPlanned(_) => rewound(model, kind, now),
         EventKind::ChangedFiles(changed) => changes::show(model, changed),
         EventKind::ApprovalRequested(_)

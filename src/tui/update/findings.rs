@@ -4,13 +4,10 @@ use super::draft::on_draft_changed;
 use super::notes::note;
 use crate::protocol::Finding;
 use crate::text;
-use crate::tui::finding::{FindingView, description};
-use crate::tui::model::{Effect, Model};
-use crate::tui::overview::Topic;
+use crate::tui::layers::{FindingView, Overview, Topic, description};
+use crate::tui::model::Model;
 use crate::tui::picker::Row;
-use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::Tone;
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::fmt::Write as _;
 
 /// Opens a finding; line mode prints it with its diff.
@@ -25,8 +22,14 @@ pub(crate) fn open(model: &mut Model, at: usize) {
         return note(model, &text, Tone::Plain);
     }
     let view = FindingView::new(review, at);
-    model.overlays.make_room();
-    model.overlays.finding = view;
+    // The list below marks the same finding.
+    if let Some(overview) = model.layers.find_mut::<Overview>().filter(|overview| overview.topic == Topic::Findings) {
+        overview.highlight(&at.to_string());
+    }
+    match view {
+        Some(view) => model.layers.open(view),
+        None => drop(model.layers.close::<FindingView>()),
+    }
     model.screen.dirty = true;
 }
 
@@ -37,8 +40,8 @@ pub(crate) fn draft_fix(model: &mut Model, at: usize, now: u64) {
     let task = format!("Fix this {severity} finding of a review in {place}: {}", description(finding));
     let draft = model.composer.text();
     let whole = if draft.trim().is_empty() { task } else { format!("{task}\n\n{draft}") };
-    model.overlays.finding = None;
-    model.overlays.overview = None;
+    model.layers.close::<FindingView>();
+    model.layers.close::<Overview>();
     model.composer.set(&whole);
     on_draft_changed(model, now);
     model.show_toast(
@@ -99,50 +102,4 @@ pub(crate) fn to_text(model: &Model) -> String {
 fn finding_line(finding: &Finding, at: usize) -> String {
     let (place, severity) = (text::reveal_line(&finding.location()), finding.severity.as_str());
     format!("{}. {place}: {severity}, confidence {}", at + 1, finding.confidence.as_str())
-}
-
-/// Handles a key of the open finding. Returns whether one is open.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let Some(view) = &mut model.overlays.finding else { return false };
-    model.keys.last_key = Some(now);
-    model.toast = None;
-    let page = view.page().cast_signed();
-    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-    match key.code {
-        KeyCode::Char('c') if ctrl => model.overlays.finding = None,
-        KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
-        KeyCode::Char('u') if ctrl => view.scroll_by(-page / 2),
-        KeyCode::Char('d') if ctrl => view.scroll_by(page / 2),
-        KeyCode::Char(_) if ctrl => {}
-        KeyCode::Esc | KeyCode::Char('q') => model.overlays.finding = None,
-        KeyCode::Up | KeyCode::Char('k') => view.scroll_by(-1),
-        KeyCode::Down | KeyCode::Char('j') => view.scroll_by(1),
-        KeyCode::PageUp => view.scroll_by(-page),
-        KeyCode::PageDown | KeyCode::Char(' ') => view.scroll_by(page),
-        KeyCode::Home | KeyCode::Char('g') => view.scroll_by(isize::MIN),
-        KeyCode::End | KeyCode::Char('G') => view.scroll_by(isize::MAX),
-        KeyCode::Char('e') => model.overlays.reading = Some(TextViewer::with_title(&view.location(), &view.description())),
-        KeyCode::Char('f') => {
-            let at = view.at;
-            draft_fix(model, at, now);
-        }
-        // Pending dialogs come first.
-        KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
-        KeyCode::Char('n') | KeyCode::Tab | KeyCode::Right => turn(model, true),
-        KeyCode::Char('p') | KeyCode::BackTab | KeyCode::Left => turn(model, false),
-        _ => {}
-    }
-    true
-}
-
-/// Opens the next or previous finding, wrapping around. The list below marks the same one.
-fn turn(model: &mut Model, forward: bool) {
-    let count = model.reviews.last.as_ref().map_or(0, |review| review.findings.len());
-    let Some(view) = model.overlays.finding.as_ref().filter(|_| count > 0) else { return };
-    let at = (view.at + if forward { 1 } else { count - 1 }) % count;
-    if let Some(overview) = model.overlays.overview.as_mut().filter(|overview| overview.topic == Topic::Findings) {
-        overview.picker.highlight(&at.to_string());
-    }
-    open(model, at);
 }

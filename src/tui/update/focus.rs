@@ -4,10 +4,11 @@ use crate::tui::keymap::Focus;
 use crate::tui::model::Model;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Returns the part of the screen that has the keyboard.
+/// Returns the part of the screen that has the keyboard: a layer above all questions, the open question, the topmost layer, or
+/// the conversation.
 pub(crate) fn focus(model: &Model) -> Focus {
-    if model.overlays.help.is_some() {
-        return Focus::List;
+    if let Some(layer) = model.layers.top().filter(|layer| layer.covers_questions()) {
+        return layer.focus();
     }
     if model.dialogs.inbox().is_some() {
         return Focus::Inbox;
@@ -16,20 +17,13 @@ pub(crate) fn focus(model: &Model) -> Focus {
         let has_field = model.dialogs.open().is_some_and(crate::tui::approval::Dialog::has_field);
         return if has_field { Focus::Field } else { Focus::Question };
     }
-    // The transcript of a session covers the session list.
-    if model.overlays.reading.is_some() || model.overlays.finding.is_some() {
-        return Focus::Reader;
+    if let Some(layer) = model.layers.top() {
+        return layer.focus();
     }
-    if model.has_list() {
-        return Focus::List;
-    }
-    if model.overlays.changes.is_some() {
-        return Focus::Reader;
-    }
-    match &model.overlays.browse {
+    match &model.browse {
         Some(browse) if browse.typing.is_some() => Focus::Field,
         Some(_) => Focus::Browse,
-        None if model.overlays.search.is_some() => Focus::Search,
+        None if model.search.is_some() => Focus::Search,
         None if model.menu.is_open() => Focus::Menu,
         None => Focus::Composer,
     }

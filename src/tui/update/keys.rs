@@ -1,14 +1,12 @@
 //! Keys while the composer has the keyboard.
 
 use super::draft::{on_draft_changed, take_draft};
-use super::focus::focus;
 use super::quit::{ask_to_quit, leave};
 use super::readiness::{is_ready, refuse, wait_for_session};
 use super::{browse, editor, history_page, inbox, menu_keys, models, palette, queue, retry, save_errors, search, slash};
 use crate::protocol::Command;
 use crate::tui::input::is_text;
 use crate::tui::interface::ModelAccess;
-use crate::tui::keymap::Focus;
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::slash::typed_command;
 use crate::tui::task::KILL_MS;
@@ -86,33 +84,6 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Down if key.modifiers.is_empty() => edit_draft(model, now, |composer| composer.down()),
         _ => edit_draft(model, now, |composer| composer.key(key)),
     }
-}
-
-/// Handles a key while a long text is shown. Returns whether the key was handled; other keys close the text and act on the view
-/// below.
-pub(super) fn reading_key(model: &mut Model, pressed: KeyEvent) -> bool {
-    if focus(model) != Focus::Reader || model.overlays.changes.is_some() {
-        return false;
-    }
-    let key = model.keymap.key(Focus::Reader, pressed);
-    let page = model.transcript.page();
-    let Some(mut reading) = model.overlays.reading.take() else { return false };
-    reading.top = match key.code {
-        KeyCode::Up => reading.top.saturating_sub(1),
-        KeyCode::Down => reading.top + 1,
-        KeyCode::PageUp => reading.top.saturating_sub(page),
-        KeyCode::PageDown => reading.top + page,
-        KeyCode::Home => 0,
-        KeyCode::End => usize::MAX,
-        // The text comes back when the help is closed.
-        KeyCode::F(1) => reading.top,
-        KeyCode::Esc | KeyCode::Char('q') => return true,
-        // The key opened the transcript.
-        KeyCode::Char('t') if model.overlays.sessions.is_some() && key.modifiers.contains(KeyModifiers::CONTROL) => return true,
-        _ => return false,
-    };
-    model.overlays.reading = Some(reading);
-    key.code != KeyCode::F(1)
 }
 
 fn edit_draft(model: &mut Model, now: u64, edit: impl FnOnce(&mut crate::tui::composer::Composer) -> bool) {

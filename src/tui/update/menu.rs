@@ -87,13 +87,7 @@ pub(crate) fn is_typed(model: &Model, words: &str) -> bool {
 
 /// Returns whether the user is busy with another task.
 fn is_elsewhere(model: &Model) -> bool {
-    model.dialogs.is_open()
-        || model.overlays.help.is_some()
-        || model.overlays.reading.is_some()
-        || model.overlays.search.is_some()
-        || model.reads_diff()
-        || model.has_list()
-        || model.composer.is_browsing()
+    model.dialogs.is_open() || model.layers.top().is_some() || model.search.is_some() || model.composer.is_browsing()
 }
 
 /// Sets the files that were found, unless the text has changed since.

@@ -26,6 +26,7 @@ pub(crate) mod help;
 mod history_page;
 mod inbox;
 mod keys;
+mod layers;
 mod live_events;
 mod lock;
 mod menu;
@@ -36,7 +37,6 @@ mod notes;
 mod notifications;
 mod onboarding;
 mod overview;
-mod overview_keys;
 mod palette;
 pub(crate) mod planned_steps;
 mod pointer;
@@ -75,12 +75,12 @@ mod tests;
 
 pub(crate) use dialog::{answer, show_new};
 pub(crate) use elicitation::{fill_line, is_filling, on_picked as pick_asking};
-pub(crate) use help::key_file_location as key_place;
 pub(crate) use keys::on_enter as submit;
 pub(crate) use rewind::{close_dialog as leave_rewind, plan as plan_rewind};
 pub(crate) use tree::open_branch as go_to_branch;
 
 use self::draft::{on_draft_changed, save_draft};
+use self::layers::KeyOutcome;
 use super::approval::trust_dialog;
 use super::input::{Input, is_text};
 use super::interface::{ExitReason, ModelAccess, Start, StartupQuestion};
@@ -229,7 +229,7 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
         Input::Key(key) => {
             model.screen.dirty = true;
             // The mouse selection was only for the copy.
-            if model.overlays.browse.is_none() {
+            if model.browse.is_none() {
                 model.transcript.marks.selection = None;
             }
             on_key(model, key, now, effects);
@@ -243,24 +243,16 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             model.screen.dirty = true;
             let asks = model.dialogs.is_open();
             let pasted = text::clean(&pasted);
-            if help::paste(model, &pasted) {
-                model.keys.last_key = Some(now);
-                return;
-            }
+            let to_layer = !asks || model.layers.covers_questions();
             if !asks && attachments::on_paste(model, &pasted, now, effects) {
                 return;
             }
-            if !asks && !model.has_list() && browse::paste(model, &pasted, now) {
+            let is_taken = to_layer && layers::paste(model, &pasted, now, effects);
+            if !is_taken && !asks && !model.has_layer() && browse::paste(model, &pasted, now) {
                 return;
             }
-            match &mut model.overlays.picker {
-                _ if asks => dialog::on_paste(model, &pasted, now),
-                Some(picker) => picker.paste(&pasted),
-                None if model.overlays.sessions.is_some() => sessions::paste(model, &pasted, now, effects),
-                None => match model.list_mut() {
-                    Some(list) => list.insert(&pasted),
-                    None => dialog::on_paste(model, &pasted, now),
-                },
+            if !is_taken {
+                dialog::on_paste(model, &pasted, now);
             }
             model.keys.last_key = Some(now);
         }
@@ -290,7 +282,8 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
 
 /// Handles a key: translates it and passes it to the focus.
 fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
-    if help::key(model, pressed) || keys::reading_key(model, pressed) {
+    let key = focus::translate_key(model, pressed);
+    if model.layers.covers_questions() && layers::key(model, key, now, effects) == KeyOutcome::Handled {
         return;
     }
     let key = focus::translate_key(model, pressed);
@@ -307,25 +300,20 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
     if model.dialogs.is_open() {
         return dialog::key(model, key, now, effects);
     }
-    dispatch_key(model, key, now, effects);
+    dispatch_key(model, pressed, key, now, effects);
 }
 
-/// Passes a key to the open list, the transcript or the composer.
-fn dispatch_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
-    if !findings::key(model, key, now, effects)
-        && !models::key(model, key, now, effects)
-        && !sessions::key(model, key, now, effects)
-        && !palette::key(model, key, now, effects)
-        && !tree::key(model, key, now, effects)
-        && !servers::key(model, key, now, effects)
-        && !tasks::key(model, key, now, effects)
-        && !overview_keys::key(model, key, now, effects)
-        && !theme_command::key(model, key, now, effects)
-        && !rewind::key(model, key, now, effects)
-        && !changes::key(model, key, now, effects)
-        && !browse::key(model, key, now, effects)
-    {
-        keys::key(model, key, now, effects);
+/// Passes a key to the topmost layer, the transcript or the composer.
+fn dispatch_key(model: &mut Model, pressed: KeyEvent, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    match layers::key(model, key, now, effects) {
+        KeyOutcome::Handled => {}
+        // Each part of the screen has its own key map.
+        KeyOutcome::Closed => on_key(model, pressed, now, effects),
+        KeyOutcome::NoLayer => {
+            if !browse::key(model, key, now, effects) {
+                keys::key(model, key, now, effects);
+            }
+        }
     }
 }
 

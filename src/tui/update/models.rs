@@ -3,14 +3,13 @@
 use super::draft::take_draft;
 use super::failures;
 use super::readiness::{has_session, is_ready};
-use crate::protocol::{Command, Effort, ListedModel, ModelFacts};
+use crate::protocol::{Command, Effort, ListedModel, ModelFacts, SecretString};
 use crate::text;
 use crate::tui::interface::ModelAccess;
+use crate::tui::layers::ModelPicker;
 use crate::tui::model::{Effect, Model};
-use crate::tui::models::{Choice, ModelPicker};
 use crate::tui::task::PauseNotice;
 use crate::tui::transcript::{Kind, Tone};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Handles `/model NAME`; without a name, opens the list.
 pub(crate) fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
@@ -39,8 +38,8 @@ pub(crate) fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect
 /// Opens the list and asks for the API key of this model first.
 pub(crate) fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     open(model, now, effects);
-    if let Some(picker) = &mut model.overlays.picker {
-        picker.ask_for_model_key(name);
+    if let Some(list) = model.layers.find_mut::<ModelPicker>() {
+        list.ask_for_model_key(name);
     }
 }
 
@@ -50,8 +49,8 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         model.startup.wants_picker = true;
         return model.show_toast("starting: the list of models opens as soon as everything is loaded", now);
     }
-    model.overlays.make_room();
-    model.overlays.picker = Some(ModelPicker::new(&model.info.header.model, model.info.facts.clone(), model.info.header.effort));
+    let list = ModelPicker::new(&model.info.header.model, model.info.facts.clone(), model.info.header.effort);
+    model.layers.open(list);
     effects.push(Effect::Send(Command::ListModels { ask: false }));
     effects.push(Effect::Send(Command::ListModels { ask: true }));
 }
@@ -85,8 +84,8 @@ pub(crate) fn efforts(model: &Model) -> &[Effort] {
 
 /// Adds models to the list, if it is open.
 pub(crate) fn on_listed(model: &mut Model, models: Vec<ListedModel>, notices: &[String]) {
-    if let Some(picker) = &mut model.overlays.picker {
-        picker.add_models(models, notices);
+    if let Some(list) = model.layers.find_mut::<ModelPicker>() {
+        list.add_models(models, notices);
     }
 }
 
@@ -120,39 +119,18 @@ pub(crate) fn show_message(model: &mut Model, message: &str) {
     }
 }
 
-/// Handles a key of the list. Returns whether the list is open.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let Some(picker) = &mut model.overlays.picker else { return false };
-    model.keys.last_key = Some(now);
-    model.toast = None;
-    match picker.key(key) {
-        Choice::Nothing => {}
-        Choice::Closed => model.overlays.picker = None,
-        Choice::Refused(why) => model.show_toast(format!("model not changed: {why} first"), now),
-        Choice::Model { name, effort } => {
-            model.overlays.picker = None;
-            if name != model.info.header.model {
-                effects.push(Effect::Send(Command::SetModel { name }));
-            }
-            if effort.is_some() {
-                effects.push(Effect::Send(Command::SetEffort { effort }));
-            }
-        }
-        Choice::Key { name, key } => {
-            model.overlays.picker = None;
-            model.show_toast("saving the key", now);
-            effects.push(Effect::Send(Command::AddKey { name, key }));
-        }
-        Choice::Other => match key.code {
-            KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => effects.push(Effect::Suspend),
-            KeyCode::Char('l') if key.modifiers.contains(KeyModifiers::CONTROL) => model.overlays.picker = None,
-            // Pending dialogs come first.
-            KeyCode::Tab if waits => {
-                model.dialogs.open_current(model.keys.last_text);
-            }
-            _ => {}
-        },
+/// Uses a model; the effort is set only if the user changed it.
+pub(super) fn choose(model: &mut Model, name: String, effort: Option<Effort>, effects: &mut Vec<Effect>) {
+    if name != model.info.header.model {
+        effects.push(Effect::Send(Command::SetModel { name }));
     }
-    true
+    if effort.is_some() {
+        effects.push(Effect::Send(Command::SetEffort { effort }));
+    }
+}
+
+/// Saves an API key for the provider of this model.
+pub(super) fn save_key(model: &mut Model, name: String, key: SecretString, now: u64, effects: &mut Vec<Effect>) {
+    model.show_toast("saving the key", now);
+    effects.push(Effect::Send(Command::AddKey { name, key }));
 }

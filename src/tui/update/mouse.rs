@@ -1,11 +1,11 @@
 //! Mouse: the wheel scrolls, a click folds a card, and a drag selects text of one entry.
 
-use super::{history_page, overview, sessions, theme_command};
+use super::{history_page, layers, overview};
 use crate::tui::approval::choice_at;
 use crate::tui::clipboard::Clip;
+use crate::tui::layers::Topic;
 use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Effect, Model};
-use crate::tui::overview::Topic;
 use crate::tui::picker::ClickResult;
 use crate::tui::pointer::Click;
 use crate::tui::transcript::{Point, Selection, SelectionShape};
@@ -20,15 +20,14 @@ const SETTLE_MS: u64 = 300;
 const EDGE_MS: u64 = 60;
 
 pub(crate) fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
-    if let Some(help) = &mut model.overlays.help {
-        // Nothing below it is under the pointer.
+    if model.layers.covers_questions() {
+        // Nothing below the layer is under the pointer.
         let rows = WHEEL_ROWS.cast_signed();
-        match event.kind {
-            MouseEventKind::ScrollUp => help.scroll_by(-rows),
-            MouseEventKind::ScrollDown => help.scroll_by(rows),
-            _ => return,
-        }
-        model.screen.dirty = true;
+        model.screen.dirty |= match event.kind {
+            MouseEventKind::ScrollUp => layers::wheel(model, -rows, now, effects),
+            MouseEventKind::ScrollDown => layers::wheel(model, rows, now, effects),
+            _ => false,
+        };
         return;
     }
     match event.kind {
@@ -81,30 +80,23 @@ fn is_window_activation(model: &Model, now: u64) -> bool {
 
 /// Highlights the clicked row of a list or menu, or chooses it if it is already highlighted. Returns whether there is a row.
 fn click_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let reads = model.overlays.reading.is_some() || model.overlays.finding.is_some();
-    if is_window_activation(model, now) || model.dialogs.is_open() || reads || model.is_too_small() {
+    if is_window_activation(model, now) || model.dialogs.is_open() || model.is_too_small() {
         return false;
     }
-    let clicked = match model.list_mut() {
-        Some(list) => Some(list.click(event.row)),
+    let clicked = match model.layers.top() {
+        Some(_) => layers::click(model, event.row, now, effects),
         None => model.menu.click(event.row),
     };
     match clicked {
         None => return false,
         Some(ClickResult::Nothing) => {}
-        Some(ClickResult::Marked) => {
-            model.screen.dirty = true;
-            on_highlight_moved(model, effects);
+        Some(ClickResult::Marked) => model.screen.dirty = true,
+        Some(ClickResult::Taken) => {
+            let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+            super::dispatch_key(model, enter, enter, now, effects);
         }
-        Some(ClickResult::Taken) => super::dispatch_key(model, KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now, effects),
     }
     true
-}
-
-/// Shows the preview of the row that is highlighted now.
-fn on_highlight_moved(model: &mut Model, effects: &mut Vec<Effect>) {
-    sessions::request_preview(model, effects);
-    theme_command::show_highlighted(model);
 }
 
 fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
@@ -116,19 +108,8 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
     if let Some(panel) = model.dialogs.open_mut() {
         return panel.scroll_by(rows);
     }
-    if let Some(reading) = &mut model.overlays.reading {
-        reading.top = reading.top.saturating_add_signed(rows);
+    if layers::wheel(model, rows, now, effects) {
         return;
-    }
-    if let Some(finding) = &mut model.overlays.finding {
-        return finding.scroll_by(rows);
-    }
-    if let Some(list) = model.list_mut() {
-        list.scroll_by(rows.signum());
-        return on_highlight_moved(model, effects);
-    }
-    if let Some(changes) = &mut model.overlays.changes {
-        return changes.scroll_by(rows);
     }
     let (transcript, look) = model.transcript_look(now);
     if up {
@@ -141,8 +122,7 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
 
 /// Returns whether the transcript is shown above the composer.
 fn is_transcript_shown(model: &Model) -> bool {
-    let covered = model.has_list() || model.reads_diff() || (model.overlays.help.is_some() || model.overlays.reading.is_some());
-    !model.is_too_small() && (!covered || model.dialogs.is_open())
+    !model.is_too_small() && model.layers.drawn(model.dialogs.is_open()).is_none()
 }
 
 /// Returns the entry and the cell under the pointer.
@@ -223,7 +203,7 @@ fn release(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Eff
     if point_under_mouse(model, event, now).is_none_or(|(at, to)| at != entry || to.row != from.row) {
         return;
     }
-    if model.overlays.browse.is_some() {
+    if model.browse.is_some() {
         model.transcript.marks.chosen = Some(entry);
     }
     // The gap above a card is not part of it.

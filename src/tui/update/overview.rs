@@ -3,8 +3,8 @@
 use super::notes::show_requested;
 use super::{artifacts, commands, findings, planned_steps, policy, queue, spending, stats, status_command};
 use crate::text;
+use crate::tui::layers::{Overview, Topic};
 use crate::tui::model::Model;
-use crate::tui::overview::{Overview, Topic};
 use crate::tui::picker::Row;
 use crate::tui::transcript::{Kind, Tone};
 
@@ -24,15 +24,14 @@ pub(crate) fn open(model: &mut Model, topic: Topic) {
         };
         return show_requested(model, Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Plain });
     }
-    model.overlays.make_room();
-    model.overlays.overview = Some(Overview::new(topic));
+    model.layers.open(Overview::new(topic));
     refresh(model);
 }
 
 /// Updates the open overview after a change.
 pub(crate) fn refresh(model: &mut Model) {
-    let Some(mut overview) = model.overlays.overview.take() else { return };
-    let (rows, notices): (Vec<Row>, Vec<String>) = match &overview.topic {
+    let Some(topic) = model.layers.find::<Overview>().map(|overview| overview.topic.clone()) else { return };
+    let (rows, notices): (Vec<Row>, Vec<String>) = match &topic {
         Topic::Status(places) => (status_command::rows(model, places), Vec::new()),
         Topic::Cost => (spending::rows(model), spending::notices(model)),
         Topic::Policy => (policy::rows(model), policy::notices(model)),
@@ -43,13 +42,15 @@ pub(crate) fn refresh(model: &mut Model) {
         Topic::Artifacts => (artifacts::rows(model), Vec::new()),
         Topic::Findings => (findings::rows(model), findings::notices(model)),
     };
-    if overview.topic == Topic::Policy {
-        overview.picker.aside = format!("mode {}", model.info.header.mode.as_str());
-    }
-    if overview.topic == Topic::Findings {
-        overview.picker.aside = findings::subject_text(model);
+    let aside = match &topic {
+        Topic::Policy => Some(format!("mode {}", model.info.header.mode.as_str())),
+        Topic::Findings => Some(findings::subject_text(model)),
+        _ => None,
+    };
+    let Some(overview) = model.layers.find_mut::<Overview>() else { return };
+    if let Some(aside) = aside {
+        overview.set_aside(aside);
     }
     overview.fill(rows, notices);
-    model.overlays.overview = Some(overview);
     model.screen.dirty = true;
 }

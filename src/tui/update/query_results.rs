@@ -2,15 +2,14 @@
 
 use super::notes::note_problem;
 use super::{
-    attachments, help, menu, onboarding, overview, review, servers, sessions, tasks, theme_command, tree, user_commands, worktree,
+    attachments, help, layers, menu, onboarding, overview, review, servers, sessions, tasks, theme_command, tree, user_commands,
+    worktree,
 };
 use crate::protocol::HostResponse;
 use crate::text;
 use crate::tui::interface::{KeyFile, SessionTarget};
+use crate::tui::layers::{SessionList, TextViewer, Topic};
 use crate::tui::model::{Effect, Model};
-use crate::tui::overview::Topic;
-use crate::tui::sessions::Sessions;
-use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::Tone;
 
 /// Applies the result of a lookup.
@@ -27,43 +26,42 @@ pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, ef
         HostResponse::Prompts { prompts } => servers::set_prompts(model, prompts),
         HostResponse::Prompt { server, name, text } => servers::insert_prompt_text(model, &server, &name, text, now),
         HostResponse::Sessions { words, all, archived, sessions, here, everywhere, looks_on } => {
-            if let Some(list) = &mut model.overlays.sessions {
+            if let Some(list) = model.layers.find_mut::<SessionList>() {
                 list.set_sessions(&words, (all, archived), sessions, (here, everywhere), looks_on);
             }
-            sessions::request_preview(model, effects);
+            layers::on_highlight_moved(model, now, effects);
         }
         HostResponse::Session(looked) => {
-            if let Some(sessions) = &mut model.overlays.sessions {
-                sessions.look = Some(looked);
+            if let Some(list) = model.layers.find_mut::<SessionList>() {
+                list.set_preview(looked);
             }
         }
         HostResponse::Transcript { session_id, title, text } => {
             // If another session is highlighted by now, the transcript is not shown.
-            let is_meant =
-                model.overlays.sessions.as_ref().and_then(Sessions::highlighted).is_some_and(|at| at.session_id == session_id);
-            if is_meant {
+            let highlighted = model.layers.find::<SessionList>().and_then(SessionList::highlighted);
+            if highlighted.is_some_and(|at| at.session_id == session_id) {
                 model.toast = None;
-                model.overlays.reading = Some(TextViewer::with_title(&title, &text));
+                model.layers.push(TextViewer::with_title(&title, &text).opened_by('t'));
             }
         }
         HostResponse::Renamed { session_id, title } => {
-            if let Some(sessions) = &mut model.overlays.sessions {
-                sessions.rename(&session_id, &title);
+            if let Some(list) = model.layers.find_mut::<SessionList>() {
+                list.rename(&session_id, &title);
             }
             model.show_toast(format!("session renamed to \"{}\"", text::clean(&title)), now);
         }
         HostResponse::Deleted { session_id } => {
-            if let Some(sessions) = &mut model.overlays.sessions {
-                sessions.remove(&session_id);
+            if let Some(list) = model.layers.find_mut::<SessionList>() {
+                list.remove(&session_id);
             }
-            sessions::request_preview(model, effects);
+            layers::on_highlight_moved(model, now, effects);
             model.show_toast("session and its data deleted", now);
         }
         HostResponse::Archived { session_id, archived } => {
-            if let Some(sessions) = &mut model.overlays.sessions {
-                sessions.remove(&session_id);
+            if let Some(list) = model.layers.find_mut::<SessionList>() {
+                list.remove(&session_id);
             }
-            sessions::request_preview(model, effects);
+            layers::on_highlight_moved(model, now, effects);
             model.show_toast(if archived { "session archived; tab shows archived sessions" } else { "session unarchived" }, now);
         }
         HostResponse::Branches { branches } => tree::set_branches(model, branches),
@@ -75,7 +73,7 @@ pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, ef
         HostResponse::Review(told) => review::apply(model, told),
         HostResponse::Places { rows } => overview::open(model, Topic::Status(rows)),
         HostResponse::Failed { problem } => {
-            if model.has_list() {
+            if model.has_layer() {
                 model.show_toast(text::clean(&problem.one_line()).into_owned(), now);
             } else {
                 note_problem(model, &problem, Tone::Failure);

@@ -7,8 +7,8 @@ use super::{findings, overview};
 use crate::protocol::{Query, Review, ReviewQuery, ReviewSubject, ReviewUpdate, Usage};
 use crate::text;
 use crate::tui::format::{format_estimate, tokens};
+use crate::tui::layers::Topic;
 use crate::tui::model::{Effect, Model};
-use crate::tui::overview::Topic;
 use crate::tui::reviews::RunningReview;
 use crate::tui::transcript::Tone;
 
@@ -170,7 +170,7 @@ pub(crate) fn status_row(model: &Model, now: u64) -> Option<String> {
 /// Returns how a running review is stopped.
 pub(crate) fn stop_hint(model: &Model) -> &'static [&'static str] {
     let is_stopping = model.reviews.running.as_ref().is_some_and(|running| running.is_stopping);
-    let is_elsewhere = model.dialogs.is_open() || model.has_list() || model.reads_diff();
+    let is_elsewhere = model.dialogs.is_open() || model.has_layer();
     match model.is_running() {
         _ if is_stopping || is_elsewhere => &[],
         true => &["/review stop"],

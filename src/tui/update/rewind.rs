@@ -5,11 +5,10 @@ use super::readiness::check_session;
 use crate::protocol::{Command, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 use crate::text;
 use crate::tui::approval::{Dialog, Mark, Question, mark_conflict, rewind_dialog};
+use crate::tui::layers::RewindList;
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::picker::PickerResult;
-use crate::tui::rewind::{PendingRewind, RewindList};
+use crate::tui::rewind::PendingRewind;
 use crate::tui::transcript::{Kind, Tone, last_standing_answer, redo_latest, undo_from};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Minimum time without a key before the first of two Escapes, in milliseconds.
 const REST_MS: u64 = 3000;
@@ -26,8 +25,7 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         take_draft(model, now, effects);
     }
-    model.overlays.make_room();
-    model.rewind.list = Some(RewindList::new());
+    model.layers.open(RewindList::new());
     model.rewind.awaits = Some((PendingRewind::Points, now));
     effects.push(Effect::Send(Command::ListRewindPoints));
 }
@@ -86,11 +84,11 @@ pub(crate) fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: 
 }
 
 pub(crate) fn on_listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool, now: u64) {
-    let Some(list) = &mut model.rewind.list else { return };
+    let Some(list) = model.layers.find_mut::<RewindList>() else { return };
     model.rewind.awaits = model.rewind.awaits.take().filter(|(awaits, _)| *awaits != PendingRewind::Points);
     list.set_points(points, can_redo);
     if list.is_empty() {
-        model.rewind.list = None;
+        model.layers.close::<RewindList>();
         let redo = if can_redo { "; /redo undoes the last rewind" } else { "" };
         model.show_toast(format!("no prompt to rewind to{redo}"), now);
     }
@@ -105,7 +103,7 @@ pub(crate) fn on_planned(model: &mut Model, plan: RewindPlan) {
     model.dialogs.add(rewind_dialog(plan), false, last_text);
     // The user has just requested it; text typed since is a draft, and the guard holds back what is typed next.
     let quiet = model.composer.is_empty() && model.keys.last_key.is_none_or(|at| at <= asked);
-    if quiet && !model.is_too_small() && model.overlays.search.is_none() {
+    if quiet && !model.is_too_small() && model.search.is_none() {
         model.dialogs.focus(model.dialogs.len() - 1, last_text);
     }
 }
@@ -113,14 +111,14 @@ pub(crate) fn on_planned(model: &mut Model, plan: RewindPlan) {
 /// Treats a notice of the session as the response to the request.
 pub(crate) fn on_notice(model: &mut Model) {
     if model.rewind.awaits.take().is_some() {
-        model.rewind.list = None;
+        model.layers.close::<RewindList>();
         model.toast = None;
     }
 }
 
 /// Starts the rewind that the user confirmed.
 pub(crate) fn on_confirmed(model: &mut Model, now: u64) {
-    model.rewind.list = None;
+    model.layers.close::<RewindList>();
     model.rewind.awaits = Some((PendingRewind::Done, now));
     model.show_toast("rewinding", now);
 }
@@ -128,7 +126,7 @@ pub(crate) fn on_confirmed(model: &mut Model, now: u64) {
 /// Applies a rewind, live or from an earlier run.
 pub(crate) fn on_done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     forget_question(model);
-    model.rewind.list = None;
+    model.layers.close::<RewindList>();
     model.rewind.awaits = None;
     if live {
         model.toast = None;
@@ -197,7 +195,7 @@ pub(crate) fn close_dialog(model: &mut Model, now: u64) -> bool {
         return false;
     }
     forget_question(model);
-    if model.rewind.list.is_none() {
+    if !model.layers.is_open::<RewindList>() {
         model.show_toast("nothing was undone", now);
     }
     true
@@ -212,32 +210,4 @@ pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
         return false;
     };
     panel.guard.mark(letter, now) && mark_conflict(panel, mark)
-}
-
-/// Handles a key of the list. Returns whether the list is open.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let Some(list) = &mut model.rewind.list else { return false };
-    model.keys.last_key = Some(now);
-    model.toast = None;
-    match list.picker.key(key) {
-        PickerResult::Nothing | PickerResult::Refused(_) => {}
-        PickerResult::Closed => {
-            model.rewind.list = None;
-            model.rewind.awaits = None;
-        }
-        PickerResult::Chosen(chosen) => {
-            let task = list.task(&chosen).cloned();
-            if let Some(task_id) = task {
-                plan(model, RewindTarget::Before { task_id, step_id: None }, now, effects);
-            }
-        }
-        PickerResult::Other => match key.code {
-            KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => effects.push(Effect::Suspend),
-            // Pending dialogs come first.
-            KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
-            _ => {}
-        },
-    }
-    true
 }

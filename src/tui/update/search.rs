@@ -1,18 +1,18 @@
 //! Keys of the prompt history search.
 
 use super::draft::on_draft_changed;
+use crate::tui::history_search::HistorySearch;
 use crate::tui::input::is_text;
 use crate::tui::model::Model;
-use crate::tui::overlays::Search;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub(crate) fn start(model: &mut Model) {
-    model.overlays.search = Some(Search { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
+    model.search = Some(HistorySearch { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
 }
 
 /// Handles a key of the search. Returns whether the key was handled; other keys end the search and act as usual.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
-    let Some(mut search) = model.overlays.search.take() else { return false };
+    let Some(mut search) = model.search.take() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Char('r') if ctrl => search.nth += usize::from(search.found && !search.query.is_empty()),
@@ -45,8 +45,8 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     true
 }
 
-/// Searches for the next match; at the oldest match, stays there.
-fn find(model: &mut Model, mut search: Search) {
+/// Searches for the next match; at the oldest one, keeps it.
+fn find(model: &mut Model, mut search: HistorySearch) {
     let found =
         if search.query.is_empty() { Some(search.draft.clone()) } else { model.composer.find_prompt(&search.query, search.nth) };
     search.found = found.is_some();
@@ -54,5 +54,5 @@ fn find(model: &mut Model, mut search: Search) {
         Some(text) => model.composer.set(&text),
         None => search.nth = search.nth.saturating_sub(1),
     }
-    model.overlays.search = Some(search);
+    model.search = Some(search);
 }

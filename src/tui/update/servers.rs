@@ -6,13 +6,10 @@ use super::notes::{note, note_problem, show_requested};
 use super::readiness::is_ready;
 use crate::protocol::{CustomCommand, HostCommand, Problem, Query, ServerPrompt, ServerResource, ServerStatus, SessionQuery};
 use crate::text;
+use crate::tui::layers::{ServerList, TextViewer, server_details};
 use crate::tui::model::{Effect, Model};
-use crate::tui::picker::PickerResult;
-use crate::tui::servers::details;
-use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard;
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::BTreeMap;
 
 /// Maximum number of files named in a warning about server text.
@@ -23,7 +20,9 @@ pub(crate) fn on_changed(model: &mut Model, servers: Vec<ServerStatus>) {
         note(model, &words, Tone::Warning);
     }
     model.servers.statuses = servers;
-    model.servers.refresh();
+    if let Some(list) = model.layers.find_mut::<ServerList>() {
+        list.set_servers(&model.servers.statuses);
+    }
 }
 
 /// Handles `/mcp`, `/mcp NAME` and `/mcp reconnect NAME`.
@@ -34,8 +33,7 @@ pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Ef
     }
     if words.is_empty() {
         take_draft(model, now, effects);
-        model.overlays.make_room();
-        return model.servers.open(None);
+        return open(model, None);
     }
     let (name, reconnects) = match words.strip_prefix("reconnect").filter(|rest| rest.starts_with(' ')) {
         Some(rest) => (rest.trim(), true),
@@ -53,48 +51,31 @@ pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Ef
     if model.in_lines {
         return print_details(model, &status);
     }
-    model.overlays.make_room();
-    model.servers.open(Some(&status.name));
+    open(model, Some(&status.name));
+}
+
+/// Opens the list, with this server highlighted.
+fn open(model: &mut Model, name: Option<&str>) {
+    let list = ServerList::new(&model.servers.statuses, name);
+    model.layers.open(list);
+}
+
+/// Shows the details of a server above the list.
+pub(super) fn show_details(model: &mut Model, name: &str) {
+    if let Some(status) = model.servers.find_by_name(name) {
+        let viewer = TextViewer::with_title(name, &server_details(status).join("\n"));
+        model.layers.push(viewer);
+    }
 }
 
 /// Prints the details of a server in line mode.
 fn print_details(model: &mut Model, status: &ServerStatus) {
-    show_requested(model, Kind::Note { text: details(status).join("\n"), tone: Tone::Plain });
+    show_requested(model, Kind::Note { text: server_details(status).join("\n"), tone: Tone::Plain });
 }
 
-fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect>) {
     model.show_toast(format!("reconnecting to {}", text::clean(&name)), now);
     effects.push(Effect::SendToHost(HostCommand::ReconnectServer { name }));
-}
-
-/// Handles a key of the list. Returns whether the list is open.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let Some(list) = &mut model.servers.list else { return false };
-    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-    model.keys.last_key = Some(now);
-    model.toast = None;
-    match list.key(key) {
-        PickerResult::Nothing | PickerResult::Refused(_) => {}
-        PickerResult::Closed => model.servers.list = None,
-        PickerResult::Chosen(name) => {
-            if let Some(status) = model.servers.find_by_name(&name) {
-                model.overlays.reading = Some(TextViewer::with_title(&name, &details(status).join("\n")));
-            }
-        }
-        PickerResult::Other => match key.code {
-            KeyCode::Char('r') if ctrl => {
-                if let Some(name) = list.highlighted().map(|row| row.key.clone()) {
-                    reconnect(model, name, now, effects);
-                }
-            }
-            KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
-            // Pending dialogs come first.
-            KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
-            _ => {}
-        },
-    }
-    true
 }
 
 /// Sets the resources that were found.

@@ -5,10 +5,8 @@ use crate::protocol::{Command, ForkUntil, HostRequest, Query, RunningState, Sess
 use crate::text;
 use crate::tui::approval::deletion_dialog;
 use crate::tui::interface::{ExitReason, SessionTarget};
+use crate::tui::layers::SessionList;
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::picker::WIDE;
-use crate::tui::sessions::{Choice, Sessions};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Maximum length of a title, in characters.
 const TITLE_CHARS: usize = 80;
@@ -18,25 +16,27 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         take_draft(model, now, effects);
     }
-    show(model, effects);
-}
-
-pub(crate) fn show(model: &mut Model, effects: &mut Vec<Effect>) {
-    model.overlays.make_room();
-    model.overlays.sessions = Some(Sessions::new(model.info.session.clone(), &model.screen.glyphs));
-    request_list(model, effects);
+    let list = SessionList::new(model.info.session.clone(), &model.screen.glyphs);
+    show(model, list, effects);
 }
 
 /// Opens the list as the only content. Text typed in the meantime goes to the chosen session.
 pub(crate) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     model.startup.is_session_chooser = true;
-    show(model, effects);
+    let list = SessionList::alone(model.info.session.clone(), &model.screen.glyphs);
+    show(model, list, effects);
 }
 
-fn request_list(model: &Model, effects: &mut Vec<Effect>) {
-    if let Some(sessions) = &model.overlays.sessions {
-        let words = sessions.picker.filter().to_owned();
-        query(effects, HostRequest::Sessions { words, all: sessions.all, archived: sessions.archived });
+fn show(model: &mut Model, list: SessionList, effects: &mut Vec<Effect>) {
+    model.layers.open(list);
+    request_list(model, effects);
+}
+
+/// Requests the sessions that match the filter of the list.
+pub(super) fn request_list(model: &Model, effects: &mut Vec<Effect>) {
+    if let Some(list) = model.layers.find::<SessionList>() {
+        let words = list.filter().to_owned();
+        query(effects, HostRequest::Sessions { words, all: list.all, archived: list.archived });
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn leave(model: &mut Model, next: SessionTarget, effects: &mut Vec<Ef
 /// Handles `/resume ID`, and the highlighted session of the list.
 pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
     if model.info.session.as_ref() == Some(&id) {
-        model.overlays.sessions = None;
+        model.layers.close::<SessionList>();
         return model.show_toast("this session is already open", now);
     }
     if may_leave(model, "/resume", now) {
@@ -95,11 +95,9 @@ pub(crate) fn resume_by_id(model: &mut Model, id: &str, now: u64, effects: &mut 
         take_draft(model, now, effects);
         return resume(model, SessionId::new(id.to_ascii_lowercase()), now, effects);
     }
-    open(model, now, effects);
-    if let Some(sessions) = &mut model.overlays.sessions {
-        sessions.picker.insert(id);
-    }
-    request_list(model, effects);
+    take_draft(model, now, effects);
+    let list = SessionList::new(model.info.session.clone(), &model.screen.glyphs).with_filter(id);
+    show(model, list, effects);
 }
 
 /// Handles `/fork`: copies the conversation into a new session.
@@ -139,94 +137,42 @@ pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<Sessi
     model.info.session.clone()
 }
 
-/// Handles a key of the list. Returns whether the list is open.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let wide = model.screen.size.width >= WIDE;
-    let Some(sessions) = &mut model.overlays.sessions else { return false };
-    model.keys.last_key = Some(now);
-    model.toast = None;
-    // Pending dialogs come first; Enter belongs to the dialog about the highlighted session.
-    let at = sessions.highlighted().map(|at| &at.session_id);
-    let asks =
-        key.code == KeyCode::Enter && at.is_some_and(|at| model.dialogs.iter().any(|panel| panel.question.is_about_deleting(at)));
-    if key.code == KeyCode::Tab && waits || asks {
+/// Opens the session that was chosen in the list. A pending question about deleting that session comes first.
+pub(super) fn open_chosen(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
+    if model.dialogs.iter().any(|panel| panel.question.is_about_deleting(&id)) {
         model.dialogs.open_current(model.keys.last_text);
-        return true;
+        return;
     }
-    let choice = sessions.key(key, wide);
-    on_choice(model, choice, key, now, effects);
-    request_preview(model, effects);
-    true
+    resume(model, id, now, effects);
 }
 
-pub(crate) fn paste(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
-    let Some(sessions) = &mut model.overlays.sessions else { return };
-    model.keys.last_key = Some(now);
-    if sessions.paste(words) == Choice::Ask {
-        request_list(model, effects);
+/// Forks the session that is highlighted in the list.
+pub(super) fn fork_chosen(model: &mut Model, session_id: SessionId, now: u64, effects: &mut Vec<Effect>) {
+    if may_leave(model, "the fork", now) {
+        model.show_toast("forking the session", now);
+        query(effects, HostRequest::Fork { session_id, until: ForkUntil::End });
     }
+}
+
+/// Asks whether to delete the session with this title.
+pub(super) fn ask_to_delete(model: &mut Model, id: SessionId, title: &str) {
+    let last_text = model.keys.last_text;
+    model.dialogs.forget(|panel| panel.question.is_deletion(), last_text);
+    model.dialogs.add(deletion_dialog(id, title), false, last_text);
+    model.dialogs.focus(model.dialogs.len() - 1, last_text);
 }
 
 /// Adds text that was typed into a dialog over the list to the filter. Returns whether there is a list.
 pub(crate) fn add_to_filter(model: &mut Model, words: &str) -> bool {
-    let Some(sessions) = &mut model.overlays.sessions else { return false };
-    sessions.is_stale |= sessions.paste(words) == Choice::Ask;
+    let Some(list) = model.layers.find_mut::<SessionList>() else { return false };
+    list.insert_typed_elsewhere(words);
     true
 }
 
-/// Requests the list again, because its filter has changed.
+/// Requests the list again if text that was typed elsewhere has changed its filter.
 pub(crate) fn refresh_if_filter_changed(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.overlays.sessions.as_mut().is_some_and(|sessions| std::mem::take(&mut sessions.is_stale)) {
+    if model.layers.find_mut::<SessionList>().is_some_and(SessionList::take_stale) {
         request_list(model, effects);
-    }
-}
-
-fn on_choice(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
-    match choice {
-        Choice::Nothing => {}
-        // Without another screen, closing the list quits.
-        Choice::Closed if model.startup.is_session_chooser => effects.push(Effect::Exit(ExitReason::Quit)),
-        Choice::Closed => model.overlays.sessions = None,
-        Choice::Refused(why) => model.show_toast(why, now),
-        Choice::Ask => request_list(model, effects),
-        Choice::Open(id) => resume(model, id, now, effects),
-        Choice::Fork(session_id) => {
-            if may_leave(model, "the fork", now) {
-                model.show_toast("forking the session", now);
-                query(effects, HostRequest::Fork { session_id, until: ForkUntil::End });
-            }
-        }
-        Choice::Transcript(session_id) => {
-            model.show_toast("loading the conversation", now);
-            query(effects, HostRequest::Transcript { session_id });
-        }
-        Choice::Archive(session_id, archived) => query(effects, HostRequest::Archive { session_id, archived }),
-        Choice::Rename(session_id, title) => query(effects, HostRequest::Rename { session_id, title }),
-        Choice::Delete(id, title) => {
-            let last_text = model.keys.last_text;
-            model.dialogs.forget(|panel| panel.question.is_deletion(), last_text);
-            model.dialogs.add(deletion_dialog(id, &title), false, last_text);
-            model.dialogs.focus(model.dialogs.len() - 1, last_text);
-        }
-        Choice::Other => match key.code {
-            KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => effects.push(Effect::Suspend),
-            KeyCode::Char('d') if key.modifiers.contains(KeyModifiers::CONTROL) && model.startup.is_session_chooser => {
-                effects.push(Effect::Exit(ExitReason::Quit));
-            }
-            _ => {}
-        },
-    }
-}
-
-/// Requests the preview of the highlighted session, once.
-pub(crate) fn request_preview(model: &mut Model, effects: &mut Vec<Effect>) {
-    // Line mode has no preview.
-    let Some(sessions) = model.overlays.sessions.as_mut().filter(|_| !model.in_lines) else { return };
-    let Some(at) = sessions.highlighted().map(|at| at.session_id.clone()) else { return };
-    if sessions.requested_preview.as_ref() != Some(&at) {
-        sessions.requested_preview = Some(at.clone());
-        query(effects, HostRequest::Session { session_id: at });
     }
 }
 

@@ -7,8 +7,8 @@ use super::{
     policy, queue, review, rewind, servers, sessions, spending, status_command, tasks, theme_command, tree, user_commands,
 };
 use crate::protocol::{Command, Query, RewindTarget, SessionQuery, Usage};
+use crate::tui::layers::Topic;
 use crate::tui::model::{Effect, Model};
-use crate::tui::overview::Topic;
 use crate::tui::slash::{resolve_alias, unknown_command};
 
 /// Runs exactly the typed command; an unknown command leaves the draft unchanged.

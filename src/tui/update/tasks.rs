@@ -4,11 +4,9 @@ use super::draft::take_draft;
 use super::notes::{note, show_requested};
 use crate::protocol::{HostRequest, ListedTask, ListedTaskState, Query};
 use crate::tui::interface::TaskProgram;
+use crate::tui::layers::{TaskList, short_task_id};
 use crate::tui::model::{Effect, Model};
-use crate::tui::picker::PickerResult;
-use crate::tui::task_list::short_id;
 use crate::tui::transcript::{Kind, Tone};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Handles `/task PROMPT`: starts a task.
 pub(crate) fn start(model: &mut Model, prompt: &str, now: u64, effects: &mut Vec<Effect>) {
@@ -29,8 +27,8 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         let text = if lines.is_empty() { "no tasks yet; /task PROMPT starts one".to_owned() } else { lines.join("\n") };
         return show_requested(model, Kind::Note { text, tone: Tone::Plain });
     }
-    model.overlays.make_room();
-    model.tasks.open();
+    let list = TaskList::new(model.tasks.all());
+    model.layers.open(list);
 }
 
 /// Sets the tasks, and reports stopped ones.
@@ -38,37 +36,13 @@ pub(crate) fn set(model: &mut Model, tasks: Vec<ListedTask>) {
     for notice in model.tasks.set(tasks) {
         note(model, &notice, Tone::Plain);
     }
-}
-
-/// Handles a key of the list. Returns whether the list is open.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let Some(list) = &mut model.tasks.list else { return false };
-    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-    model.keys.last_key = Some(now);
-    model.toast = None;
-    let result = list.key(key);
-    let highlighted = list.highlighted().map(|row| row.key.clone());
-    match result {
-        PickerResult::Nothing | PickerResult::Refused(_) => {}
-        PickerResult::Closed => model.tasks.list = None,
-        PickerResult::Chosen(id) => run(model, &id, TaskProgram::Open, now, effects),
-        PickerResult::Other => match (key.code, highlighted) {
-            (KeyCode::Char('t'), Some(id)) if ctrl => run(model, &id, TaskProgram::Diff, now, effects),
-            (KeyCode::Char('a'), Some(id)) if ctrl => run(model, &id, TaskProgram::Keep, now, effects),
-            (KeyCode::Char('r'), Some(id)) if ctrl => resume(model, id, now, effects),
-            (KeyCode::Char('x'), Some(id)) if ctrl => stop(model, id, now, effects),
-            (KeyCode::Char('z'), _) if ctrl => effects.push(Effect::Suspend),
-            // Pending dialogs come first.
-            (KeyCode::Tab, _) if waits => model.dialogs.open_current(model.keys.last_text),
-            _ => {}
-        },
+    if let Some(list) = model.layers.find_mut::<TaskList>() {
+        list.set_tasks(model.tasks.all());
     }
-    true
 }
 
 /// Hands the terminal to a command about a task.
-fn run(model: &mut Model, id: &str, program: TaskProgram, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn run(model: &mut Model, id: &str, program: TaskProgram, now: u64, effects: &mut Vec<Effect>) {
     let Some(task) = model.tasks.find(id) else { return };
     let refusal = match (program, task.state) {
         (_, ListedTaskState::Open) => Some("is open in another process"),
@@ -77,33 +51,33 @@ fn run(model: &mut Model, id: &str, program: TaskProgram, now: u64, effects: &mu
         _ => None,
     };
     if let Some(why) = refusal {
-        let words = format!("task {} {why}", short_id(task));
+        let words = format!("task {} {why}", short_task_id(task));
         return model.show_toast(words, now);
     }
     effects.push(Effect::RunTask(id.to_owned(), program));
     effects.push(Effect::Ask(Query::LookUp(HostRequest::Tasks)));
 }
 
-fn resume(model: &mut Model, id: String, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn resume(model: &mut Model, id: String, now: u64, effects: &mut Vec<Effect>) {
     let Some(task) = model.tasks.find(&id) else { return };
     match task.state {
         ListedTaskState::Stopped | ListedTaskState::Interrupted | ListedTaskState::NeedsYou | ListedTaskState::Failed => {
-            model.show_toast(format!("resuming task {}", short_id(task)), now);
+            model.show_toast(format!("resuming task {}", short_task_id(task)), now);
             effects.push(Effect::Ask(Query::LookUp(HostRequest::ResumeTask { id })));
         }
         ListedTaskState::Running | ListedTaskState::Open | ListedTaskState::Done => {
-            let words = format!("task {} is {}", short_id(task), task.state.as_str());
+            let words = format!("task {} is {}", short_task_id(task), task.state.as_str());
             model.show_toast(words, now);
         }
     }
 }
 
-fn stop(model: &mut Model, id: String, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn stop(model: &mut Model, id: String, now: u64, effects: &mut Vec<Effect>) {
     let Some(task) = model.tasks.find(&id) else { return };
     if task.state != ListedTaskState::Running {
-        let words = format!("task {} is not running", short_id(task));
+        let words = format!("task {} is not running", short_task_id(task));
         return model.show_toast(words, now);
     }
-    model.show_toast(format!("stopping task {}", short_id(task)), now);
+    model.show_toast(format!("stopping task {}", short_task_id(task)), now);
     effects.push(Effect::Ask(Query::LookUp(HostRequest::StopTask { id })));
 }

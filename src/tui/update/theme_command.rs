@@ -4,12 +4,10 @@ use super::draft::take_draft;
 use crate::protocol::{HostRequest, Query};
 use crate::text;
 use crate::tui::interface::ThemeChoice;
+use crate::tui::layers::{AUTO, ThemeList};
 use crate::tui::model::{Effect, Model};
-use crate::tui::picker::PickerResult;
 use crate::tui::theme::{self, Theme};
-use crate::tui::theme_list::{AUTO, ThemeList};
 use crate::tui::transcript::{Kind, Tone};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Handles `/theme NAME`; without a name, opens the list.
 pub(crate) fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
@@ -31,7 +29,7 @@ pub(crate) fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<E
 }
 
 /// Applies a theme and saves the choice.
-fn choose(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn choose(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     model.options.theme = if name == AUTO { ThemeChoice::Auto } else { ThemeChoice::Named(name.to_owned()) };
     model.choose_theme();
     effects.push(Effect::Ask(Query::LookUp(HostRequest::KeepTheme { name: name.to_owned() })));
@@ -44,13 +42,12 @@ fn open(model: &mut Model) {
     if model.in_lines {
         return note(model, to_text(model), Tone::Plain);
     }
-    model.overlays.make_room();
-    model.overlays.themes = Some(ThemeList::new(model.options.theme.clone(), model.options.themes.as_deref()));
+    let list = ThemeList::new(model.options.theme.clone(), model.options.themes.as_deref());
+    model.layers.open(list);
 }
 
-/// Applies the highlighted theme to the screen, without saving it.
-pub(crate) fn show_highlighted(model: &mut Model) {
-    let Some(choice) = model.overlays.themes.as_ref().and_then(ThemeList::choice) else { return };
+/// Applies a theme to the screen, without saving it.
+pub(super) fn show(model: &mut Model, choice: ThemeChoice) {
     if choice != model.options.theme {
         model.options.theme = choice;
         model.retheme();
@@ -58,33 +55,10 @@ pub(crate) fn show_highlighted(model: &mut Model) {
     }
 }
 
-/// Handles a key of the list. Returns whether the list is open.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let Some(list) = &mut model.overlays.themes else { return false };
-    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-    model.keys.last_key = Some(now);
-    model.toast = None;
-    match list.picker.key(key) {
-        PickerResult::Nothing => show_highlighted(model),
-        PickerResult::Refused(why) => model.show_toast(why, now),
-        PickerResult::Closed => {
-            model.options.theme = list.before.clone();
-            model.overlays.themes = None;
-            model.choose_theme();
-        }
-        PickerResult::Chosen(name) => {
-            model.overlays.themes = None;
-            choose(model, &name, now, effects);
-        }
-        PickerResult::Other => match key.code {
-            KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
-            // Pending dialogs come first.
-            KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
-            _ => {}
-        },
-    }
-    true
+/// Applies the theme that was in use before the list was opened.
+pub(super) fn restore(model: &mut Model, choice: ThemeChoice) {
+    model.options.theme = choice;
+    model.choose_theme();
 }
 
 /// Reports whether the theme was saved.

@@ -1,13 +1,9 @@
 //! Draws the model onto the screen.
 
-mod help;
 mod menu;
-mod sessions;
 mod strip;
 #[cfg(test)]
 mod tests;
-mod text_viewer;
-mod themes;
 
 use super::approval::{self, Height, Inbox};
 use super::display::{DrawStats, Scroll};
@@ -49,7 +45,7 @@ pub(crate) fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStat
     model.transcript.set_question_below(asked.as_ref());
     let [rest, hints] = split_bottom(area, 1);
     let [rest, bottom] = split_bottom(rest, 1);
-    let helps = model.overlays.help.is_some();
+    let helps = model.layers.covers_questions();
     let lower = if helps { 0 } else { lower_height(model, rest) };
     let [rest, lower] = split_bottom(rest, lower);
     let choices = if helps || has_no_composer(model) { 0 } else { menu::rows(model, rest.height / 2) };
@@ -72,7 +68,7 @@ pub(crate) fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStat
     } else {
         let drafted = draw_composer(model, lower, buffer);
         // The cursor is where keys go: the search, the browsed entry or the draft.
-        let browsed = model.overlays.browse.as_ref().and(model.transcript.marks.cursor());
+        let browsed = model.browse.as_ref().and(model.transcript.marks.cursor());
         strip::cursor(&rows, strip).or(browsed).or(Some(drafted))
     };
     status::draw_status(model, bottom, buffer, now);
@@ -91,34 +87,16 @@ pub(crate) fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStat
     DrawStats { cursor, scroll }
 }
 
-/// Draws the transcript or the view that replaces it. Returns the cursor of a filter and the scroll position of the transcript.
+/// Draws the transcript or the layer that covers it. Returns the cursor of a filter and the scroll position of the transcript.
 fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (Option<Position>, Option<Scroll>) {
-    if model.overlays.help.is_some() {
-        return (help::draw(model, area, buffer), None);
+    let is_question_open = model.dialogs.is_open();
+    let (layers, canvas) = model.layers_and_canvas();
+    if let Some(layer) = layers.drawn_mut(is_question_open) {
+        return (layer.draw(area, buffer, &canvas), None);
     }
-    let reads = model.overlays.reading.is_some() && !model.dialogs.is_open();
-    let is_below = model.has_list() || model.overlays.finding.is_some();
-    if is_below && reads {
-        text_viewer::draw(model, area, buffer);
-    } else if let Some(finding) = &mut model.overlays.finding {
-        finding.draw(area, buffer, &model.screen.theme, &model.screen.glyphs);
-    } else if model.overlays.sessions.is_some() {
-        return (sessions::draw(model, area, buffer), None);
-    } else if model.overlays.themes.is_some() {
-        return (themes::draw(model, area, buffer), None);
-    } else if model.has_list() {
-        let (theme, glyphs) = (model.screen.theme.clone(), model.screen.glyphs);
-        return (model.list_mut().map(|list| list.draw(area, buffer, &theme, &glyphs)), None);
-    } else if let Some(changes) = &mut model.overlays.changes {
-        changes.draw(area, buffer, &model.screen.theme, &model.screen.glyphs);
-    } else if reads {
-        text_viewer::draw(model, area, buffer);
-    } else {
-        let (text, look) = model.transcript_look(now);
-        let position = text.draw(area, buffer, look);
-        return (None, Some(Scroll { area, position }));
-    }
-    (None, None)
+    let (text, look) = model.transcript_look(now);
+    let position = text.draw(area, buffer, look);
+    (None, Some(Scroll { area, position }))
 }
 
 /// Paints a theme's own background wherever no other background is set.
@@ -140,9 +118,9 @@ fn first_line(draft: &str) -> &str {
     draft.split('\n').next().unwrap_or_default()
 }
 
-/// Reports whether a list has the keyboard and replaces the composer.
+/// Returns whether a layer has the keyboard and replaces the composer.
 fn has_no_composer(model: &Model) -> bool {
-    (model.reads_diff() || model.has_list()) && !model.dialogs.is_open()
+    model.has_layer() && !model.dialogs.is_open()
 }
 
 /// Returns the height of the composer or of the panel that replaces it.
@@ -172,7 +150,7 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
 fn staying_height(model: &Model, rest: Rect) -> u16 {
     let limit = (model.screen.size.height * 7 / 10).min(rest.height.saturating_sub(1));
     match model.dialogs.staying() {
-        Some(panel) if limit >= STAYING && !has_no_composer(model) && model.overlays.browse.is_none() => {
+        Some(panel) if limit >= STAYING && !has_no_composer(model) && model.browse.is_none() => {
             approval::height(panel, rest.width, limit, false)
         }
         Some(_) | None => 0,

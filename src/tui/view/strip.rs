@@ -3,6 +3,7 @@
 use crate::protocol::QueuedMessage;
 use crate::text;
 use crate::tui::keymap::Focus;
+use crate::tui::layers::ModelPicker;
 use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Activity, Model};
 use crate::tui::pointer::Click;
@@ -66,8 +67,8 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
         rows.push(Row::new(glyphs.failed, words, Token::Danger));
     }
     // A pending question comes first; queued prompts already say how to continue.
-    let asks = !model.dialogs.is_empty() || !model.task.waiting.is_empty();
-    if let Some(paused) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running() && model.overlays.picker.is_none()) {
+    let asks = !model.dialogs.is_empty() || !model.task.waiting.is_empty() || model.layers.is_open::<ModelPicker>();
+    if let Some(paused) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running()) {
         let (words, right) = pause_text(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
         rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
     }
@@ -89,14 +90,14 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
         let said = wrap_capped(words, usize::from(width.saturating_sub(GUTTER)), most);
         rows.extend(said.into_iter().map(|words| Row::new("", words, Token::Accent)));
     }
-    if let (Some(browse), Some(query)) = (&model.overlays.browse, search_text(model)) {
+    if let (Some(browse), Some(query)) = (&model.browse, search_text(model)) {
         let count = if query.is_empty() { String::new() } else { format!("  {}", browse.count()) };
         let found = query.is_empty() || browse.found.count() > 0;
         let typed = browse.typing.is_some().then(|| 1 + text::width(&query));
         let words = format!("/{query}{count}");
         rows.push(Row { typed, ..Row::new("", words, if found { Token::Accent } else { Token::Warn }) });
     }
-    if let Some(search) = &model.overlays.search {
+    if let Some(search) = &model.search {
         let none = if search.found { String::new() } else { format!(" {} no more matches", glyphs.dash) };
         let words = format!("search history: {}", search.query);
         let typed = Some(text::width(&words));
@@ -174,7 +175,7 @@ fn pause_text(paused: &PauseNotice, room: usize, dot: &str) -> (String, &'static
 
 /// Returns the search text of browse mode.
 fn search_text(model: &Model) -> Option<String> {
-    let typed = model.overlays.browse.as_ref()?.typing.clone();
+    let typed = model.browse.as_ref()?.typing.clone();
     typed
         .or_else(|| model.transcript.marks.query.as_ref().map(|query| query.words.clone()))
         .map(|words| text::clean(&words).into_owned())

@@ -7,10 +7,10 @@ mod status;
 use super::draw;
 use crate::protocol::*;
 use crate::tui::approval::{AmendField, AmendTarget, HunkMark};
-use crate::tui::help::Help;
 use crate::tui::input::Input;
 use crate::tui::interface::{Header, ModelAccess, Options, Start};
 use crate::tui::keymap::Focus;
+use crate::tui::layers::Help;
 use crate::tui::model::Model;
 use crate::tui::tests::fixtures::*;
 use crate::tui::tests::snapshot;
@@ -200,7 +200,7 @@ fn no_key() {
 
 #[test]
 fn the_help() {
-    check("help", |model| model.overlays.help = Some(Help::new(Focus::Composer, "")));
+    check("help", |model| model.layers.push(Help::new(Focus::Composer, "")));
 }
 
 #[test]

@@ -4,8 +4,8 @@ use super::LineApp;
 use crate::protocol::{Branch, ListedSession, ListedState};
 use crate::text;
 use crate::tui::format::format_estimate;
+use crate::tui::layers::{BranchList, SessionList};
 use crate::tui::model::Effect;
-use crate::tui::sessions::Sessions;
 use crate::tui::update;
 use std::io::{self, Write};
 
@@ -15,10 +15,10 @@ const MAX: usize = 20;
 /// Prints a list once it is complete.
 pub(super) fn tell_lists<W: Write>(app: &mut LineApp<W>) -> io::Result<()> {
     let mut lines = Vec::new();
-    if let Some(list) = app.model.overlays.sessions.take_if(|list| list.is_whole()) {
+    if let Some(list) = app.model.layers.close_if(SessionList::is_whole) {
         lines.extend(sessions(&list));
     }
-    if let Some(tree) = app.model.overlays.tree.take_if(|tree| !tree.branches().is_empty()) {
+    if let Some(tree) = app.model.layers.close_if(|list: &BranchList| !list.branches().is_empty()) {
         tree.branches().clone_into(&mut app.branches);
         lines.push("Branches of this session; type /tree NUMBER to continue one:".to_owned());
         lines.extend(app.branches.iter().zip(1..).map(|(branch, number)| line_of_branch(branch, number)));
@@ -38,7 +38,7 @@ pub(super) fn branch<W: Write>(app: &mut LineApp<W>, number: &str, now: u64, eff
     }
 }
 
-fn sessions(list: &Sessions) -> Vec<String> {
+fn sessions(list: &SessionList) -> Vec<String> {
     let sessions = list.sessions();
     if sessions.is_empty() {
         let words = list.filter_text();

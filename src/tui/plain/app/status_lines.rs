@@ -3,7 +3,7 @@
 use super::{LineApp, question};
 use crate::text;
 use crate::tui::keymap::Focus;
-use crate::tui::{format, help, servers, slash, status, update};
+use crate::tui::{format, layers, slash, status, update};
 use std::io::{self, Write};
 
 /// Commands of line mode only, with their help.
@@ -30,7 +30,7 @@ impl<W: Write> LineApp<W> {
     }
 
     pub(super) fn servers(&mut self) -> io::Result<()> {
-        let rows: Vec<String> = self.model.servers.statuses.iter().flat_map(servers::details).collect();
+        let rows: Vec<String> = self.model.servers.statuses.iter().flat_map(layers::server_details).collect();
         self.paper.write_text("MCP servers:")?;
         rows.iter().try_for_each(|row| self.paper.write(row))
     }
@@ -104,8 +104,8 @@ impl<W: Write> LineApp<W> {
         let own = |name: &str| !COMMANDS.iter().any(|(other, _)| *other == name);
         let commands: Vec<_> = COMMANDS.iter().chain(slash::COMMANDS.iter().filter(|(name, _)| own(name))).copied().collect();
         let commands = if words.is_empty() { &[] } else { commands.as_slice() };
-        let place = update::key_place(&self.model.options.keys);
-        let sections = help::sections(&self.model.keymap, Focus::Composer, commands, &place, words);
+        let place = layers::key_file_location(&self.model.options.keys);
+        let sections = layers::help_sections(&self.model.keymap, Focus::Composer, commands, &place, words);
         if sections.is_empty() {
             return self.paper.write_text(&format!("No matches for: {}", text::reveal(words)));
         }

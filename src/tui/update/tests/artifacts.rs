@@ -1,5 +1,6 @@
 use super::*;
 use crate::protocol::{Artifact, ArtifactKind};
+use crate::tui::layers::{Overview, TextViewer};
 use crate::tui::tests::fixtures::completed;
 
 fn artifact(uri: &str, name: &str, bytes: u64) -> Artifact {
@@ -25,7 +26,7 @@ fn saved_output_is_reported_listed_and_opened() {
     let drawn = draw(&mut model, 1200);
     assert!(drawn.contains("Artifacts") && drawn.contains("1   2.3 MB  output of seq"), "{drawn}");
     assert_eq!(play(&mut model, 1300, "<enter>"), ["readartifact { uri: \"artifact:1\" }"]);
-    assert!(model.overlays.overview.is_none());
+    assert!(!model.layers.is_open::<Overview>());
     assert_eq!(play(&mut model, 2000, "/artifacts 3<enter>"), [""; 0]);
     play(&mut model, 2100, "<^c>");
     assert_eq!(play(&mut model, 3000, "/artifacts 1<enter>"), ["readartifact { uri: \"artifact:1\" }"]);
@@ -40,7 +41,7 @@ fn saved_output_is_reported_listed_and_opened() {
     let drawn = draw(&mut model, 3400);
     assert!(drawn.contains("line 1000") && !drawn.contains("line 1 "), "{drawn}");
     play(&mut model, 3500, "<esc>");
-    assert!(model.overlays.reading.is_none());
+    assert!(!model.layers.is_open::<TextViewer>());
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::tui::layers::CommandPalette;
 use crate::tui::tests::fixtures::{DIFF, completed};
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
@@ -87,7 +88,7 @@ fn browsing_moves_by_entry_and_by_prompt() {
         assert!(marked.starts_with(begins), "{keys}: {marked}");
     }
     play(&mut model, 6000, "<esc>hello");
-    assert_eq!((model.overlays.browse.is_none(), model.composer.text()), (true, "hello".to_owned()));
+    assert_eq!((model.browse.is_none(), model.composer.text()), (true, "hello".to_owned()));
     assert_eq!(chosen(&draw(&mut model, 6900)), "");
 }
 
@@ -95,10 +96,10 @@ fn browsing_moves_by_entry_and_by_prompt() {
 fn escape_then_up_on_an_empty_draft_starts_browsing() {
     let mut model = session(80, 24);
     play(&mut model, 5000, "<esc><up>");
-    assert!(model.overlays.browse.is_some());
+    assert!(model.browse.is_some());
     let mut model = session(80, 24);
     play(&mut model, 5000, "<up>");
-    assert!(model.overlays.browse.is_none(), "up alone goes through the prompts sent before");
+    assert!(model.browse.is_none(), "up alone goes through the prompts sent before");
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn selected_lines_are_copied_without_soft_wraps() {
     assert_eq!(play(&mut model, 5200, "y"), [format!("copy {long:?} (82 characters)")]);
     play(&mut model, 5300, "vjjj");
     assert_eq!(play(&mut model, 5800, "y"), [format!("copy {:?} (4 lines)", format!("{long}\n\n{long}\n  indented"))]);
-    assert!(model.overlays.browse.as_ref().is_some_and(|browse| !browse.selects));
+    assert!(model.browse.as_ref().is_some_and(|browse| !browse.selects));
 }
 
 #[test]
@@ -206,7 +207,7 @@ fn a_click_highlights_a_list_row_and_a_second_click_selects() {
     assert_eq!(click(&mut model, "/policy grants", 5100), [""; 0]);
     assert!(draw(&mut model, 5200).contains("❯ /policy grants"));
     assert_eq!(click(&mut model, "/policy grants", 5300), ["listgrants"]);
-    assert!(model.overlays.palette.is_none());
+    assert!(!model.layers.is_open::<CommandPalette>());
     // The same in a completion menu, and not with the click that brings the window to the front.
     play(&mut model, 6000, "/co");
     assert_eq!(click(&mut model, "/cost", 6200), [""; 0]);
@@ -259,7 +260,7 @@ fn a_search_counts_matches_wraps_around_and_unfolds_cards() {
     play(&mut model, 6500, "NN");
     assert!(draw(&mut model, 6600).contains("11 of 11"));
     play(&mut model, 6700, "<esc>");
-    assert!(model.overlays.browse.is_some() && model.transcript.marks.query.is_none());
+    assert!(model.browse.is_some() && model.transcript.marks.query.is_none());
     play(&mut model, 6800, "/every token");
     assert!(draw(&mut model, 8200).contains("1 of 1"), "marks of Markdown do not stand in the way");
     play(&mut model, 8300, "<esc>/nowhere");
@@ -301,9 +302,9 @@ fn an_approval_that_arrives_while_browsing_gets_no_keys_before_tab() {
     assert!(!model.dialogs.is_open());
     assert_eq!(play(&mut model, 9100, "y").len(), 1, "y copies still");
     play(&mut model, 9500, "<tab>");
-    assert!(model.dialogs.is_open() && model.overlays.browse.is_some());
+    assert!(model.dialogs.is_open() && model.browse.is_some());
     play(&mut model, 9600, "<esc>j");
-    assert!(!model.dialogs.is_open() && model.overlays.browse.is_some());
+    assert!(!model.dialogs.is_open() && model.browse.is_some());
 }
 
 #[test]

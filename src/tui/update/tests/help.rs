@@ -1,6 +1,7 @@
 //! The help: current keys first, search by typing, and no decision below it.
 
 use super::*;
+use crate::tui::layers::{Help, ModelPicker};
 use crate::tui::tests::fixtures::listed_models;
 
 /// Returns the rows below the title and the search row.
@@ -20,7 +21,7 @@ fn the_help_scrolls_and_closes_on_escape() {
         play(&mut model, 3000, "<pgup><home>");
         assert!(rows(&mut model, 3100)[0].contains("Write"));
         play(&mut model, 4000, "<esc>a");
-        assert_eq!((model.overlays.help.is_none(), model.composer.text()), (true, "a".to_owned()));
+        assert_eq!((!model.layers.is_open::<Help>(), model.composer.text()), (true, "a".to_owned()));
     }
 }
 
@@ -52,7 +53,7 @@ fn the_help_lists_currently_active_keys_first() {
     play(&mut browsing, 1000, "<ctrl+t>?");
     assert_eq!(first(&mut browsing), "Browsing [browse]");
     play(&mut browsing, 2000, "<esc>");
-    assert!(browsing.overlays.browse.is_some() && browsing.overlays.help.is_none());
+    assert!(browsing.browse.is_some() && !browsing.layers.is_open::<Help>());
     let f1 = |model: &mut Model| drop(update(model, press(KeyCode::F(1), KeyModifiers::NONE), 30_000));
     let mut asking = asked(vec![edit_approval("a")]);
     f1(&mut asking);
@@ -63,7 +64,7 @@ fn the_help_lists_currently_active_keys_first() {
     f1(&mut choosing);
     assert!(first(&mut choosing).starts_with("Lists"), "{}", first(&mut choosing));
     play(&mut choosing, 41_000, "<esc>");
-    assert!(choosing.overlays.picker.is_some() && draw(&mut choosing, 42_000).contains("opus"));
+    assert!(choosing.layers.is_open::<ModelPicker>() && draw(&mut choosing, 42_000).contains("opus"));
     let mut by_word = model(100, 30);
     play(&mut by_word, 1000, "/keys<enter>");
     assert!(first(&mut by_word).starts_with("Write"), "the word is no longer a draft");
@@ -82,7 +83,7 @@ fn nothing_is_decided_while_the_help_is_open_and_the_approval_arms_again() {
     assert_eq!(wait(&mut model, 7500), [""; 0], "the letter that waited is taken back");
     assert_eq!(play(&mut model, 8000, "y<enter>n<down><enter>"), [""; 0]);
     assert_eq!(wait(&mut model, 9000), [""; 0]);
-    assert!(model.overlays.help.is_some() && model.dialogs.is_open());
+    assert!(model.layers.is_open::<Help>() && model.dialogs.is_open());
     assert_eq!(model.composer.text(), "");
     assert_eq!(play(&mut model, 10_000, "<esc>"), [""; 0]);
     assert!(draw(&mut model, 10_050).contains("y  yes"));
@@ -106,7 +107,7 @@ fn text_typed_in_an_approval_is_preserved_while_the_help_is_open() {
     let _ = update(&mut model, press(KeyCode::F(1), KeyModifiers::NONE), 9000);
     assert_eq!(rows(&mut model, 9100)[0].trim(), "Text fields in a form [field]");
     assert_eq!(play(&mut model, 9200, "<esc>"), [""; 0]);
-    assert!(model.overlays.help.is_none() && draw(&mut model, 9300).contains("because"));
+    assert!(!model.layers.is_open::<Help>() && draw(&mut model, 9300).contains("because"));
     play(&mut model, 11_000, " it is late");
     draw(&mut model, 11_500);
     assert_eq!(play(&mut model, 13_000, "<enter>"), ["a Denied { reason: Some(\"because it is late\") }"]);
@@ -121,7 +122,7 @@ fn an_approval_that_arrives_while_the_help_is_open_does_not_take_focus() {
     assert!(!model.dialogs.is_open());
     assert!(draw(&mut model, 12_000).contains("waiting for you"));
     play(&mut model, 13_000, "<tab>");
-    assert!(model.overlays.help.is_none() && model.dialogs.is_open(), "tab reviews it");
+    assert!(!model.layers.is_open::<Help>() && model.dialogs.is_open(), "tab reviews it");
 }
 
 #[test]
@@ -129,7 +130,7 @@ fn a_key_of_another_function_closes_the_help_and_runs_that_function() {
     let mut model = model(100, 30);
     tell(&mut model, started("x"), 10);
     play(&mut model, 1000, "?<ctrl+t>");
-    assert!(model.overlays.help.is_none() && model.overlays.browse.is_some());
+    assert!(!model.layers.is_open::<Help>() && model.browse.is_some());
 }
 
 #[test]

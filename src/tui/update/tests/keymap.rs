@@ -4,6 +4,7 @@ use super::*;
 use crate::tui::browse::Browse;
 use crate::tui::interface::KeyFile;
 use crate::tui::keymap::{Chord, Focus, Keymap, Row};
+use crate::tui::layers::{CommandPalette, Help, ModelPicker};
 use crate::tui::model::Model;
 use crate::tui::tests::fixtures::{completed, listed_models, listed_sessions, options, rewind_points, start};
 use crate::tui::update::focus::focus;
@@ -387,10 +388,10 @@ fn custom_keys_trigger_their_action_and_are_shown_in_hints() {
     play(&mut model, 1000, "one<enter>two");
     assert_eq!(model.composer.text(), "one\ntwo");
     assert_eq!(strike(&mut model, "ctrl+l", 2000), [""; 0]);
-    assert!(model.overlays.picker.is_none());
+    assert!(!model.layers.is_open::<ModelPicker>());
     assert_eq!(strike(&mut model, "f5", 2000), ["prompt \"one\\ntwo\""]);
     strike(&mut model, "ctrl+e", 3000);
-    assert!(model.overlays.palette.is_some());
+    assert!(model.layers.is_open::<CommandPalette>());
 }
 
 #[test]
@@ -399,7 +400,7 @@ fn enter_selects_in_a_menu_even_if_bound_to_new_line_in_the_draft() {
     play(&mut model, 1000, "/hel");
     draw(&mut model, 2000);
     strike(&mut model, "enter", 3000);
-    assert!(model.overlays.help.is_some(), "{}", draw(&mut model, 3000));
+    assert!(model.layers.is_open::<Help>(), "{}", draw(&mut model, 3000));
 }
 
 #[test]
@@ -416,7 +417,7 @@ fn errors_in_a_keymap_file_name_the_line_and_the_rest_applies() {
     }
     assert!(!screen.contains('\u{1b}'), "{screen}");
     strike(&mut model, "f6", 1000);
-    assert!(model.overlays.picker.is_some());
+    assert!(model.layers.is_open::<ModelPicker>());
 }
 
 #[test]
@@ -447,16 +448,16 @@ fn a_changed_keymap_file_applies_immediately_and_its_errors_are_reported() {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     strike(&mut model, "f5", 1500);
-    assert!(model.overlays.palette.is_none(), "the key of before does nothing");
+    assert!(!model.layers.is_open::<CommandPalette>(), "the key of before does nothing");
     let screen = keys_read(&mut model, Some(Err("Permission denied")), 2000);
     assert!(screen.contains("cannot be read: Permission denied; keys unchanged"), "{screen}");
     strike(&mut model, "f6", 2500);
-    assert!(model.overlays.palette.is_some());
+    assert!(model.layers.is_open::<CommandPalette>());
     strike(&mut model, "esc", 3000);
     let screen = keys_read(&mut model, None, 7000);
     assert!(screen.contains("custom key file removed; the built-in keys apply"), "{screen}");
     strike(&mut model, "ctrl+p", 7500);
-    assert!(model.overlays.palette.is_some());
+    assert!(model.layers.is_open::<CommandPalette>());
 }
 
 /// A removed key cancels a waiting letter, as every key does that is not an answer.
@@ -489,7 +490,7 @@ fn a_letter_that_opens_an_approval_counts_as_typing() {
     assert_eq!(model.keys.last_text, Some(6000));
     assert_eq!(play(&mut model, 6050, "y"), [""; 0]);
     assert_eq!(wait(&mut model, 6900), ["draft \"y\""], "it went to the draft");
-    assert!(model.overlays.browse.as_ref().map(|Browse { selects, .. }| *selects).is_none());
+    assert!(model.browse.as_ref().map(|Browse { selects, .. }| *selects).is_none());
 }
 
 #[test]
@@ -501,5 +502,5 @@ fn the_keymap_file_does_not_change_vim_keys() {
     assert_eq!(model.composer.text(), "ab");
     play(&mut model, 3000, "<ctrl+r>");
     assert_eq!(model.composer.text(), "a");
-    assert!(model.overlays.search.is_none());
+    assert!(model.search.is_none());
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::tui::layers::ModelPicker;
 use crate::tui::model::{EditFile, Editable};
 use crate::tui::tests::fixtures::own_command;
 
@@ -22,7 +23,7 @@ fn burst(model: &mut Model, at: u64, script: &str) -> Vec<String> {
 fn a_whole_command_typed_in_one_burst_runs() {
     let mut model = model(80, 24);
     assert_eq!(burst(&mut model, 1000, "/model<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
-    assert!(model.overlays.picker.is_some());
+    assert!(model.layers.is_open::<ModelPicker>());
 }
 
 #[test]
@@ -43,10 +44,10 @@ fn an_exact_command_takes_precedence_over_the_highlight_unless_arrows_were_used(
     play(&mut first, 1000, "/mode");
     assert!(draw(&mut first, 1900).contains("/model"));
     play(&mut first, 2000, "<enter>");
-    assert!(first.overlays.picker.is_none() && first.toast.as_ref().unwrap().0.contains("mode: ask"));
+    assert!(!first.layers.is_open::<ModelPicker>() && first.toast.as_ref().unwrap().0.contains("mode: ask"));
     let mut second = model(80, 24);
     play(&mut second, 1000, "/mode<down><enter>");
-    assert!(second.overlays.picker.is_some());
+    assert!(second.layers.is_open::<ModelPicker>());
 }
 
 #[test]
@@ -154,7 +155,7 @@ fn a_custom_command_is_sent_as_its_prompt() {
     assert_eq!(play(&mut model, 5000, "12 parser<enter>"), ["prompt \"Fix issue 12 of 12 parser\""]);
     assert_eq!(play(&mut model, 8000, "/git:commit<enter>"), ["prompt \"Commit it\""]);
     play(&mut model, 11_000, "/model<enter>");
-    assert!(model.overlays.picker.is_some(), "a name of aye wins");
+    assert!(model.layers.is_open::<ModelPicker>(), "a name of aye wins");
 }
 
 #[test]

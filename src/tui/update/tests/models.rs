@@ -1,5 +1,6 @@
 use super::*;
 use crate::tui::interface::{ModelAccess, Start};
+use crate::tui::layers::ModelPicker;
 use crate::tui::tests::fixtures::{feed, listed_models as listed, options, start};
 
 fn opened() -> Model {
@@ -11,12 +12,17 @@ fn opened() -> Model {
     model
 }
 
+/// Returns the name of the highlighted model.
+fn highlighted(model: &Model) -> String {
+    model.layers.find::<ModelPicker>().and_then(ModelPicker::highlighted).unwrap().facts.name.clone()
+}
+
 #[test]
 fn a_model_is_given_by_name_or_chosen_from_the_list() {
     check("/model acme/one<enter>", &["setmodel { name: \"acme/one\" }"], "");
     let mut model = opened();
     assert_eq!(play(&mut model, 3000, "opus<enter>"), ["setmodel { name: \"anthropic/opus-5\" }"]);
-    assert!(model.overlays.picker.is_none());
+    assert!(!model.layers.is_open::<ModelPicker>());
 }
 
 #[test]
@@ -28,7 +34,7 @@ fn ctrl_l_opens_the_model_list_and_escape_changes_nothing() {
     assert!(draw(&mut model, 2100).contains("loading models"));
     assert_eq!(play(&mut model, 2200, "<enter>"), [""; 0], "nothing is there to choose");
     assert_eq!(play(&mut model, 3000, "x<esc>"), [""; 0]);
-    assert!(model.overlays.picker.is_none());
+    assert!(!model.layers.is_open::<ModelPicker>());
     assert_eq!(model.composer.text(), "half a draft");
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 4000);
     assert!(!draw(&mut model, 4000).contains("opus"), "it comes too late to be shown");
@@ -38,7 +44,7 @@ fn ctrl_l_opens_the_model_list_and_escape_changes_nothing() {
 fn models_from_providers_are_added_without_moving_the_highlight() {
     let mut model = opened();
     play(&mut model, 3000, "<down>");
-    let at = model.overlays.picker.as_ref().unwrap().picker.highlighted().unwrap().key.clone();
+    let at = highlighted(&model);
     let mut more = listed();
     more.reverse();
     more.push(ListedModel {
@@ -50,7 +56,7 @@ fn models_from_providers_are_added_without_moving_the_highlight() {
     });
     let notices = vec!["`acme` could not be asked".to_owned()];
     tell(&mut model, EventKind::ModelsListed { models: more, notices }, 4000);
-    assert_eq!(model.overlays.picker.as_ref().unwrap().picker.highlighted().unwrap().key, at);
+    assert_eq!(highlighted(&model), at);
     let screen = draw(&mut model, 4100);
     assert!(screen.contains("evil") && !screen.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{screen}");
     assert!(screen.contains("`acme` could not be asked") && !screen.contains("loading models"), "{screen}");
@@ -70,7 +76,7 @@ fn a_model_without_an_api_key_accepts_one_without_showing_the_key() {
     assert_eq!(play(&mut model, 3800, "<esc>"), [""; 0]);
     assert!(draw(&mut model, 3900).contains("filter: gpt"));
     assert_eq!(play(&mut model, 4000, "<enter>sk-1x<backspace><enter>"), ["addkey { name: \"openai/gpt-6\", key: keytext }"]);
-    assert!(model.overlays.picker.is_none() && model.composer.is_empty());
+    assert!(!model.layers.is_open::<ModelPicker>() && model.composer.is_empty());
     let mut model = opened();
     draw(&mut model, 3900);
     assert_eq!(play(&mut model, 4000, "<ctrl+u>nothing like it<enter>"), [""; 0]);
@@ -101,7 +107,7 @@ fn the_current_model_is_listed_even_if_missing_from_all_lists() {
     model.info.facts = Some(ModelFacts::for_test("acme/own-7b", 32_000, None));
     play(&mut model, 1000, "/model<enter>");
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2000);
-    assert_eq!(model.overlays.picker.as_ref().unwrap().picker.highlighted().unwrap().key, "acme/own-7b");
+    assert_eq!(highlighted(&model), "acme/own-7b");
     let told = ListedModel { source: "asked at http://127.0.0.1:9/v1".to_owned(), ..listed().remove(0) };
     let told = ListedModel { facts: ModelFacts::for_test("acme/own-7b", 64_000, None), ..told };
     tell(&mut model, EventKind::ModelsListed { models: vec![told], notices: Vec::new() }, 3000);
@@ -191,7 +197,7 @@ fn with_a_configured_model_its_missing_api_key_is_requested_first() {
     for (width, expected) in [(40, "nothing was sent · enter add a key"), (60, "enter add a key · ctrl+l change model")] {
         model.screen.size = ratatui::layout::Size::new(width, 20);
         play(&mut model, 1100, "<enter>");
-        model.overlays.picker = None;
+        model.layers.close::<ModelPicker>();
         play(&mut model, 8000, "<enter>");
         let screen = draw(&mut model, 8100);
         assert!(screen.contains(expected) && !screen.contains('…'), "{screen}");
@@ -210,7 +216,7 @@ fn the_model_list_requested_during_startup_opens_afterwards() {
     assert_eq!(play(&mut model, 100, "<ctrl+l>"), [""; 0]);
     assert!(draw(&mut model, 200).contains("the list of models opens as soon as"));
     update(&mut model, Msg::Start(Box::new(crate::tui::tests::fixtures::start())), 300);
-    assert!(model.overlays.picker.is_some());
+    assert!(model.layers.is_open::<ModelPicker>());
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::tui::layers::CommandPalette;
 
 #[test]
 fn the_palette_runs_a_command_by_a_few_letters_and_keeps_the_draft() {
@@ -8,7 +9,7 @@ fn the_palette_runs_a_command_by_a_few_letters_and_keeps_the_draft() {
     assert!(screen.contains("Commands") && screen.contains("/help") && screen.contains("? f1"), "{screen}");
     let sent = play(&mut model, 4000, "dff<enter>");
     assert!(sent.iter().any(|one| one.starts_with("listchanges")), "{sent:?}");
-    assert!(model.overlays.palette.is_none());
+    assert!(!model.layers.is_open::<CommandPalette>());
     assert_eq!(model.composer.text(), "half a draft");
 }
 
@@ -30,5 +31,5 @@ fn recent_commands_come_first_and_commands_with_arguments_go_to_the_draft() {
 fn escape_closes_the_palette_without_running_a_command() {
     let mut model = model(80, 24);
     assert_eq!(play(&mut model, 1000, "x<ctrl+p>quit<esc>"), [""; 0]);
-    assert_eq!((model.overlays.palette.is_none(), model.composer.text()), (true, "x".to_owned()));
+    assert_eq!((!model.layers.is_open::<CommandPalette>(), model.composer.text()), (true, "x".to_owned()));
 }

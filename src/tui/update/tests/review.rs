@@ -1,6 +1,6 @@
 use super::*;
 use crate::protocol::review::Confidence;
-use crate::tui::overview::Topic;
+use crate::tui::layers::{FindingView, Overview, Topic};
 
 fn told(model: &mut Model, told: ReviewUpdate, at: u64) {
     update(model, Msg::Event(Box::new(event(EventKind::LookedUp(HostResponse::Review(told))))), at);
@@ -40,7 +40,7 @@ pub(super) fn finding() -> Model {
     told(&mut model, ended(2), 2000);
     draw(&mut model, 2100);
     play(&mut model, 4000, "<enter>");
-    assert!(model.overlays.finding.is_some());
+    assert!(model.layers.is_open::<FindingView>());
     model
 }
 
@@ -99,7 +99,7 @@ fn findings_are_listed_opened_and_drafted_and_no_control_character_is_shown() {
     let draft = model.composer.text();
     assert!(draft.starts_with("Fix this high finding of a review in src/a.rs:1: wrong in line 1\nBecause"), "{draft}");
     assert!(!draft.contains('\u{1b}') && !draft.contains('\u{202e}'), "{draft}");
-    assert!(model.overlays.overview.is_none() && model.overlays.finding.is_none());
+    assert!(!model.layers.is_open::<Overview>() && !model.layers.is_open::<FindingView>());
 }
 
 #[test]
@@ -108,9 +108,12 @@ fn findings_do_not_cover_what_is_being_typed_and_stay_within_reach() {
     play(&mut model, 2000, "hello");
     told(&mut model, ended(1), 3000);
     let drawn = draw(&mut model, 3100);
-    assert!(model.overlays.overview.is_none() && drawn.contains("1 finding (1 high)") && drawn.contains("/findings"), "{drawn}");
+    assert!(
+        !model.layers.is_open::<Overview>() && drawn.contains("1 finding (1 high)") && drawn.contains("/findings"),
+        "{drawn}"
+    );
     play(&mut model, 4000, "<ctrl+c>/findings<enter>");
-    assert!(model.overlays.overview.as_ref().is_some_and(|overview| overview.topic == Topic::Findings));
+    assert!(model.layers.find::<Overview>().is_some_and(|overview| overview.topic == Topic::Findings));
     play(&mut model, 6000, "<esc>/findings 2<enter>");
     assert!(draw(&mut model, 6500).contains("enter a number from 1 to 1"));
     play(&mut model, 7000, "<ctrl+c>/findings fix 1<enter>");

@@ -1,4 +1,5 @@
 use super::*;
+use crate::tui::layers::RewindList;
 use crate::tui::tests::fixtures::{rewind_plan, rewind_points, rewound, tell_of};
 
 fn before(task: &str) -> RewindTarget {
@@ -69,7 +70,7 @@ fn rewinding_takes_a_number_and_enter() {
             "rewind {{ target: before {{ task_id: taskid(\"task_2\"), step_id: none }}, scope: {scope}, overwrite: [] }}"
         );
         assert_eq!(sent, [words]);
-        assert!(model.dialogs.is_empty() && model.rewind.list.is_none());
+        assert!(model.dialogs.is_empty() && !model.layers.is_open::<RewindList>());
     }
 }
 
@@ -85,7 +86,7 @@ fn f_and_enter_fork_the_session_instead_of_rewinding() {
     let sent = play(&mut model, 12_700, "<enter>");
     let until = "until: prompt { task_id: taskid(\"task_2\") }";
     assert_eq!(sent, [format!("lookup(fork {{ session_id: sessionid(\"a1b2c3d4\"), {until} }})")]);
-    assert!(model.dialogs.is_empty() && model.rewind.list.is_none());
+    assert!(model.dialogs.is_empty() && !model.layers.is_open::<RewindList>());
 }
 
 #[test]
@@ -113,7 +114,7 @@ fn a_sentence_typed_over_the_rewind_dialog_goes_to_the_draft_in_full() {
     let sent = play(&mut model, 12_000, "1 more thing 2 do");
     assert!(sent.iter().all(|sent| sent.starts_with("draft")), "{sent:?}");
     assert_eq!(model.composer.text(), "1 more thing 2 do");
-    assert!(model.rewind.list.is_none() && !model.dialogs.is_open(), "what is typed is seen");
+    assert!(!model.layers.is_open::<RewindList>() && !model.dialogs.is_open(), "what is typed is seen");
 }
 
 #[test]
@@ -145,9 +146,9 @@ fn the_diff_opens_on_top_and_escape_goes_back_step_by_step() {
     play(&mut model, 14_000, "<esc>");
     assert!(draw(&mut model, 14_100).contains("conversation only"));
     play(&mut model, 15_000, "<esc>");
-    assert!(model.dialogs.is_empty() && model.rewind.list.is_some());
+    assert!(model.dialogs.is_empty() && model.layers.is_open::<RewindList>());
     play(&mut model, 16_000, "<esc>");
-    assert!(model.rewind.list.is_none());
+    assert!(!model.layers.is_open::<RewindList>());
 }
 
 #[test]
@@ -176,7 +177,7 @@ fn a_rewind_needs_the_whole_plan_to_be_shown_first() {
 fn double_escape_opens_the_rewind_list_only_when_idle() {
     let mut model = after_two_tasks(80, 24);
     assert_eq!(play(&mut model, 8000, "<esc><esc>"), ["listrewindpoints"]);
-    assert!(model.rewind.list.is_some());
+    assert!(model.layers.is_open::<RewindList>());
 
     let mut model = after_two_tasks(80, 24);
     play(&mut model, 8000, "x<backspace>");
@@ -248,10 +249,10 @@ fn a_rejected_rewind_closes_the_list_so_that_the_notice_is_visible() {
     let mut model = after_two_tasks(100, 30);
     play(&mut model, 8000, "/rewind<enter>");
     tell(&mut model, EventKind::Notice { message: "nothing can be undone here".to_owned() }, 9000);
-    assert!(model.rewind.list.is_none());
+    assert!(!model.layers.is_open::<RewindList>());
     assert!(draw(&mut model, 9100).contains("nothing can be undone here"));
     play(&mut model, 10_000, "/rewind<enter>");
     tell(&mut model, EventKind::RewindPointsListed { points: Vec::new(), can_redo: true }, 11_000);
-    assert!(model.rewind.list.is_none());
+    assert!(!model.layers.is_open::<RewindList>());
     assert!(draw(&mut model, 11_100).contains("no prompt to rewind to; /redo undoes the last rewind"));
 }

@@ -1,6 +1,7 @@
 //! MCP servers on the screen: notices, the list, resources and prompts.
 
 use super::*;
+use crate::tui::layers::ServerList;
 use crate::tui::tests::fixtures::servers;
 
 fn with_servers() -> Model {
@@ -62,7 +63,7 @@ fn the_server_list_shows_details_and_reconnects() {
     let screen = draw(&mut model, 4500);
     assert!(screen.contains("40 tools offered, 12 of them allowed by the policy") && !screen.contains("filter:"), "{screen}");
     play(&mut model, 5000, "<esc>");
-    assert!(model.servers.list.is_some(), "the details cover the list");
+    assert!(model.layers.is_open::<ServerList>(), "the details cover the list");
     play(&mut model, 5500, "<esc>");
     assert!(!draw(&mut model, 5600).contains("40 tools offered"), "nothing stays in the conversation");
     assert_eq!(play(&mut model, 6000, "/mcp reconnect docs<enter>"), ["reconnectserver { name: \"docs\" }"]);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::tui::layers::{SessionList, TextViewer};
 use crate::tui::tests::fixtures::{listed_sessions, looked_at};
 
 fn told(model: &mut Model, told: HostResponse, at: u64) -> Vec<String> {
@@ -59,7 +60,7 @@ fn typing_searches_sessions_and_results_for_other_words_are_ignored() {
     told(&mut model, listed("ab", true), 5200);
     assert!(draw(&mut model, 5200).contains("[all 57]"));
     assert_eq!(play(&mut model, 6000, "<esc>"), [""; 0]);
-    assert!(model.overlays.sessions.is_none());
+    assert!(!model.layers.is_open::<SessionList>());
 }
 
 #[test]
@@ -85,14 +86,14 @@ fn ctrl_t_shows_the_full_transcript_and_escape_returns_to_the_list() {
         text: (1..=90).map(|n| format!("said {n} \u{1b}[2J\n")).collect::<Vec<_>>().concat(),
     };
     told(&mut model, transcript("somebody"), 3100);
-    assert!(model.overlays.reading.is_none(), "another one is marked by now");
+    assert!(!model.layers.is_open::<TextViewer>(), "another one is marked by now");
     told(&mut model, transcript("a1b2c3d4"), 3200);
     let screen = draw(&mut model, 3300);
     assert!(screen.contains("said 1 ") && !screen.contains("Port the lexer") && !screen.contains('\u{1b}'), "{screen}");
     play(&mut model, 3400, "<end>");
     assert!(draw(&mut model, 3500).contains("said 90"));
     assert_eq!(play(&mut model, 3600, "<esc>"), [""; 0]);
-    assert!(draw(&mut model, 3700).contains("Port the lexer") && model.overlays.sessions.is_some());
+    assert!(draw(&mut model, 3700).contains("Port the lexer") && model.layers.is_open::<SessionList>());
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn text_typed_at_the_delete_dialog_goes_to_the_visible_list() {
     wait(&mut model, 6500);
     assert_eq!(play(&mut model, 7000, "n"), [""; 0]);
     wait(&mut model, 7350);
-    assert!(model.dialogs.is_empty() && model.overlays.sessions.is_some());
+    assert!(model.dialogs.is_empty() && model.layers.is_open::<SessionList>());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tasks in copies of the workspace: `/task`, the list, and notes about tasks that stopped working.
 
 use super::*;
+use crate::tui::layers::TaskList;
 use crate::tui::tests::fixtures::listed_tasks;
 
 fn told(model: &mut Model, tasks: Vec<ListedTask>, at: u64) {
@@ -50,7 +51,7 @@ fn the_list_shows_states_and_details_and_its_keys_act_on_the_highlighted_task() 
     assert_eq!(play(&mut model, 6500, "<ctrl+t>"), [""; 0]);
     assert!(draw(&mut model, 6600).contains("has no changes"));
     play(&mut model, 7000, "<esc>");
-    assert!(model.tasks.list.is_none());
+    assert!(!model.layers.is_open::<TaskList>());
 }
 
 #[test]

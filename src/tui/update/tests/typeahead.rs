@@ -1,6 +1,7 @@
 //! Typing across a dialog that opens, on the whole screen: nothing is decided, and no letter is lost.
 
 use super::*;
+use crate::tui::layers::SessionList;
 use crate::tui::tests::fixtures::{completed, form, listed_sessions, rewind_plan, text_field, trust, visit};
 use crate::tui::typeahead_guard::key_streams::{self, STREAMS};
 use crate::tui::typeahead_guard::{Confirm, GuardTiming};
@@ -337,11 +338,8 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
 
 /// Returns the typed text without effect: the draft, or the filter of the list below the dialog.
 fn typed(desk: &Desk) -> String {
-    desk.model
-        .overlays
-        .sessions
-        .as_ref()
-        .map_or_else(|| desk.model.composer.text(), |sessions| sessions.picker.filter().to_owned())
+    let list = desk.model.layers.find::<SessionList>();
+    list.map_or_else(|| desk.model.composer.text(), |list| list.filter().to_owned())
 }
 
 /// Returns whether anything but another query was sent.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::tui::layers::Overview;
 
 fn waiting(messages: &[(u64, &str, bool)]) -> EventKind {
     let one = |(id, text, steer): &(u64, &str, bool)| QueuedMessage { id: *id, text: (*text).to_owned(), steer: *steer };
@@ -163,7 +164,7 @@ fn queued_messages_are_edited_and_removed_in_the_list() {
     assert!(screen.contains("Queued messages") && !screen.contains("the README"), "{screen}");
     let sent = play(&mut model, 3000, "<enter>");
     assert_eq!(sent, ["draft \"tabs\"", "editwaiting { id: 3, text: \"\" }"]);
-    assert!(model.overlays.overview.is_none());
+    assert!(!model.layers.is_open::<Overview>());
     assert_eq!(model.composer.text(), "tabs");
 }
 

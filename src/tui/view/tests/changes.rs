@@ -1,4 +1,5 @@
 use super::*;
+use crate::tui::layers::ChangesView;
 
 fn changed_file(path: &str, status: ChangeStatus, diff: &str, by: &[ChangedBy]) -> ChangedFile {
     let count =
@@ -68,7 +69,7 @@ fn the_change_list_opens_only_on_request_and_keeps_focus() {
     assert!(model.dialogs.is_open());
     key(&mut model, KeyCode::Esc);
     key(&mut model, KeyCode::Esc);
-    assert!(model.overlays.changes.is_none());
+    assert!(!model.layers.is_open::<ChangesView>());
 }
 
 #[test]

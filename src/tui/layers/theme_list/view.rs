@@ -1,13 +1,12 @@
 //! Theme list with a sample of the highlighted theme.
 
+use super::{SAMPLE, ThemeList};
 use crate::protocol::FileDiffs;
 use crate::tui::diff::Diff;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::metrics::GUTTER;
-use crate::tui::model::Model;
 use crate::tui::picker::{draw_separator, split};
 use crate::tui::theme::{Theme, Token};
-use crate::tui::theme_list::SAMPLE;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -16,15 +15,13 @@ use ratatui::text::{Line, Span};
 const ROOMY: u16 = 18;
 
 /// Draws the list; returns the cursor position.
-pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
-    let (theme, glyphs) = (model.screen.theme.clone(), model.screen.glyphs);
-    let list = model.overlays.themes.as_mut()?;
+pub(super) fn draw(list: &mut ThemeList, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
     if let Some([left, preview]) = split(area) {
-        draw_separator(preview, buffer, &theme, &glyphs);
-        draw_sample(preview, buffer, &theme, &glyphs);
-        return Some(list.picker.draw_list(left, buffer, &theme, &glyphs));
+        draw_separator(preview, buffer, theme, glyphs);
+        draw_sample(preview, buffer, theme, glyphs);
+        return list.picker.draw_list(left, buffer, theme, glyphs);
     }
-    let rows = sample(area.width.saturating_sub(GUTTER), &theme, &glyphs).len() as u16;
+    let rows = sample(area.width.saturating_sub(GUTTER), theme, glyphs).len() as u16;
     let height = if area.height >= ROOMY { rows + 1 } else { 0 };
     let above = Rect { height: area.height - height, ..area };
     let below = Rect {
@@ -33,8 +30,8 @@ pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option
         width: area.width.saturating_sub(GUTTER),
         height: height.saturating_sub(1),
     };
-    draw_sample(below, buffer, &theme, &glyphs);
-    Some(list.picker.draw_list(above, buffer, &theme, &glyphs))
+    draw_sample(below, buffer, theme, glyphs);
+    list.picker.draw_list(above, buffer, theme, glyphs)
 }
 
 fn draw_sample(area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {

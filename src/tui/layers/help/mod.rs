@@ -1,18 +1,26 @@
 //! Full-screen help: a sheet of the most useful keys, and a search of all keys and commands.
 
-use super::keymap::{Focus, Keymap};
+mod view;
+
+use super::{Canvas, Layer, Reaction, Surroundings};
 use crate::text;
+use crate::tui::input::is_text;
+use crate::tui::interface::KeyFile;
+use crate::tui::keymap::{Focus, Keymap};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Help {
-    /// Focus at the time of opening; its keys are listed first.
-    pub about: Focus,
+    /// Focus at the time of opening; its keys come first.
+    about: Focus,
     /// Search words.
     pub words: String,
     /// Index of the first row shown.
-    pub top: usize,
+    top: usize,
     /// Number of rows shown at once.
-    pub page: usize,
+    page: usize,
 }
 
 /// Section of the help: a heading, and pairs of key or command and description.
@@ -28,13 +36,79 @@ impl Help {
     }
 
     /// Changes the search words and scrolls to the first row.
-    pub(crate) fn search(&mut self, change: impl FnOnce(&mut String)) {
+    fn search(&mut self, change: impl FnOnce(&mut String)) {
         change(&mut self.words);
         self.top = 0;
     }
 
-    pub(crate) fn scroll_by(&mut self, rows: isize) {
+    fn scroll_by(&mut self, rows: isize) {
         self.top = self.top.saturating_add_signed(rows);
+    }
+}
+
+impl Layer for Help {
+    fn covers_questions(&self) -> bool {
+        true
+    }
+
+    /// Handles a key. A key that cannot be part of a search closes the help and acts on the view below.
+    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        let page = self.page.max(1).cast_signed();
+        match key.code {
+            KeyCode::Esc | KeyCode::F(1) => return Reaction::Close,
+            KeyCode::Char('c') if ctrl => return Reaction::Close,
+            // The key opened the help on an empty draft.
+            KeyCode::Char('?') if self.words.is_empty() => return Reaction::Close,
+            KeyCode::Up => self.scroll_by(-1),
+            KeyCode::Down => self.scroll_by(1),
+            KeyCode::Char('p') if ctrl => self.scroll_by(-1),
+            KeyCode::Char('n') if ctrl => self.scroll_by(1),
+            KeyCode::PageUp => self.scroll_by(-page),
+            KeyCode::PageDown => self.scroll_by(page),
+            KeyCode::Home => self.top = 0,
+            KeyCode::End => self.top = usize::MAX,
+            KeyCode::Char('u') if ctrl => self.search(String::clear),
+            KeyCode::Backspace => self.search(|words| {
+                words.pop();
+            }),
+            KeyCode::Tab | KeyCode::BackTab => return Reaction::ClosePass,
+            _ => match is_text(&key) {
+                Some(letter) => self.search(|words| words.push(letter)),
+                None if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => return Reaction::ClosePass,
+                None => {}
+            },
+        }
+        Reaction::Done
+    }
+
+    /// Searches for pasted text.
+    fn paste(&mut self, text: &str) -> Reaction {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.search(|filter| filter.push_str(&words));
+        Reaction::Done
+    }
+
+    fn wheel(&mut self, rows: isize) {
+        self.scroll_by(rows);
+    }
+
+    fn draw(&mut self, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) -> Option<Position> {
+        Some(view::draw(self, area, buffer, canvas))
+    }
+
+    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+        vec!["type to search", "esc back", "up down pgup pgdn scroll"]
+    }
+}
+
+/// Describes the location of the user's key file.
+pub(crate) fn key_file_location(file: &KeyFile) -> String {
+    let path = text::reveal(&file.path);
+    match (&file.text, path.is_empty()) {
+        (_, true) => "the custom key file".to_owned(),
+        (None, false) => format!("{path}: does not exist; all keys are built in"),
+        (Some(_), false) => format!("{path}: your custom keys"),
     }
 }
 
@@ -94,7 +168,7 @@ const SHEET: [(&str, &[SheetKey]); 5] = [
 ];
 
 /// Returns the sheet with the current keys; only the first key of an action is named.
-pub(crate) fn sheet(keymap: &Keymap) -> Vec<Section> {
+fn sheet(keymap: &Keymap) -> Vec<Section> {
     let entry = |(focus, action, does): &SheetKey| {
         let row = keymap.rows().iter().find(|row| row.focus == *focus && row.action == *action)?;
         let key = match (row.action.as_str(), row.keys.split_once(' ')) {
@@ -108,13 +182,13 @@ pub(crate) fn sheet(keymap: &Keymap) -> Vec<Section> {
 }
 
 /// Returns the keys of a part of the screen.
-pub(crate) fn keys_section(keymap: &Keymap, focus: Focus) -> Section {
+fn keys_section(keymap: &Keymap, focus: Focus) -> Section {
     let rows = keymap.rows().iter().filter(|row| row.focus == focus);
     Section { head: head(focus), entries: rows.map(|row| (row.keys.clone(), row.does.clone())).collect() }
 }
 
 /// Returns the sections, current ones first, with the entries that match all words in their row or heading.
-pub(crate) fn sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place: &str, words: &str) -> Vec<Section> {
+pub(crate) fn help_sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place: &str, words: &str) -> Vec<Section> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     let keys = |focus: Focus| keys_section(keymap, focus);
     let all = commands.iter().map(|(name, does)| ((*name).to_owned(), (*does).to_owned()));

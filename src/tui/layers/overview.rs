@@ -1,7 +1,9 @@
 //! Overviews of the session: its state, cost, policy, use of tools, background commands, queued messages, planned steps, artifacts and
 //! findings of a review, each a list with a preview.
 
-use super::picker::{Column, Picker, Row};
+use super::{Layer, LayerRequest, Reaction, Surroundings};
+use crate::tui::picker::{Column, Picker, PickerResult, Row};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 const FACTS: &[Column] = &[Column { head: "", is_number: false, rank: 0 }, Column { head: "", is_number: false, rank: 1 }];
 const COSTS: &[Column] = &[
@@ -73,19 +75,6 @@ pub(crate) enum Topic {
     Findings,
 }
 
-/// Action of `enter` on the highlighted row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RowAction {
-    /// Runs this command without changing the draft.
-    Run(String),
-    /// Moves the queued message to the draft.
-    EditQueued(u64),
-    /// Opens the finding with this index.
-    OpenFinding(usize),
-    /// Shows the details of the row.
-    ShowDetails,
-}
-
 impl Topic {
     fn title(&self) -> &'static str {
         match self {
@@ -115,8 +104,7 @@ impl Topic {
         }
     }
 
-    /// Returns the key hints, most important first.
-    pub(crate) fn hints(&self) -> Vec<&'static str> {
+    fn hints(&self) -> Vec<&'static str> {
         let first: &[&str] = match self {
             Self::Status(_) | Self::Cost | Self::Policy | Self::Tools | Self::Steps => &["enter details"],
             Self::Background => &["enter details", "ctrl+x stop"],
@@ -132,7 +120,7 @@ impl Topic {
 #[derive(Debug)]
 pub(crate) struct Overview {
     pub topic: Topic,
-    pub picker: Picker,
+    picker: Picker,
 }
 
 impl Overview {
@@ -146,28 +134,25 @@ impl Overview {
         self.picker.set_rows(rows);
     }
 
-    /// Returns the effect of `enter` on the highlighted row.
-    pub(crate) fn action(&self) -> Option<RowAction> {
-        let key = self.picker.highlighted()?.key.as_str();
-        let run = |command: &str| RowAction::Run(command.to_owned());
-        Some(match (&self.topic, key) {
-            (Topic::Status(_), "model") => run("/model"),
-            (Topic::Status(_), "policy") => run("/policy"),
-            (Topic::Status(_), "context") => run("/context"),
-            (Topic::Status(_), "used") => run("/cost"),
-            (Topic::Status(_), "tools") => run("/stats"),
-            (Topic::Status(_), "servers") => run("/mcp"),
-            (Topic::Queue, id) => id.parse().map_or(RowAction::ShowDetails, RowAction::EditQueued),
-            (Topic::Findings, at) => at.parse().map_or(RowAction::ShowDetails, RowAction::OpenFinding),
-            (Topic::Artifacts, number) => run(&format!("/artifacts {number}")),
-            (Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Background | Topic::Steps, _) => {
-                RowAction::ShowDetails
-            }
-        })
+    /// Sets the text after the title.
+    pub(crate) fn set_aside(&mut self, aside: String) {
+        self.picker.aside = aside;
+    }
+
+    /// Highlights the row with this key.
+    pub(crate) fn highlight(&mut self, key: &str) {
+        self.picker.highlight(key);
+    }
+
+    /// Shows all details of the highlighted row.
+    fn show_details(&self) -> Reaction {
+        let Some(row) = self.picker.highlighted() else { return Reaction::Done };
+        let title = row.cells.first().cloned().unwrap_or_default();
+        Reaction::Request(LayerRequest::OpenText { title, text: row.detail.clone() })
     }
 
     /// Returns the command that stops or removes the highlighted row.
-    pub(crate) fn removal(&self) -> Option<String> {
+    fn removal(&self) -> Option<String> {
         let key = &self.picker.highlighted()?.key;
         match self.topic {
             Topic::Background => Some(format!("/stop {key}")),
@@ -179,7 +164,53 @@ impl Overview {
     }
 
     /// Returns the index of the highlighted finding.
-    pub(crate) fn finding(&self) -> Option<usize> {
+    fn finding(&self) -> Option<usize> {
         self.picker.highlighted().filter(|_| self.topic == Topic::Findings)?.key.parse().ok()
+    }
+}
+
+impl Layer for Overview {
+    fn list(&mut self) -> Option<&mut Picker> {
+        Some(&mut self.picker)
+    }
+
+    fn choose(&mut self, row: &str) -> Reaction {
+        let run = |command: &str| Reaction::CloseWith(LayerRequest::RunCommand(command.to_owned()));
+        match (&self.topic, row) {
+            (Topic::Status(_), "model") => run("/model"),
+            (Topic::Status(_), "policy") => run("/policy"),
+            (Topic::Status(_), "context") => run("/context"),
+            (Topic::Status(_), "used") => run("/cost"),
+            (Topic::Status(_), "tools") => run("/stats"),
+            (Topic::Status(_), "servers") => run("/mcp"),
+            (Topic::Queue, id) => {
+                id.parse().map_or_else(|_| self.show_details(), |id| Reaction::CloseWith(LayerRequest::EditQueued(id)))
+            }
+            (Topic::Findings, at) => {
+                at.parse().map_or_else(|_| self.show_details(), |at| Reaction::Request(LayerRequest::OpenFinding(at)))
+            }
+            (Topic::Artifacts, number) => run(&format!("/artifacts {number}")),
+            (Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Background | Topic::Steps, _) => {
+                self.show_details()
+            }
+        }
+    }
+
+    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        match self.picker.key(key) {
+            PickerResult::Nothing | PickerResult::Refused(_) => Reaction::Done,
+            PickerResult::Closed => Reaction::Close,
+            PickerResult::Chosen(row) => self.choose(&row),
+            PickerResult::Other => match (key.code, self.finding(), self.removal()) {
+                (KeyCode::Char('f'), Some(at), _) if ctrl => Reaction::Request(LayerRequest::DraftFix(at)),
+                (KeyCode::Char('x'), _, Some(command)) if ctrl => Reaction::Request(LayerRequest::RunCommand(command)),
+                _ => Reaction::Pass,
+            },
+        }
+    }
+
+    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+        self.topic.hints()
     }
 }

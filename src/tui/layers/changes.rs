@@ -1,14 +1,17 @@
 //! Full-screen view of the changed files of the session, with the diff of one of them.
 
-use super::diff::Diff;
-use super::format::format_count;
-use super::glyphs::Glyphs;
-use super::metrics::GUTTER;
-use super::theme::{Theme, Token};
+use super::{Canvas, Layer, LayerRequest, Reaction, Surroundings};
 use crate::protocol::{ChangedFile, ChangedFiles};
 use crate::text;
+use crate::tui::diff::Diff;
+use crate::tui::format::format_count;
+use crate::tui::glyphs::Glyphs;
+use crate::tui::keymap::Focus;
+use crate::tui::metrics::GUTTER;
+use crate::tui::theme::{Theme, Token};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use std::path::Path;
 
@@ -17,7 +20,7 @@ const MAX_NOTES: usize = 4;
 /// Minimum number of cells of a truncated name.
 const NAME: usize = 12;
 
-pub(crate) struct Changes {
+pub(crate) struct ChangesView {
     changed: ChangedFiles,
     /// Index of the file whose diff is shown.
     at: usize,
@@ -29,23 +32,23 @@ pub(crate) struct Changes {
     rows: usize,
 }
 
-impl Changes {
+impl ChangesView {
     pub(crate) fn new(changed: ChangedFiles) -> Self {
         let mut changes = Self { changed, at: 0, diff: None, top: 0, shown: 1, rows: 0 };
         changes.open(0);
         changes
     }
 
-    /// Updates the list without closing the open file.
-    pub(crate) fn with_files(self, changed: ChangedFiles) -> Self {
+    /// Updates the list; the open file stays open.
+    pub(crate) fn set_files(&mut self, changed: ChangedFiles) {
         let open = self.changed.files.get(self.at).map(|file| file.path.clone());
         let at = changed.files.iter().position(|file| Some(&file.path) == open.as_ref());
-        let mut renewed = Self::new(changed);
+        let top = self.top;
+        *self = Self::new(changed);
         if let Some(at) = at {
-            renewed.open(at);
-            renewed.top = self.top;
+            self.open(at);
+            self.top = top;
         }
-        renewed
     }
 
     fn open(&mut self, at: usize) {
@@ -56,26 +59,18 @@ impl Changes {
     }
 
     /// Opens the next or previous file, wrapping around.
-    pub(crate) fn turn(&mut self, forward: bool) {
+    fn turn(&mut self, forward: bool) {
         let count = self.changed.files.len();
         if count > 0 {
             self.open((self.at + if forward { 1 } else { count - 1 }) % count);
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.changed.files.is_empty()
-    }
-
-    pub(crate) fn scroll_by(&mut self, rows: isize) {
+    fn scroll_by(&mut self, rows: isize) {
         self.top = self.top.saturating_add_signed(rows).min(self.rows.saturating_sub(self.shown));
     }
 
-    pub(crate) fn page(&self) -> usize {
-        self.shown.max(1)
-    }
-
-    pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {
+    fn draw_all(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {
         let inner = Rect { x: area.x + GUTTER, width: area.width.saturating_sub(GUTTER), ..area };
         let mut y = area.y;
         let mut put = |buffer: &mut Buffer, x: u16, line: &Line<'_>| {
@@ -186,6 +181,51 @@ impl Changes {
             let line = Line::styled(words, theme.style(Token::Warn));
             buffer.set_line(area.x - GUTTER, area.bottom() - 1, &line, area.width + GUTTER);
         }
+    }
+}
+
+impl Layer for ChangesView {
+    fn focus(&self) -> Focus {
+        Focus::Reader
+    }
+
+    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+        let page = self.shown.max(1).cast_signed();
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if ctrl => return Reaction::Close,
+            KeyCode::Char('u') if ctrl => self.scroll_by(-page / 2),
+            KeyCode::Char('d') if ctrl => self.scroll_by(page / 2),
+            KeyCode::Char(_) if ctrl => return Reaction::Pass,
+            KeyCode::Esc | KeyCode::Char('q') => return Reaction::Close,
+            KeyCode::Up | KeyCode::Char('k') => self.scroll_by(-1),
+            KeyCode::Down | KeyCode::Char('j') => self.scroll_by(1),
+            KeyCode::PageUp => self.scroll_by(-page),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.scroll_by(page),
+            KeyCode::Home | KeyCode::Char('g') => self.scroll_by(isize::MIN),
+            KeyCode::End | KeyCode::Char('G') => self.scroll_by(isize::MAX),
+            KeyCode::Char('n') | KeyCode::Tab | KeyCode::Right => self.turn(true),
+            KeyCode::Char('p') | KeyCode::BackTab | KeyCode::Left => self.turn(false),
+            KeyCode::Char('r') => return Reaction::Request(LayerRequest::ReloadChanges),
+            _ => return Reaction::Pass,
+        }
+        Reaction::Done
+    }
+
+    fn wheel(&mut self, rows: isize) {
+        self.scroll_by(rows);
+    }
+
+    fn draw(&mut self, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) -> Option<Position> {
+        self.draw_all(area, buffer, canvas.theme, canvas.glyphs);
+        None
+    }
+
+    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+        if self.changed.files.is_empty() {
+            return vec!["esc close", "r refresh"];
+        }
+        vec!["esc close", "n p switch file", "up down pgup pgdn scroll", "r refresh"]
     }
 }
 

@@ -1,10 +1,11 @@
-//! Branches of a session: forks, and parts that were undone.
+//! The `/tree` list: branches of a session, which are forks and parts that were undone.
 
-use super::format::format_count;
-use super::glyphs::Glyphs;
-use super::picker::{Column, Picker, Row};
+use super::{Layer, LayerRequest, Reaction};
 use crate::protocol::{Branch, SessionId};
 use crate::text;
+use crate::tui::format::format_count;
+use crate::tui::glyphs::Glyphs;
+use crate::tui::picker::{Column, Picker, Row};
 
 const COLUMNS: &[Column] = &[
     Column { head: "branch", is_number: false, rank: 0 },
@@ -15,12 +16,12 @@ const COLUMNS: &[Column] = &[
 /// Maximum indentation level; deeper branches are not indented further.
 const DEEPEST: u32 = 8;
 
-pub(crate) struct Tree {
-    pub picker: Picker,
+pub(crate) struct BranchList {
+    picker: Picker,
     branches: Vec<Branch>,
 }
 
-impl Tree {
+impl BranchList {
     pub(crate) fn new() -> Self {
         let mut picker = Picker::new("Branches", COLUMNS);
         "loading".clone_into(&mut picker.aside);
@@ -41,8 +42,18 @@ impl Tree {
         &self.branches
     }
 
-    pub(crate) fn find_branch(&self, chosen: &str) -> Option<&Branch> {
+    fn find_branch(&self, chosen: &str) -> Option<&Branch> {
         self.branches.iter().find(|branch| key(branch) == chosen)
+    }
+}
+
+impl Layer for BranchList {
+    fn list(&mut self) -> Option<&mut Picker> {
+        Some(&mut self.picker)
+    }
+
+    fn choose(&mut self, row: &str) -> Reaction {
+        self.find_branch(row).map_or(Reaction::Done, |branch| Reaction::Request(LayerRequest::OpenBranch(branch.clone())))
     }
 }
 

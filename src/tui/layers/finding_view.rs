@@ -1,13 +1,16 @@
 //! Full-screen view of one finding of a review: its explanation, and the diff of its file at its line.
 
-use super::diff::Diff;
-use super::glyphs::Glyphs;
-use super::metrics::GUTTER;
-use super::theme::{Theme, Token};
+use super::{Canvas, Layer, LayerRequest, Reaction, Surroundings};
 use crate::protocol::{Finding, Review, Severity};
 use crate::text;
+use crate::tui::diff::Diff;
+use crate::tui::glyphs::Glyphs;
+use crate::tui::keymap::Focus;
+use crate::tui::metrics::GUTTER;
+use crate::tui::theme::{Theme, Token};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use std::path::Path;
 
@@ -19,7 +22,7 @@ const MIN_ROWS: u16 = 2;
 pub(crate) struct FindingView {
     finding: Finding,
     /// Index of the finding, and the number of findings.
-    pub at: usize,
+    at: usize,
     count: usize,
     /// The diff of its file.
     diff: Diff,
@@ -28,7 +31,7 @@ pub(crate) struct FindingView {
     /// First diff row, diff rows on the last screen, and all diff rows.
     drawn: (usize, usize, usize),
     /// Whether part of the explanation was cut off on the last screen.
-    pub is_cut: bool,
+    is_cut: bool,
 }
 
 impl FindingView {
@@ -41,25 +44,29 @@ impl FindingView {
     }
 
     /// Returns the title and the explanation without control characters.
-    pub(crate) fn description(&self) -> String {
+    fn description(&self) -> String {
         description(&self.finding)
     }
 
     /// Returns the location of the finding on one line.
-    pub(crate) fn location(&self) -> String {
+    fn location(&self) -> String {
         text::reveal_line(&self.finding.location())
     }
 
-    pub(crate) fn scroll_by(&mut self, rows: isize) {
+    fn scroll_by(&mut self, rows: isize) {
         let (first, shown, all) = self.drawn;
         self.top = Some(first.saturating_add_signed(rows).min(all.saturating_sub(shown)));
     }
 
-    pub(crate) fn page(&self) -> usize {
-        self.drawn.1.max(1)
+    /// Requests the next or previous finding, wrapping around.
+    fn turn(&self, forward: bool) -> Reaction {
+        match self.count {
+            0 => Reaction::Done,
+            count => Reaction::Request(LayerRequest::OpenFinding((self.at + if forward { 1 } else { count - 1 }) % count)),
+        }
     }
 
-    pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {
+    fn draw_all(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {
         let inner = Rect { x: area.x + GUTTER, width: area.width.saturating_sub(GUTTER), ..area };
         let most = (area.height / 2).saturating_sub(HEAD_ROWS).max(MIN_ROWS);
         let mut rows = self.head(inner.width, theme, glyphs);
@@ -126,6 +133,54 @@ impl FindingView {
         if first < last && room > 0 {
             buffer.set_stringn(area.x - GUTTER, area.bottom() - 1, glyphs.down, 1, theme.style(Token::Warn));
         }
+    }
+}
+
+impl Layer for FindingView {
+    fn focus(&self) -> Focus {
+        Focus::Reader
+    }
+
+    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+        let page = self.drawn.1.max(1).cast_signed();
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if ctrl => return Reaction::Close,
+            KeyCode::Char('u') if ctrl => self.scroll_by(-page / 2),
+            KeyCode::Char('d') if ctrl => self.scroll_by(page / 2),
+            KeyCode::Char(_) if ctrl => return Reaction::Pass,
+            KeyCode::Esc | KeyCode::Char('q') => return Reaction::Close,
+            KeyCode::Up | KeyCode::Char('k') => self.scroll_by(-1),
+            KeyCode::Down | KeyCode::Char('j') => self.scroll_by(1),
+            KeyCode::PageUp => self.scroll_by(-page),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.scroll_by(page),
+            KeyCode::Home | KeyCode::Char('g') => self.scroll_by(isize::MIN),
+            KeyCode::End | KeyCode::Char('G') => self.scroll_by(isize::MAX),
+            KeyCode::Char('e') => {
+                let (title, text) = (self.location(), self.description());
+                return Reaction::Request(LayerRequest::OpenText { title, text });
+            }
+            KeyCode::Char('f') => return Reaction::Request(LayerRequest::DraftFix(self.at)),
+            KeyCode::Char('n') | KeyCode::Tab | KeyCode::Right => return self.turn(true),
+            KeyCode::Char('p') | KeyCode::BackTab | KeyCode::Left => return self.turn(false),
+            _ => return Reaction::Pass,
+        }
+        Reaction::Done
+    }
+
+    fn wheel(&mut self, rows: isize) {
+        self.scroll_by(rows);
+    }
+
+    fn draw(&mut self, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) -> Option<Position> {
+        self.draw_all(area, buffer, canvas.theme, canvas.glyphs);
+        None
+    }
+
+    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+        let whole = self.is_cut.then_some("e read all");
+        let keys = ["esc back", "f draft fix"].into_iter().chain(whole);
+        keys.chain(["n p other finding", "up down pgup pgdn scroll"]).collect()
     }
 }
 

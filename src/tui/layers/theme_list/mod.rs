@@ -1,9 +1,15 @@
 //! List of colour themes. The highlighted theme applies immediately to the whole screen.
 
-use super::interface::ThemeChoice;
-use super::picker::{Column, Picker, Row};
-use super::theme::{self, Theme};
+mod view;
+
+use super::{Canvas, Layer, LayerRequest, Reaction, Surroundings};
 use crate::text;
+use crate::tui::interface::ThemeChoice;
+use crate::tui::picker::{Column, Picker, PickerResult, Row};
+use crate::tui::theme::{self, Theme};
+use crossterm::event::KeyEvent;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
 use std::path::Path;
 
 const COLUMNS: &[Column] =
@@ -14,11 +20,10 @@ pub(crate) const SAMPLE: &str = "--- a/src/greet.rs\n+++ b/src/greet.rs\n@@ -1,4
 /// Name of the choice that follows the terminal's background.
 pub(crate) const AUTO: &str = "auto";
 
-#[derive(Debug)]
 pub(crate) struct ThemeList {
-    pub picker: Picker,
+    picker: Picker,
     /// Choice before the list was opened, restored if it is closed.
-    pub before: ThemeChoice,
+    before: ThemeChoice,
 }
 
 impl ThemeList {
@@ -41,9 +46,37 @@ impl ThemeList {
     }
 
     /// Returns the highlighted choice, if that theme can be used.
-    pub(crate) fn choice(&self) -> Option<ThemeChoice> {
+    fn choice(&self) -> Option<ThemeChoice> {
         let row = self.picker.highlighted().filter(|row| row.lacks.is_none())?;
         Some(if row.key == AUTO { ThemeChoice::Auto } else { ThemeChoice::Named(row.key.clone()) })
+    }
+}
+
+impl Layer for ThemeList {
+    fn list(&mut self) -> Option<&mut Picker> {
+        Some(&mut self.picker)
+    }
+
+    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+        match self.picker.key(key) {
+            PickerResult::Nothing => Reaction::Done,
+            PickerResult::Refused(why) => Reaction::Request(LayerRequest::ShowToast(why)),
+            PickerResult::Closed => Reaction::CloseWith(LayerRequest::RestoreTheme(self.before.clone())),
+            PickerResult::Chosen(name) => Reaction::CloseWith(LayerRequest::UseTheme(name)),
+            PickerResult::Other => Reaction::Pass,
+        }
+    }
+
+    fn on_highlight_moved(&mut self) -> Option<LayerRequest> {
+        self.choice().map(LayerRequest::ShowTheme)
+    }
+
+    fn draw(&mut self, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) -> Option<Position> {
+        Some(view::draw(self, area, buffer, canvas.theme, canvas.glyphs))
+    }
+
+    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+        vec!["enter save", "esc cancel", "up down preview", "type to filter"]
     }
 }
 

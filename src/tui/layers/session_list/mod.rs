@@ -1,11 +1,16 @@
 //! List of sessions to resume, with a preview of the highlighted one and the actions on it.
 
-use super::format::format_estimate;
-use super::glyphs::Glyphs;
-use super::picker::{Column, Picker, PickerResult, Row};
+mod view;
+
+use super::{Canvas, Layer, LayerRequest, Reaction, Surroundings};
 use crate::protocol::{ListedSession, ListedState, SessionId, SessionPreview};
 use crate::text;
+use crate::tui::format::format_estimate;
+use crate::tui::glyphs::Glyphs;
+use crate::tui::picker::{Column, Picker, PickerResult, Row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
 
 const COLUMNS: &[Column] = &[
     Column { head: "session", is_number: false, rank: 0 },
@@ -40,27 +45,8 @@ impl Order {
     }
 }
 
-/// Result of a key.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
-    Nothing,
-    Closed,
-    Other,
-    Open(SessionId),
-    /// The filter or the scope has changed; the list must be requested again.
-    Ask,
-    Rename(SessionId, String),
-    Delete(SessionId, String),
-    Fork(SessionId),
-    /// Show the transcript of the session.
-    Transcript(SessionId),
-    /// Archive or unarchive the session.
-    Archive(SessionId, bool),
-    Refused(String),
-}
-
-pub(crate) struct Sessions {
-    pub picker: Picker,
+pub(crate) struct SessionList {
+    picker: Picker,
     sessions: Vec<ListedSession>,
     /// Whether sessions of all projects are shown.
     pub all: bool,
@@ -70,13 +56,15 @@ pub(crate) struct Sessions {
     counts: (u64, u64),
     looks_on: bool,
     /// Preview of the last messages of a session.
-    pub look: Option<SessionPreview>,
-    /// Whether other code changed the filter, so that the list must be requested again.
-    pub is_stale: bool,
+    look: Option<SessionPreview>,
     /// Session whose preview was requested last.
-    pub requested_preview: Option<SessionId>,
+    requested_preview: Option<SessionId>,
     /// Whether the preview covers the list, because there is no room next to it.
-    pub shows_look: bool,
+    shows_look: bool,
+    /// Whether there is no conversation below the list, so that closing it quits.
+    is_alone: bool,
+    /// Whether text that was typed elsewhere changed the filter, so that the list must be requested again.
+    is_stale: bool,
     /// Session that is being renamed, and the title typed so far.
     renaming: Option<(SessionId, String)>,
     /// Session that is open here.
@@ -85,7 +73,7 @@ pub(crate) struct Sessions {
     signs: Glyphs,
 }
 
-impl Sessions {
+impl SessionList {
     pub(crate) fn new(current: Option<SessionId>, signs: &Glyphs) -> Self {
         let mut sessions = Self {
             picker: Picker::new("Resume", COLUMNS).with_external_filter(),
@@ -96,9 +84,10 @@ impl Sessions {
             counts: (0, 0),
             looks_on: true,
             look: None,
-            is_stale: false,
             requested_preview: None,
             shows_look: false,
+            is_alone: false,
+            is_stale: false,
             renaming: None,
             current,
             waits_sign: signs.waits,
@@ -108,7 +97,27 @@ impl Sessions {
         sessions
     }
 
-    /// Sets the sessions that match the filter, unless the filter has changed since.
+    /// Creates the list as the only content of the screen.
+    pub(crate) fn alone(current: Option<SessionId>, signs: &Glyphs) -> Self {
+        Self { is_alone: true, ..Self::new(current, signs) }
+    }
+
+    /// Sets the filter that the list begins with.
+    pub(crate) fn with_filter(mut self, words: &str) -> Self {
+        self.picker.insert(words);
+        self
+    }
+
+    pub(crate) fn set_preview(&mut self, preview: SessionPreview) {
+        self.look = Some(preview);
+    }
+
+    /// Returns the text of the filter as it was typed.
+    pub(crate) fn filter(&self) -> &str {
+        self.picker.filter()
+    }
+
+    /// Sets the sessions that match the filter, unless it has changed since.
     pub(crate) fn set_sessions(
         &mut self,
         words: &str,
@@ -215,17 +224,13 @@ impl Sessions {
     }
 
     /// Returns the preview of the highlighted session, once loaded.
-    pub(crate) fn highlighted_preview(&self) -> Option<&SessionPreview> {
+    fn highlighted_preview(&self) -> Option<&SessionPreview> {
         let at = self.highlighted()?;
         self.look.as_ref().filter(|look| look.session_id == at.session_id)
     }
 
     pub(crate) fn is_current(&self, id: &SessionId) -> bool {
         self.current.as_ref() == Some(id)
-    }
-
-    pub(crate) fn is_renaming(&self) -> bool {
-        self.renaming.is_some()
     }
 
     pub(crate) fn rename(&mut self, id: &SessionId, title: &str) {
@@ -244,111 +249,167 @@ impl Sessions {
         self.refresh();
     }
 
-    pub(crate) fn paste(&mut self, words: &str) -> Choice {
+    /// Adds text to the filter, or to the title that is being typed. Returns the request for the list, if the filter has changed.
+    fn insert(&mut self, words: &str) -> Option<LayerRequest> {
         if let Some((_, title)) = &mut self.renaming {
             title.extend(words.chars().filter(|letter| !letter.is_control()));
             self.update_hint();
-            return Choice::Nothing;
+            return None;
         }
         self.picker.insert(words);
-        Choice::Ask
+        Some(LayerRequest::ListSessions)
     }
 
-    /// Handles a key; `wide` says whether the preview is next to the list.
-    pub(crate) fn key(&mut self, key: KeyEvent, wide: bool) -> Choice {
-        if self.renaming.is_some() {
-            return self.key_of_title(key);
+    /// Adds text that was typed into a question above the list to the filter.
+    pub(crate) fn insert_typed_elsewhere(&mut self, words: &str) {
+        self.is_stale |= self.insert(words).is_some();
+    }
+
+    /// Returns whether the list must be requested again, once.
+    pub(crate) fn take_stale(&mut self) -> bool {
+        std::mem::take(&mut self.is_stale)
+    }
+
+    /// Handles a key of the list or of its filter.
+    fn on_list_key(&mut self, key: KeyEvent) -> Reaction {
+        let before = self.picker.filter().to_owned();
+        let picked = self.picker.key(key);
+        if self.picker.filter() != before {
+            return self.request_list();
         }
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            // A space filters nothing, so it is free as long as nothing is typed.
-            KeyCode::Char(' ') if !wide && self.picker.filter().is_empty() => self.shows_look = !self.shows_look,
-            KeyCode::Tab => {
-                (self.all, self.archived) = match (self.all, self.archived) {
-                    (false, _) => (true, false),
-                    (true, false) => (true, true),
-                    (true, true) => (false, false),
-                };
-                return self.ask();
+        match picked {
+            PickerResult::Nothing => Reaction::Done,
+            PickerResult::Refused(why) => {
+                Reaction::Request(LayerRequest::ShowToast(format!("this session cannot be opened: {why}")))
             }
-            KeyCode::Char('a') if ctrl => {
-                let Some(at) = self.highlighted() else { return Choice::Nothing };
-                if self.is_current(&at.session_id) {
-                    return Choice::Refused("this session is open here; leave it with /new before you archive it".to_owned());
-                }
-                return Choice::Archive(at.session_id.clone(), !self.archived);
+            PickerResult::Closed if self.is_alone => Reaction::Request(LayerRequest::Quit),
+            PickerResult::Closed => Reaction::Close,
+            PickerResult::Chosen(id) => Reaction::Request(LayerRequest::OpenSession(SessionId::new(id))),
+            PickerResult::Other if self.is_alone && ctrl && key.code == KeyCode::Char('d') => {
+                Reaction::Request(LayerRequest::Quit)
             }
-            KeyCode::Char('o') if ctrl => {
-                let at = Order::ALL.iter().position(|order| *order == self.order).unwrap_or(0);
-                self.order = Order::ALL[(at + 1) % Order::ALL.len()];
-                self.refresh();
-            }
-            KeyCode::Char('r') if ctrl => {
-                let title = self
-                    .highlighted()
-                    .map(|at| (at.session_id.clone(), at.title.as_deref().map(text::reveal_line).unwrap_or_default()));
-                self.renaming = title;
-                self.update_hint();
-            }
-            KeyCode::Char('x') if ctrl => {
-                let Some(at) = self.highlighted() else { return Choice::Nothing };
-                if self.is_current(&at.session_id) {
-                    return Choice::Refused("this session is open here; leave it with /new before you delete it".to_owned());
-                }
-                let title = at.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), text::reveal_line);
-                return Choice::Delete(at.session_id.clone(), title);
-            }
-            KeyCode::Char('t') if ctrl => {
-                return self.highlighted().map_or(Choice::Nothing, |at| Choice::Transcript(at.session_id.clone()));
-            }
-            KeyCode::Char('f') if ctrl => {
-                return self.highlighted().map_or(Choice::Nothing, |at| Choice::Fork(at.session_id.clone()));
-            }
-            KeyCode::Esc if self.shows_look && !wide => self.shows_look = false,
-            _ => {
-                let before = self.picker.filter().to_owned();
-                let picked = self.picker.key(key);
-                if self.picker.filter() != before {
-                    return self.ask();
-                }
-                return match picked {
-                    PickerResult::Nothing => Choice::Nothing,
-                    PickerResult::Refused(why) => Choice::Refused(format!("this session cannot be opened: {why}")),
-                    PickerResult::Closed => Choice::Closed,
-                    PickerResult::Other => Choice::Other,
-                    PickerResult::Chosen(id) => Choice::Open(SessionId::new(id)),
-                };
-            }
+            PickerResult::Other => Reaction::Pass,
         }
-        Choice::Nothing
     }
 
-    fn ask(&mut self) -> Choice {
+    /// Handles a key of an action on the highlighted session.
+    fn on_action_key(&mut self, letter: char) -> Reaction {
+        let Some(at) = self.highlighted() else { return Reaction::Done };
+        let (id, is_current) = (at.session_id.clone(), self.is_current(&at.session_id));
+        let title = at.title.as_deref().map(text::reveal_line);
+        let refused = |action: &str| {
+            let words = format!("this session is open here; leave it with /new before you {action} it");
+            Reaction::Request(LayerRequest::ShowToast(words))
+        };
+        match letter {
+            'a' if is_current => refused("archive"),
+            'x' if is_current => refused("delete"),
+            'a' => Reaction::Request(LayerRequest::ArchiveSession(id, !self.archived)),
+            'x' => {
+                let title = title.unwrap_or_else(|| "(only a draft)".to_owned());
+                Reaction::Request(LayerRequest::AskToDelete(id, title))
+            }
+            't' => Reaction::Request(LayerRequest::ShowConversation(id)),
+            'f' => Reaction::Request(LayerRequest::ForkSession(id)),
+            'r' => {
+                self.renaming = Some((id, title.unwrap_or_default()));
+                self.update_hint();
+                Reaction::Done
+            }
+            _ => Reaction::Pass,
+        }
+    }
+
+    fn request_list(&mut self) -> Reaction {
         self.looks_on = true;
         self.update_hint();
-        Choice::Ask
+        Reaction::Request(LayerRequest::ListSessions)
     }
 
-    fn key_of_title(&mut self, key: KeyEvent) -> Choice {
-        let Some((id, title)) = &mut self.renaming else { return Choice::Nothing };
+    /// Handles a key while a title is being typed.
+    fn on_title_key(&mut self, key: KeyEvent) -> Reaction {
+        let Some((id, title)) = &mut self.renaming else { return Reaction::Done };
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-        let mut choice = Choice::Nothing;
+        let mut reaction = Reaction::Done;
         match key.code {
             KeyCode::Esc => self.renaming = None,
             KeyCode::Char('c') if ctrl => self.renaming = None,
             KeyCode::Enter if !title.trim().is_empty() => {
-                choice = Choice::Rename(id.clone(), title.trim().to_owned());
+                reaction = Reaction::Request(LayerRequest::RenameSession(id.clone(), title.trim().to_owned()));
                 self.renaming = None;
             }
             KeyCode::Backspace => {
                 title.pop();
             }
             KeyCode::Char('u') if ctrl => title.clear(),
-            KeyCode::Char('z') if ctrl => return Choice::Other,
+            KeyCode::Char('z') if ctrl => return Reaction::Pass,
             KeyCode::Char(letter) if !ctrl && title.chars().count() < TITLE_CHARS => title.push(letter),
             _ => {}
         }
         self.update_hint();
-        choice
+        reaction
+    }
+}
+
+impl Layer for SessionList {
+    fn list(&mut self) -> Option<&mut Picker> {
+        Some(&mut self.picker)
+    }
+
+    fn key(&mut self, key: KeyEvent, around: Surroundings) -> Reaction {
+        if self.renaming.is_some() {
+            return self.on_title_key(key);
+        }
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            // A space filters nothing, so it is free as long as nothing is typed.
+            KeyCode::Char(' ') if !around.is_wide && self.picker.filter().is_empty() => self.shows_look = !self.shows_look,
+            KeyCode::Tab => {
+                (self.all, self.archived) = match (self.all, self.archived) {
+                    (false, _) => (true, false),
+                    (true, false) => (true, true),
+                    (true, true) => (false, false),
+                };
+                return self.request_list();
+            }
+            KeyCode::Char('o') if ctrl => {
+                let at = Order::ALL.iter().position(|order| *order == self.order).unwrap_or(0);
+                self.order = Order::ALL[(at + 1) % Order::ALL.len()];
+                self.refresh();
+            }
+            KeyCode::Char(letter @ ('a' | 'f' | 'r' | 't' | 'x')) if ctrl => return self.on_action_key(letter),
+            KeyCode::Esc if self.shows_look && !around.is_wide => self.shows_look = false,
+            _ => return self.on_list_key(key),
+        }
+        Reaction::Done
+    }
+
+    fn paste(&mut self, text: &str) -> Reaction {
+        self.insert(text).map_or(Reaction::Done, Reaction::Request)
+    }
+
+    fn on_highlight_moved(&mut self) -> Option<LayerRequest> {
+        let at = self.highlighted()?.session_id.clone();
+        if self.requested_preview.as_ref() == Some(&at) {
+            return None;
+        }
+        self.requested_preview = Some(at.clone());
+        Some(LayerRequest::PreviewSession(at))
+    }
+
+    fn draw(&mut self, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) -> Option<Position> {
+        Some(view::draw(self, area, buffer, canvas))
+    }
+
+    fn hints(&self, around: Surroundings) -> Vec<&'static str> {
+        if self.renaming.is_some() {
+            return vec!["enter rename", "esc back"];
+        }
+        let look = (!around.is_wide).then_some("space preview");
+        // Pending questions come first here too.
+        let tab = if around.has_questions { "tab review" } else { "tab project/all" };
+        let keys = [tab, "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+t transcript", "ctrl+a archive"];
+        ["enter resume"].into_iter().chain(look).chain(["esc close"]).chain(keys).chain(["ctrl+o sort"]).collect()
     }
 }

@@ -1,47 +1,41 @@
 //! Session list with a preview of the highlighted session.
 
+use super::SessionList;
 use crate::protocol::PreviewLineKind;
 use crate::text;
+use crate::tui::layers::Canvas;
 use crate::tui::metrics::GUTTER;
-use crate::tui::model::Model;
 use crate::tui::picker::{draw_separator, split};
-use crate::tui::sessions::Sessions;
 use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 /// Draws the list; returns the cursor position.
-pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
-    let sessions = model.overlays.sessions.as_mut()?;
+pub(super) fn draw(sessions: &mut SessionList, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) -> Position {
     let beside = split(area);
     if beside.is_none() && sessions.shows_look {
         // Only the highlighted session stays visible, since hidden ones cannot be chosen.
-        let cursor = sessions.picker.draw_list(
-            Rect { height: 3.min(area.height), ..area },
-            buffer,
-            &model.screen.theme,
-            &model.screen.glyphs,
-        );
+        let above = Rect { height: 3.min(area.height), ..area };
+        let cursor = sessions.picker.draw_list(above, buffer, canvas.theme, canvas.glyphs);
         let below = Rect { y: area.y + 3.min(area.height), height: area.height.saturating_sub(3), ..area };
-        draw_preview(model, below, buffer);
-        return Some(cursor);
+        draw_preview(sessions, below, buffer, canvas);
+        return cursor;
     }
     let list = beside.map_or(area, |[list, _]| list);
-    let cursor = sessions.picker.draw_list(list, buffer, &model.screen.theme, &model.screen.glyphs);
+    let cursor = sessions.picker.draw_list(list, buffer, canvas.theme, canvas.glyphs);
     if let Some([_, preview]) = beside {
-        draw_separator(preview, buffer, &model.screen.theme, &model.screen.glyphs);
-        draw_preview(model, Rect { x: preview.x - 1, width: preview.width + 2, ..preview }, buffer);
+        draw_separator(preview, buffer, canvas.theme, canvas.glyphs);
+        draw_preview(sessions, Rect { x: preview.x - 1, width: preview.width + 2, ..preview }, buffer, canvas);
     }
-    Some(cursor)
+    cursor
 }
 
-fn draw_preview(model: &Model, area: Rect, buffer: &mut Buffer) {
-    let Some(sessions) = &model.overlays.sessions else { return };
+fn draw_preview(sessions: &SessionList, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) {
     let width = usize::from(area.width.saturating_sub(GUTTER + 1));
     let x = area.x + 1;
     let Some(look) = sessions.highlighted_preview() else {
         let words = waiting_text(sessions);
-        buffer.set_stringn(x + GUTTER, area.y, words, width, model.screen.theme.style(Token::Muted));
+        buffer.set_stringn(x + GUTTER, area.y, words, width, canvas.theme.style(Token::Muted));
         return;
     };
     let facts: Vec<String> = look.facts.iter().map(|fact| text::truncate(&text::reveal_line(fact), width).into_owned()).collect();
@@ -49,13 +43,13 @@ fn draw_preview(model: &Model, area: Rect, buffer: &mut Buffer) {
     let mut rows: Vec<(&str, String, Token)> = Vec::new();
     for one in &look.lines {
         let (sign, token) = match one.kind {
-            PreviewLineKind::Prompt => (model.screen.glyphs.user, Token::Accent),
+            PreviewLineKind::Prompt => (canvas.glyphs.user, Token::Accent),
             PreviewLineKind::Answer => ("", Token::Text),
-            PreviewLineKind::Done => (model.screen.glyphs.done, Token::Muted),
-            PreviewLineKind::Failed => (model.screen.glyphs.failed, Token::Danger),
-            PreviewLineKind::Denied => (model.screen.glyphs.denied, Token::Warn),
-            PreviewLineKind::Waits => (model.screen.glyphs.waits, Token::Warn),
-            PreviewLineKind::Note => (model.screen.glyphs.note, Token::Muted),
+            PreviewLineKind::Done => (canvas.glyphs.done, Token::Muted),
+            PreviewLineKind::Failed => (canvas.glyphs.failed, Token::Danger),
+            PreviewLineKind::Denied => (canvas.glyphs.denied, Token::Warn),
+            PreviewLineKind::Waits => (canvas.glyphs.waits, Token::Warn),
+            PreviewLineKind::Note => (canvas.glyphs.note, Token::Muted),
         };
         let words = if one.kind == PreviewLineKind::Answer {
             text::reveal_line(&strip_markdown(&one.text))
@@ -77,15 +71,15 @@ fn draw_preview(model: &Model, area: Rect, buffer: &mut Buffer) {
     // The end of the session is where work continues, so it is always shown.
     let skip = rows.len().saturating_sub(room);
     for ((sign, words, token), y) in rows.iter().skip(skip).zip(area.y..area.bottom()) {
-        buffer.set_stringn(x, y, sign, GUTTER.into(), model.screen.theme.style(*token));
-        buffer.set_stringn(x + GUTTER, y, words, width, model.screen.theme.style(*token));
+        buffer.set_stringn(x, y, sign, GUTTER.into(), canvas.theme.style(*token));
+        buffer.set_stringn(x + GUTTER, y, words, width, canvas.theme.style(*token));
     }
     for (fact, y) in facts.iter().zip(area.bottom().saturating_sub(facts.len() as u16)..area.bottom()) {
-        buffer.set_stringn(x + GUTTER, y, fact, width, model.screen.theme.style(Token::Faint));
+        buffer.set_stringn(x + GUTTER, y, fact, width, canvas.theme.style(Token::Faint));
     }
 }
 
-fn waiting_text(sessions: &Sessions) -> &'static str {
+fn waiting_text(sessions: &SessionList) -> &'static str {
     if sessions.highlighted().is_some() { "loading" } else { "" }
 }
 

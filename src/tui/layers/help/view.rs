@@ -1,13 +1,12 @@
 //! Full-screen list of keys and commands: keys of the current context first, filtered by a search.
 
+use super::{Help, Section, help_sections, key_file_location, keys_section, sheet};
 use crate::text;
-use crate::tui::help::{self, Section};
 use crate::tui::keymap::Focus;
+use crate::tui::layers::Canvas;
 use crate::tui::metrics::GUTTER;
-use crate::tui::model::Model;
 use crate::tui::slash::COMMANDS;
 use crate::tui::theme::Token;
-use crate::tui::update::key_place;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -22,60 +21,51 @@ const COLUMNS: u16 = 72;
 const FILTER: &str = "filter: ";
 
 /// Draws the list; returns the cursor position.
-pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
-    let about = model.overlays.help.clone()?;
+pub(super) fn draw(help: &mut Help, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) -> Position {
     let width = area.width.saturating_sub(GUTTER);
     let cells = usize::from(width);
-    let (title, rows) = if about.words.trim().is_empty() {
-        (format!("Keys {} type to search all keys and commands", model.screen.glyphs.dot), sheet_rows(model, about.about, width))
+    let (title, rows) = if help.words.trim().is_empty() {
+        (format!("Keys {} type to search all keys and commands", canvas.glyphs.dot), sheet_rows(canvas, help.about, width))
     } else {
-        let place = key_place(&model.options.keys);
-        let sections = help::sections(&model.keymap, about.about, COMMANDS, &place, &about.words);
+        let place = key_file_location(canvas.key_file);
+        let sections = help_sections(canvas.keymap, help.about, COMMANDS, &place, &help.words);
         let count: usize = sections.iter().map(|section| section.entries.len()).sum();
-        (format!("Keys and commands {} {count}", model.screen.glyphs.dot), rows(model, &sections, width))
+        (format!("Keys and commands {} {count}", canvas.glyphs.dot), rows(canvas, &sections, width))
     };
-    buffer.set_stringn(area.x + GUTTER, area.y, text::truncate(&title, cells), cells, model.screen.theme.style(Token::Heading));
-    buffer.set_stringn(area.x + GUTTER, area.y + 1, FILTER, cells, model.screen.theme.style(Token::Faint));
-    let shown = text::truncate_middle(&about.words, cells.saturating_sub(FILTER.len() + 1));
+    buffer.set_stringn(area.x + GUTTER, area.y, text::truncate(&title, cells), cells, canvas.theme.style(Token::Heading));
+    buffer.set_stringn(area.x + GUTTER, area.y + 1, FILTER, cells, canvas.theme.style(Token::Faint));
+    let shown = text::truncate_middle(&help.words, cells.saturating_sub(FILTER.len() + 1));
     let column = area.x + GUTTER + FILTER.len() as u16;
-    buffer.set_stringn(column, area.y + 1, &shown, cells.saturating_sub(FILTER.len()), model.screen.theme.style(Token::Text));
+    buffer.set_stringn(column, area.y + 1, &shown, cells.saturating_sub(FILTER.len()), canvas.theme.style(Token::Text));
     let cursor = Position { x: column + text::width(&shown) as u16, y: area.y + 1 };
 
     let body = Rect { y: area.y + 2, height: area.height.saturating_sub(2), ..area };
     let room = usize::from(body.height);
-    let top = about.top.min(rows.len().saturating_sub(room));
-    if let Some(help) = &mut model.overlays.help {
-        (help.top, help.page) = (top, room);
-    }
+    let top = help.top.min(rows.len().saturating_sub(room));
+    (help.top, help.page) = (top, room);
     for (y, line) in (body.y..body.bottom()).zip(rows.iter().skip(top)) {
         buffer.set_line(body.x + GUTTER, y, line, width);
     }
     if rows.is_empty() {
         let words = "no matches";
-        buffer.set_stringn(body.x + GUTTER, body.y, words, cells, model.screen.theme.style(Token::Muted));
+        buffer.set_stringn(body.x + GUTTER, body.y, words, cells, canvas.theme.style(Token::Muted));
     }
     if top + room < rows.len() {
-        buffer.set_stringn(
-            body.x,
-            body.bottom().saturating_sub(1),
-            model.screen.glyphs.down,
-            1,
-            model.screen.theme.style(Token::Accent),
-        );
+        buffer.set_stringn(body.x, body.bottom().saturating_sub(1), canvas.glyphs.down, 1, canvas.theme.style(Token::Accent));
     }
-    Some(cursor)
+    cursor
 }
 
 /// Returns the keys of the current part of the screen, and the sheet in columns.
-fn sheet_rows(model: &Model, about: Focus, width: u16) -> Vec<Line<'static>> {
+fn sheet_rows(canvas: &Canvas<'_>, about: Focus, width: u16) -> Vec<Line<'static>> {
     let here = about.layers().iter().filter(|focus| **focus != Focus::Composer);
-    let mut all = rows(model, &here.map(|focus| help::keys_section(&model.keymap, *focus)).collect::<Vec<_>>(), width);
+    let mut all = rows(canvas, &here.map(|focus| keys_section(canvas.keymap, *focus)).collect::<Vec<_>>(), width);
     if !all.is_empty() {
         all.push(Line::default());
     }
-    let sheet = help::sheet(&model.keymap);
+    let sheet = sheet(canvas.keymap);
     if width < COLUMNS {
-        all.extend(rows(model, &sheet, width));
+        all.extend(rows(canvas, &sheet, width));
         return all;
     }
     let column = width / 2;
@@ -85,7 +75,7 @@ fn sheet_rows(model: &Model, about: Focus, width: u16) -> Vec<Line<'static>> {
         if !shorter.is_empty() {
             shorter.push(Line::default());
         }
-        shorter.extend(rows(model, std::slice::from_ref(section), column - 1));
+        shorter.extend(rows(canvas, std::slice::from_ref(section), column - 1));
     }
     let count = left.len().max(right.len());
     let filled = |rows: Vec<Line<'static>>| rows.into_iter().chain(std::iter::repeat(Line::default()));
@@ -98,25 +88,25 @@ fn sheet_rows(model: &Model, about: Focus, width: u16) -> Vec<Line<'static>> {
     all
 }
 
-fn rows(model: &Model, sections: &[Section], width: u16) -> Vec<Line<'static>> {
+fn rows(canvas: &Canvas<'_>, sections: &[Section], width: u16) -> Vec<Line<'static>> {
     let names = if width < WIDE { NARROW_NAMES } else { NAMES };
     let mut rows = Vec::new();
     for section in sections {
-        rows.push(Line::styled(section.head, model.screen.theme.style(Token::Heading)));
-        rows.extend(section.entries.iter().flat_map(|(name, does)| entry_rows(model, name, does, names, width)));
+        rows.push(Line::styled(section.head, canvas.theme.style(Token::Heading)));
+        rows.extend(section.entries.iter().flat_map(|(name, does)| entry_rows(canvas, name, does, names, width)));
     }
     rows
 }
 
 /// Lays out a name and its description in two columns, each with as many rows as it needs.
-fn entry_rows(model: &Model, name: &str, words: &str, names: usize, width: u16) -> Vec<Line<'static>> {
+fn entry_rows(canvas: &Canvas<'_>, name: &str, words: &str, names: usize, width: u16) -> Vec<Line<'static>> {
     let room = usize::from(width).saturating_sub(names).max(1);
     let row = |name: &str, words: &str| {
         let gap = " ".repeat(names.saturating_sub(text::width(name)));
         Line::from(vec![
-            Span::styled(name.to_owned(), model.screen.theme.style(Token::Accent)),
+            Span::styled(name.to_owned(), canvas.theme.style(Token::Accent)),
             Span::raw(gap),
-            Span::styled(words.to_owned(), model.screen.theme.style(Token::Text)),
+            Span::styled(words.to_owned(), canvas.theme.style(Token::Text)),
         ])
     };
     let pieces = |text: &str, room: usize| text::wrap(text, room).into_iter().map(|range| text[range].to_owned()).collect();

@@ -1,10 +1,11 @@
 //! List of models to choose from, with their limits and prices, and why some cannot be used.
 
-use super::format::{dollars, tokens};
-use super::onboarding::provider_of_key;
-use super::picker::{Column, Picker, PickerResult, Row};
+use super::{Layer, LayerRequest, Reaction, Surroundings};
 use crate::protocol::{Effort, ListedModel, ModelFacts, SecretString};
 use crate::text;
+use crate::tui::format::{dollars, tokens};
+use crate::tui::onboarding::provider_of_key;
+use crate::tui::picker::{Column, Picker, PickerResult, Row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 const COLUMNS: &[Column] = &[
@@ -16,7 +17,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(crate) struct ModelPicker {
-    pub picker: Picker,
+    picker: Picker,
     listed: Vec<ListedModel>,
     /// Number of lists that have not arrived yet.
     due: u8,
@@ -39,25 +40,6 @@ struct Key {
 
 /// Maximum length of a key, in bytes; longer text is probably a file pasted by mistake.
 const KEY_BYTES: usize = 8 << 10;
-
-/// Choice of the user.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
-    Nothing,
-    Closed,
-    Refused(String),
-    Other,
-    /// An API key for the provider of this model, which is then selected.
-    Key {
-        name: String,
-        key: SecretString,
-    },
-    Model {
-        name: String,
-        /// Set only if the user changed it.
-        effort: Option<Effort>,
-    },
-}
 
 impl ModelPicker {
     /// Creates the list, which waits for the known models and the models of the providers.
@@ -101,58 +83,6 @@ impl ModelPicker {
         }
     }
 
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Choice {
-        if self.key.is_some() {
-            return self.key_of_key(key);
-        }
-        let turn = match key.code {
-            KeyCode::Left => -1,
-            KeyCode::Right => 1,
-            _ => 0,
-        };
-        if turn != 0 {
-            if self.highlighted().is_some_and(|model| model.facts.reasoning) {
-                self.turn_effort(turn);
-            }
-            return Choice::Nothing;
-        }
-        let picked = self.picker.key(key);
-        // The highlighted model may have no effort levels.
-        self.update_hint();
-        match picked {
-            PickerResult::Nothing => Choice::Nothing,
-            PickerResult::Closed => Choice::Closed,
-            PickerResult::Refused(why) => self.ask_for_key(why),
-            PickerResult::Other => Choice::Other,
-            PickerResult::Chosen(name) => {
-                let takes = self.highlighted().is_some_and(|model| model.facts.reasoning);
-                Choice::Model { name, effort: self.effort.filter(|_| takes && self.effort != self.before) }
-            }
-        }
-    }
-
-    /// Handles pasted text: an API key if one is being entered, otherwise filter words.
-    pub(crate) fn paste(&mut self, words: &str) {
-        if self.key.is_none() && provider_of_key(words).is_some() {
-            // A key is never shown, wherever it is pasted.
-            let Some(name) = self.model_for(words) else {
-                "this looks like an API key; highlight a model of its provider and press enter"
-                    .clone_into(&mut self.picker.aside);
-                return;
-            };
-            self.picker.highlight(&name);
-            self.ask_for_model_key(&name);
-        }
-        match &mut self.key {
-            Some(key) => {
-                let room = KEY_BYTES.saturating_sub(key.typed.0.len());
-                key.typed.0.extend(words.trim().chars().filter(|letter| !letter.is_control()).take(room));
-                self.show_key();
-            }
-            None => self.picker.insert(words),
-        }
-    }
-
     /// Returns the model that a key is for, by its provider; the highlighted one is preferred.
     fn model_for(&self, key: &str) -> Option<String> {
         let provider = provider_of_key(key)?;
@@ -166,41 +96,37 @@ impl ModelPicker {
         self.show_key();
     }
 
-    /// Returns whether an API key is being typed.
-    pub(crate) fn is_typing_key(&self) -> bool {
-        self.key.is_some()
-    }
-
-    /// Asks for an API key if the highlighted model needs only a key; otherwise has no effect.
-    fn ask_for_key(&mut self, why: String) -> Choice {
+    /// Asks for an API key if the highlighted model needs nothing else; does nothing otherwise.
+    fn ask_for_key(&mut self, why: &str) -> Reaction {
         let Some(name) = self.highlighted().filter(|model| model.key_of.is_some()).map(|model| model.facts.name.clone()) else {
-            return Choice::Refused(why);
+            return Reaction::Request(LayerRequest::ShowToast(format!("model not changed: {why} first")));
         };
         self.key = Some(Key { name, typed: SecretString::default() });
         self.show_key();
-        Choice::Nothing
+        Reaction::Done
     }
 
-    fn key_of_key(&mut self, pressed: KeyEvent) -> Choice {
-        let Some(key) = &mut self.key else { return Choice::Nothing };
+    /// Handles a key while an API key is being typed.
+    fn on_key_of_key(&mut self, pressed: KeyEvent) -> Reaction {
+        let Some(key) = &mut self.key else { return Reaction::Done };
         let ctrl = pressed.modifiers.contains(KeyModifiers::CONTROL);
         match pressed.code {
             KeyCode::Esc => self.key = None,
             KeyCode::Char('c') if ctrl => self.key = None,
             KeyCode::Enter if !key.typed.0.trim().is_empty() => {
                 let Key { name, typed } = Key { name: key.name.clone(), typed: std::mem::take(&mut key.typed) };
-                return Choice::Key { name, key: typed };
+                return Reaction::CloseWith(LayerRequest::SaveKey { name, key: typed });
             }
             KeyCode::Backspace => {
                 key.typed.0.pop();
             }
             KeyCode::Char('u') if ctrl => key.typed.0.clear(),
-            KeyCode::Char('z') if ctrl => return Choice::Other,
+            KeyCode::Char('z') if ctrl => return Reaction::Pass,
             KeyCode::Char(letter) if !ctrl && key.typed.0.len() < KEY_BYTES => key.typed.0.push(letter),
             _ => {}
         }
         self.show_key();
-        Choice::Nothing
+        Reaction::Done
     }
 
     /// Shows an asterisk for each character, so that a paste is visible.
@@ -214,7 +140,8 @@ impl ModelPicker {
         self.update_hint();
     }
 
-    fn highlighted(&self) -> Option<&ListedModel> {
+    /// Returns the highlighted model.
+    pub(crate) fn highlighted(&self) -> Option<&ListedModel> {
         let key = &self.picker.highlighted()?.key;
         self.listed.iter().find(|model| model.facts.name == *key)
     }
@@ -257,6 +184,77 @@ impl ModelPicker {
         });
         let asks = (self.due > 0).then(|| "loading models".to_owned());
         self.picker.aside = effort.into_iter().chain(asks).collect::<Vec<_>>().join(", ");
+    }
+}
+
+impl Layer for ModelPicker {
+    fn list(&mut self) -> Option<&mut Picker> {
+        Some(&mut self.picker)
+    }
+
+    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+        if self.key.is_some() {
+            return self.on_key_of_key(key);
+        }
+        let turn = match key.code {
+            KeyCode::Left => -1,
+            KeyCode::Right => 1,
+            _ => 0,
+        };
+        if turn != 0 {
+            if self.highlighted().is_some_and(|model| model.facts.reasoning) {
+                self.turn_effort(turn);
+            }
+            return Reaction::Done;
+        }
+        let picked = self.picker.key(key);
+        // The highlighted model may have no effort levels.
+        self.update_hint();
+        match picked {
+            PickerResult::Nothing => Reaction::Done,
+            PickerResult::Closed => Reaction::Close,
+            PickerResult::Refused(why) => self.ask_for_key(&why),
+            // The key opened the list.
+            PickerResult::Other if key.code == KeyCode::Char('l') && key.modifiers.contains(KeyModifiers::CONTROL) => {
+                Reaction::Close
+            }
+            PickerResult::Other => Reaction::Pass,
+            PickerResult::Chosen(name) => {
+                let takes = self.highlighted().is_some_and(|model| model.facts.reasoning);
+                let effort = self.effort.filter(|_| takes && self.effort != self.before);
+                Reaction::CloseWith(LayerRequest::UseModel { name, effort })
+            }
+        }
+    }
+
+    /// Handles pasted text: an API key if one is being entered, otherwise filter words.
+    fn paste(&mut self, words: &str) -> Reaction {
+        if self.key.is_none() && provider_of_key(words).is_some() {
+            // A key is never shown, wherever it is pasted.
+            let Some(name) = self.model_for(words) else {
+                "this looks like an API key; highlight a model of its provider and press enter"
+                    .clone_into(&mut self.picker.aside);
+                return Reaction::Done;
+            };
+            self.picker.highlight(&name);
+            self.ask_for_model_key(&name);
+        }
+        match &mut self.key {
+            Some(key) => {
+                let room = KEY_BYTES.saturating_sub(key.typed.0.len());
+                key.typed.0.extend(words.trim().chars().filter(|letter| !letter.is_control()).take(room));
+                self.show_key();
+            }
+            None => self.picker.insert(words),
+        }
+        Reaction::Done
+    }
+
+    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+        if self.key.is_some() {
+            return vec!["enter save key", "esc back"];
+        }
+        vec!["enter select", "esc close", "up down move", "type to filter"]
     }
 }
 

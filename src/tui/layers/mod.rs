@@ -1,0 +1,141 @@
+//! Layers over the conversation: the help, lists and viewers, one module each, and the stack of the open ones.
+//!
+//! A layer owns its state, and handles its keys, pasted text and mouse events itself. It receives only what it needs to draw, and
+//! returns a [`Reaction`]; `update::layers` performs the requests in it. Browsing and the history search are not layers: they are
+//! modes of the transcript and of the composer.
+
+mod branch_list;
+mod changes;
+mod command_palette;
+mod finding_view;
+mod help;
+mod model_picker;
+mod overview;
+mod reaction;
+mod rewind_list;
+mod server_list;
+mod session_list;
+mod stack;
+mod task_list;
+mod text_viewer;
+mod theme_list;
+
+pub(crate) use branch_list::BranchList;
+pub(crate) use changes::ChangesView;
+pub(crate) use command_palette::CommandPalette;
+pub(crate) use finding_view::{FindingView, description};
+pub(crate) use help::{Help, help_sections, key_file_location};
+pub(crate) use model_picker::ModelPicker;
+pub(crate) use overview::{Overview, Topic};
+pub(crate) use reaction::{LayerRequest, Reaction};
+pub(crate) use rewind_list::RewindList;
+pub(crate) use server_list::{ServerList, server_details};
+pub(crate) use session_list::SessionList;
+pub(crate) use stack::LayerStack;
+pub(crate) use task_list::{TaskList, short_task_id, task_details, task_prompt};
+pub(crate) use text_viewer::TextViewer;
+pub(crate) use theme_list::{AUTO, SAMPLE, ThemeList};
+
+use super::glyphs::Glyphs;
+use super::interface::KeyFile;
+use super::keymap::{Focus, Keymap};
+use super::picker::{ClickResult, Picker, PickerResult};
+use super::theme::Theme;
+use crossterm::event::KeyEvent;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use std::any::Any;
+
+/// Facts about the screen that change what keys and hints mean.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Surroundings {
+    /// Whether a preview fits next to a list.
+    pub is_wide: bool,
+    /// Whether approvals or other questions are pending.
+    pub has_questions: bool,
+}
+
+/// Colours, symbols and keys that layers are drawn with.
+pub(crate) struct Canvas<'a> {
+    pub theme: &'a Theme,
+    pub glyphs: &'a Glyphs,
+    pub keymap: &'a Keymap,
+    pub key_file: &'a KeyFile,
+}
+
+/// View over the conversation. The topmost one has the keyboard, unless a question is open.
+pub(crate) trait Layer: Any {
+    /// Returns the part of the key map that applies.
+    fn focus(&self) -> Focus {
+        Focus::List
+    }
+
+    /// Returns whether the layer is above open questions too; the others are below them.
+    fn covers_questions(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the layer stays on the screen, above an open question.
+    fn stays_above_question(&self) -> bool {
+        true
+    }
+
+    /// Returns whether the layer takes the place of the composer.
+    fn replaces_composer(&self) -> bool {
+        true
+    }
+
+    /// Returns the list that the layer consists of, if it is one.
+    fn list(&mut self) -> Option<&mut Picker> {
+        None
+    }
+
+    /// Handles the choice of a row of the list.
+    fn choose(&mut self, _row: &str) -> Reaction {
+        Reaction::Done
+    }
+
+    /// Handles a key, translated to the built-in one.
+    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+        match self.list().map(|list| list.key(key)) {
+            None | Some(PickerResult::Other) => Reaction::Pass,
+            Some(PickerResult::Nothing | PickerResult::Refused(_)) => Reaction::Done,
+            Some(PickerResult::Closed) => Reaction::Close,
+            Some(PickerResult::Chosen(row)) => self.choose(&row),
+        }
+    }
+
+    /// Handles pasted text, without control characters.
+    fn paste(&mut self, text: &str) -> Reaction {
+        let Some(list) = self.list() else { return Reaction::Pass };
+        list.insert(text);
+        Reaction::Done
+    }
+
+    /// Scrolls by these rows; a list moves the highlight by one.
+    fn wheel(&mut self, rows: isize) {
+        if let Some(list) = self.list() {
+            list.scroll_by(rows.signum());
+        }
+    }
+
+    /// Handles a click on a row of the screen; `None` if the layer has no rows to click.
+    fn click(&mut self, row: u16) -> Option<ClickResult> {
+        Some(self.list()?.click(row))
+    }
+
+    /// Returns what the layer needs because its highlight has moved.
+    fn on_highlight_moved(&mut self) -> Option<LayerRequest> {
+        None
+    }
+
+    /// Draws the layer; returns the position of the cursor, if it has one.
+    fn draw(&mut self, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) -> Option<Position> {
+        Some(self.list()?.draw(area, buffer, canvas.theme, canvas.glyphs))
+    }
+
+    /// Returns the key hints, most important first.
+    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+        vec!["enter select", "esc close", "up down move", "type to filter"]
+    }
+}

@@ -1,0 +1,87 @@
+//! Reaction of a layer to an input, and what it requests from the rest of the screen.
+
+use crate::protocol::{Branch, Effort, SecretString, SessionId, TaskId};
+use crate::tui::interface::{TaskProgram, ThemeChoice};
+
+/// Reaction of a layer to a key or pasted text.
+pub(crate) enum Reaction {
+    /// The layer has handled the input.
+    Done,
+    /// The layer does not know the input.
+    Pass,
+    /// The layer closes.
+    Close,
+    /// The layer closes, and the key acts on the view below.
+    ClosePass,
+    /// The layer stays open and requests something.
+    Request(LayerRequest),
+    /// The layer closes and requests something.
+    CloseWith(LayerRequest),
+}
+
+/// Request of a layer.
+pub(crate) enum LayerRequest {
+    /// Shows a notice above the composer.
+    ShowToast(String),
+    /// Shows a text above this layer.
+    OpenText {
+        title: String,
+        text: String,
+    },
+    /// Runs a command that the user chose by its name; one that needs an argument goes into the draft.
+    ChooseCommand(String),
+    /// Runs a command and keeps the draft.
+    RunCommand(String),
+    /// Moves a queued message to the draft.
+    EditQueued(u64),
+    /// Opens the finding with this index.
+    OpenFinding(usize),
+    /// Writes the task to fix the finding with this index into the draft.
+    DraftFix(usize),
+    /// Requests the changed files again.
+    ReloadChanges,
+    /// Uses a model; the effort is set only if the user changed it.
+    UseModel {
+        name: String,
+        effort: Option<Effort>,
+    },
+    /// Saves an API key for the provider of this model, which is then used.
+    SaveKey {
+        name: String,
+        key: SecretString,
+    },
+    /// Requests the sessions that match the filter.
+    ListSessions,
+    /// Requests the preview of a session.
+    PreviewSession(SessionId),
+    OpenSession(SessionId),
+    ForkSession(SessionId),
+    /// Shows the conversation of a session.
+    ShowConversation(SessionId),
+    /// Archives or unarchives a session.
+    ArchiveSession(SessionId, bool),
+    /// Gives a session a title.
+    RenameSession(SessionId, String),
+    /// Asks whether to delete the session with this title.
+    AskToDelete(SessionId, String),
+    OpenBranch(Branch),
+    /// Applies a theme to the screen without saving the choice.
+    ShowTheme(ThemeChoice),
+    /// Goes back to the theme that was in use before.
+    RestoreTheme(ThemeChoice),
+    /// Uses a theme and saves the choice.
+    UseTheme(String),
+    /// Shows the details of an MCP server.
+    ShowServer(String),
+    ReconnectServer(String),
+    /// Plans a rewind to the state before the prompt of this task.
+    PlanRewind(TaskId),
+    /// Forgets the rewind that was requested.
+    ForgetRewind,
+    /// Hands the terminal to a command about a task.
+    RunTaskProgram(String, TaskProgram),
+    ResumeTask(String),
+    StopTask(String),
+    /// Quits, because the layer is all there is.
+    Quit,
+}

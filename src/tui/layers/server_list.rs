@@ -1,0 +1,137 @@
+//! The `/mcp` list: MCP servers, their state, and what to do about it.
+
+use super::{Layer, LayerRequest, Reaction, Surroundings};
+use crate::protocol::{ServerState, ServerStatus};
+use crate::text;
+use crate::tui::format::format_count;
+use crate::tui::picker::{Column, Picker, PickerResult, Row};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+const COLUMNS: &[Column] = &[
+    Column { head: "server", is_number: false, rank: 0 },
+    Column { head: "state", is_number: false, rank: 0 },
+    Column { head: "tools", is_number: true, rank: 1 },
+    Column { head: "connection", is_number: false, rank: 2 },
+];
+
+pub(crate) struct ServerList(Picker);
+
+impl ServerList {
+    /// Lists the servers, with this one highlighted.
+    pub(crate) fn new(servers: &[ServerStatus], name: Option<&str>) -> Self {
+        let mut list = Self(Picker::new("MCP servers", COLUMNS));
+        list.set_servers(servers);
+        if let Some(name) = name {
+            list.0.highlight(name);
+        }
+        list
+    }
+
+    /// Updates the list to the current state.
+    pub(crate) fn set_servers(&mut self, servers: &[ServerStatus]) {
+        self.0.set_rows(servers.iter().map(row).collect());
+    }
+}
+
+impl Layer for ServerList {
+    fn list(&mut self) -> Option<&mut Picker> {
+        Some(&mut self.0)
+    }
+
+    fn choose(&mut self, row: &str) -> Reaction {
+        Reaction::Request(LayerRequest::ShowServer(row.to_owned()))
+    }
+
+    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        match self.0.key(key) {
+            PickerResult::Nothing | PickerResult::Refused(_) => Reaction::Done,
+            PickerResult::Closed => Reaction::Close,
+            PickerResult::Chosen(row) => self.choose(&row),
+            PickerResult::Other => match (key.code, self.0.highlighted()) {
+                (KeyCode::Char('r'), Some(row)) if ctrl => Reaction::Request(LayerRequest::ReconnectServer(row.key.clone())),
+                _ => Reaction::Pass,
+            },
+        }
+    }
+
+    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+        vec!["enter details", "ctrl+r reconnect", "esc close", "up down move", "type to filter"]
+    }
+}
+
+fn row(status: &ServerStatus) -> Row {
+    Row {
+        key: status.name.clone(),
+        cells: vec![
+            text::reveal_line(&status.name),
+            state(&status.state).to_owned(),
+            tools(status),
+            text::reveal_line(&status.reached_by),
+        ],
+        mark: if status.of_project { "from project" } else { "" },
+        lacks: None,
+        detail: more(status).join("\n"),
+    }
+}
+
+/// Returns the details of a server, in lines.
+pub(crate) fn server_details(status: &ServerStatus) -> Vec<String> {
+    let project = if status.of_project { " · defined by the project" } else { "" };
+    let mut lines = vec![
+        format!("{} (MCP server) · {}{project}", text::reveal_line(&status.name), state(&status.state)),
+        format!("  connection: {}", text::reveal_line(&status.reached_by)),
+    ];
+    lines.extend(more(status).iter().map(|line| format!("  {line}")));
+    lines
+}
+
+/// Returns the details that the list of servers does not show: the meaning of the state, the tools, and notes.
+fn more(status: &ServerStatus) -> Vec<String> {
+    let offered = match status.offered {
+        0 => "tools not known yet".to_owned(),
+        offered => {
+            let tools = format_count(usize::try_from(offered).unwrap_or(usize::MAX), "tool");
+            format!("{tools} offered, {} of them allowed by the policy", status.tools)
+        }
+    };
+    let notes = status.notes.iter().map(|note| text::reveal_line(note));
+    [advice(status), offered].into_iter().chain(notes).collect()
+}
+
+fn state(state: &ServerState) -> &'static str {
+    match state {
+        ServerState::Asleep => "not started",
+        ServerState::Starting => "starting",
+        ServerState::Ready => "ready",
+        ServerState::NeedsLogin => "sign-in required",
+        ServerState::Unreachable { .. } => "unreachable",
+        ServerState::Off { .. } => "off",
+    }
+}
+
+/// Returns the tool count: `12 of 30` allowed by the policy.
+fn tools(status: &ServerStatus) -> String {
+    if status.tools == status.offered { status.tools.to_string() } else { format!("{} of {}", status.tools, status.offered) }
+}
+
+/// Returns why the server is in its state, and what to do.
+fn advice(status: &ServerStatus) -> String {
+    let name = text::reveal_line(&status.name);
+    match &status.state {
+        ServerState::Asleep => "starts with the first call to one of its tools".to_owned(),
+        ServerState::Starting => "loading the list of its tools".to_owned(),
+        ServerState::Ready if status.tools == 0 && status.offered > 0 => {
+            "the model gets none of its tools, because the policy lists none of them (`allowed_tools` of Mcp.Invoke)".to_owned()
+        }
+        ServerState::Ready => "connected".to_owned(),
+        ServerState::NeedsLogin => {
+            format!("run `aye mcp login {name}` in another terminal, then /mcp reconnect {name}")
+        }
+        ServerState::Unreachable { why } => {
+            let why = if why.is_empty() { String::new() } else { format!("{}; ", text::reveal_line(why)) };
+            format!("{why}the next call retries; /mcp reconnect {name} retries now")
+        }
+        ServerState::Off { why } => text::reveal_line(why),
+    }
+}

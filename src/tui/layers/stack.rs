@@ -1,0 +1,151 @@
+//! Stack of the open layers. The last one that was opened is on top.
+
+use super::{Help, Layer, TextViewer};
+use std::any::Any;
+
+#[derive(Default)]
+pub(crate) struct LayerStack {
+    layers: Vec<Box<dyn Layer>>,
+}
+
+impl LayerStack {
+    /// Opens a layer on top, in place of an open one of the same type. The help and texts that would cover it are closed.
+    pub(crate) fn open<T: Layer>(&mut self, layer: T) {
+        self.make_room();
+        self.push(layer);
+    }
+
+    /// Opens a layer on top of all others, in place of an open one of the same type.
+    pub(crate) fn push<T: Layer>(&mut self, layer: T) {
+        self.close::<T>();
+        self.layers.push(Box::new(layer));
+    }
+
+    /// Opens a layer below all others, because the user has gone on to something else.
+    pub(crate) fn insert_below<T: Layer>(&mut self, layer: T) {
+        self.close::<T>();
+        self.layers.insert(0, Box::new(layer));
+    }
+
+    /// Closes the help and open texts.
+    pub(crate) fn make_room(&mut self) {
+        self.close::<Help>();
+        self.close::<TextViewer>();
+    }
+
+    /// Closes the layer of this type, and returns it if it was open.
+    pub(crate) fn close<T: Layer>(&mut self) -> Option<T> {
+        self.close_if(|_: &T| true)
+    }
+
+    /// Closes the layer of this type if the condition holds, and returns it.
+    pub(crate) fn close_if<T: Layer>(&mut self, condition: impl FnOnce(&T) -> bool) -> Option<T> {
+        let at = self.layers.iter().position(|layer| is::<T>(layer.as_ref()))?;
+        if !condition(self.find::<T>()?) {
+            return None;
+        }
+        let layer: Box<dyn Any> = self.layers.remove(at);
+        layer.downcast().ok().map(|layer| *layer)
+    }
+
+    /// Closes the topmost layer.
+    pub(crate) fn close_top(&mut self) {
+        self.layers.pop();
+    }
+
+    /// Returns the open layer of this type.
+    pub(crate) fn find<T: Layer>(&self) -> Option<&T> {
+        self.layers.iter().find_map(|layer| {
+            let layer: &dyn Any = layer.as_ref();
+            layer.downcast_ref()
+        })
+    }
+
+    /// Returns the open layer of this type, to change it.
+    pub(crate) fn find_mut<T: Layer>(&mut self) -> Option<&mut T> {
+        self.layers.iter_mut().find_map(|layer| {
+            let layer: &mut dyn Any = layer.as_mut();
+            layer.downcast_mut()
+        })
+    }
+
+    /// Returns whether a layer of this type is open.
+    pub(crate) fn is_open<T: Layer>(&self) -> bool {
+        self.find::<T>().is_some()
+    }
+
+    pub(crate) fn top(&self) -> Option<&dyn Layer> {
+        self.layers.last().map(AsRef::as_ref)
+    }
+
+    pub(crate) fn top_mut(&mut self) -> Option<&mut dyn Layer> {
+        Some(self.layers.last_mut()?.as_mut())
+    }
+
+    /// Returns whether the topmost layer is above open questions too.
+    pub(crate) fn covers_questions(&self) -> bool {
+        self.top().is_some_and(|layer| layer.covers_questions())
+    }
+
+    /// Returns the layer that is drawn, also while a question is open.
+    pub(crate) fn drawn(&self, is_question_open: bool) -> Option<&dyn Layer> {
+        let is_drawn = |layer: &&Box<dyn Layer>| !is_question_open || layer.stays_above_question();
+        self.layers.iter().rev().find(is_drawn).map(AsRef::as_ref)
+    }
+
+    /// Same as [`Self::drawn`], to draw it.
+    pub(crate) fn drawn_mut(&mut self, is_question_open: bool) -> Option<&mut dyn Layer> {
+        let is_drawn = |layer: &&mut Box<dyn Layer>| !is_question_open || layer.stays_above_question();
+        Some(self.layers.iter_mut().rev().find(is_drawn)?.as_mut())
+    }
+
+    /// Returns whether any layer takes the place of the composer.
+    pub(crate) fn replace_composer(&self) -> bool {
+        self.layers.iter().any(|layer| layer.replaces_composer())
+    }
+}
+
+fn is<T: Layer>(layer: &dyn Layer) -> bool {
+    let layer: &dyn Any = layer;
+    layer.is::<T>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::keymap::Focus;
+    use crate::tui::layers::{BranchList, RewindList};
+
+    #[test]
+    fn the_last_opened_layer_is_on_top_and_a_second_one_of_its_type_replaces_the_first() {
+        let mut stack = LayerStack::default();
+        stack.open(BranchList::new());
+        stack.open(RewindList::new());
+        stack.open(BranchList::new());
+        assert!(stack.top().is_some_and(is::<BranchList>) && stack.is_open::<RewindList>());
+        stack.close_top();
+        assert!(stack.top().is_some_and(is::<RewindList>) && !stack.is_open::<BranchList>());
+    }
+
+    #[test]
+    fn a_list_closes_the_help_and_texts_but_a_text_stays_above_its_list() {
+        let mut stack = LayerStack::default();
+        stack.push(TextViewer::with_title("a", "b"));
+        stack.push(Help::new(Focus::Composer, ""));
+        assert!(stack.covers_questions());
+        stack.open(RewindList::new());
+        assert!(!stack.is_open::<Help>() && !stack.is_open::<TextViewer>());
+        stack.push(TextViewer::with_title("a", "b"));
+        assert!(stack.drawn(false).is_some_and(is::<TextViewer>));
+        assert!(stack.drawn(true).is_some_and(is::<RewindList>), "an open question needs the room of the text");
+    }
+
+    #[test]
+    fn layers_close_by_type_and_condition() {
+        let mut stack = LayerStack::default();
+        stack.insert_below(RewindList::new());
+        assert!(stack.close::<BranchList>().is_none());
+        assert!(stack.close_if(|_: &RewindList| false).is_none() && stack.is_open::<RewindList>());
+        assert!(stack.close::<RewindList>().is_some_and(|list| list.is_empty()) && stack.top().is_none());
+    }
+}

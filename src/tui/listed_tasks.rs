@@ -1,0 +1,51 @@
+//! Tasks in copies of the workspace, and their states.
+
+use super::layers::{short_task_id, task_details, task_prompt};
+use crate::protocol::{ListedTask, ListedTaskState};
+
+/// The tasks of this workspace as last reported.
+#[derive(Debug, Default)]
+pub(crate) struct ListedTasks {
+    tasks: Vec<ListedTask>,
+}
+
+impl ListedTasks {
+    pub(crate) fn all(&self) -> &[ListedTask] {
+        &self.tasks
+    }
+
+    /// Returns the task with this ID.
+    pub(crate) fn find(&self, id: &str) -> Option<&ListedTask> {
+        self.tasks.iter().find(|task| task.id == id)
+    }
+
+    /// Sets the tasks. Returns a notice for each task that stopped working since the last report.
+    pub(crate) fn set(&mut self, tasks: Vec<ListedTask>) -> Vec<String> {
+        let before = std::mem::replace(&mut self.tasks, tasks);
+        let was_running = |id: &str| before.iter().any(|task| task.id == id && task.state == ListedTaskState::Running);
+        let ended = self.tasks.iter().filter(|task| task.state != ListedTaskState::Running && was_running(&task.id));
+        ended.filter_map(notice).collect()
+    }
+
+    /// Returns the tasks as lines, for line mode.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let lines = |task: &ListedTask| {
+            let first = format!("{}  {}  {}", short_task_id(task), task.state.as_str(), task_prompt(task));
+            std::iter::once(first).chain(task_details(task).into_iter().map(|detail| format!("  {detail}"))).collect::<Vec<_>>()
+        };
+        self.tasks.iter().flat_map(lines).collect()
+    }
+}
+
+/// Returns the notice about a task that has stopped working.
+fn notice(task: &ListedTask) -> Option<String> {
+    let (id, prompt) = (short_task_id(task), task_prompt(task));
+    let state = match task.state {
+        ListedTaskState::NeedsYou => "needs you",
+        ListedTaskState::Done => "is done",
+        ListedTaskState::Failed => "failed",
+        ListedTaskState::Interrupted => "was interrupted",
+        ListedTaskState::Running | ListedTaskState::Open | ListedTaskState::Stopped => return None,
+    };
+    Some(format!("task {id} {state} ({prompt}); see /tasks"))
+}

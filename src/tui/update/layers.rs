@@ -1,0 +1,166 @@
+//! Input for the topmost layer, and what layers request.
+
+use super::{changes, findings, models, overview, palette, queue, rewind, servers, sessions, slash, tasks, theme_command, tree};
+use crate::protocol::{HostRequest, RewindTarget};
+use crate::tui::interface::ExitReason;
+use crate::tui::layers::{LayerRequest, Reaction, TextViewer};
+use crate::tui::model::{Effect, Model};
+use crate::tui::picker::ClickResult;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// Outcome of a key for the topmost layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyOutcome {
+    /// No layer is open.
+    NoLayer,
+    Handled,
+    /// The topmost layer closed, and the key acts on the view below.
+    Closed,
+}
+
+/// Passes a key to the topmost layer.
+pub(super) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> KeyOutcome {
+    let around = model.surroundings();
+    let waits = around.has_questions && !model.is_too_small();
+    let Some(layer) = model.layers.top_mut() else { return KeyOutcome::NoLayer };
+    let covers_questions = layer.covers_questions();
+    model.keys.last_key = Some(now);
+    model.toast = None;
+    // Pending questions come first.
+    if key.code == KeyCode::Tab && waits && !covers_questions {
+        model.dialogs.open_current(model.keys.last_text);
+        return KeyOutcome::Handled;
+    }
+    match layer.key(key, around) {
+        Reaction::ClosePass => {
+            close_top(model);
+            return KeyOutcome::Closed;
+        }
+        Reaction::Pass if key.code == KeyCode::Char('z') && key.modifiers.contains(KeyModifiers::CONTROL) => {
+            effects.push(Effect::Suspend);
+        }
+        reaction => perform(model, reaction, now, effects),
+    }
+    on_highlight_moved(model, now, effects);
+    KeyOutcome::Handled
+}
+
+/// Passes pasted text to the topmost layer. Returns whether the layer took it.
+pub(super) fn paste(model: &mut Model, text: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let Some(layer) = model.layers.top_mut() else { return false };
+    match layer.paste(text) {
+        Reaction::Pass => return false,
+        reaction => perform(model, reaction, now, effects),
+    }
+    true
+}
+
+/// Scrolls the drawn layer by these rows. Returns whether there is one.
+pub(super) fn wheel(model: &mut Model, rows: isize, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let Some(layer) = model.layers.top_mut() else { return false };
+    layer.wheel(rows);
+    on_highlight_moved(model, now, effects);
+    true
+}
+
+/// Highlights the row of the topmost layer that was clicked; `None` if the layer has no rows.
+pub(super) fn click(model: &mut Model, row: u16, now: u64, effects: &mut Vec<Effect>) -> Option<ClickResult> {
+    let result = model.layers.top_mut()?.click(row)?;
+    if result == ClickResult::Marked {
+        on_highlight_moved(model, now, effects);
+    }
+    Some(result)
+}
+
+/// Closes the topmost layer. The guard of a question below the layer is armed again.
+fn close_top(model: &mut Model) {
+    if model.layers.covers_questions() {
+        model.dialogs.arm_again(model.keys.last_text);
+    }
+    model.layers.close_top();
+    model.screen.dirty = true;
+}
+
+/// Requests what the layer needs for the row that is highlighted now.
+pub(super) fn on_highlight_moved(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if let Some(request) = model.layers.top_mut().and_then(|layer| layer.on_highlight_moved()) {
+        serve(model, request, now, effects);
+    }
+}
+
+fn perform(model: &mut Model, reaction: Reaction, now: u64, effects: &mut Vec<Effect>) {
+    match reaction {
+        Reaction::Done | Reaction::Pass => {}
+        Reaction::Close | Reaction::ClosePass => close_top(model),
+        Reaction::Request(request) => serve(model, request, now, effects),
+        Reaction::CloseWith(request) => {
+            close_top(model);
+            serve(model, request, now, effects);
+        }
+    }
+}
+
+/// Performs a request of a layer.
+fn serve(model: &mut Model, request: LayerRequest, now: u64, effects: &mut Vec<Effect>) {
+    match request {
+        LayerRequest::ShowToast(words) => model.show_toast(words, now),
+        LayerRequest::OpenText { title, text } => model.layers.push(TextViewer::with_title(&title, &text)),
+        LayerRequest::ChooseCommand(name) => palette::run(model, &name, now, effects),
+        LayerRequest::RunCommand(command) => run_command(model, &command, now, effects),
+        LayerRequest::EditQueued(id) => queue::take_back(model, Some(id), now, effects),
+        LayerRequest::OpenFinding(at) => findings::open(model, at),
+        LayerRequest::DraftFix(at) => findings::draft_fix(model, at, now),
+        LayerRequest::ReloadChanges => changes::request(model, now, effects),
+        LayerRequest::UseModel { name, effort } => models::choose(model, name, effort, effects),
+        LayerRequest::SaveKey { name, key } => models::save_key(model, name, key, now, effects),
+        LayerRequest::OpenBranch(branch) => tree::open_branch(model, branch, now, effects),
+        LayerRequest::ShowTheme(choice) => theme_command::show(model, choice),
+        LayerRequest::RestoreTheme(choice) => theme_command::restore(model, choice),
+        LayerRequest::UseTheme(name) => theme_command::choose(model, &name, now, effects),
+        LayerRequest::ShowServer(name) => servers::show_details(model, &name),
+        LayerRequest::ReconnectServer(name) => servers::reconnect(model, name, now, effects),
+        LayerRequest::PlanRewind(task_id) => {
+            rewind::plan(model, RewindTarget::Before { task_id, step_id: None }, now, effects);
+        }
+        LayerRequest::ForgetRewind => model.rewind.awaits = None,
+        LayerRequest::RunTaskProgram(id, program) => tasks::run(model, &id, program, now, effects),
+        LayerRequest::ResumeTask(id) => tasks::resume(model, id, now, effects),
+        LayerRequest::StopTask(id) => tasks::stop(model, id, now, effects),
+        LayerRequest::Quit => effects.push(Effect::Exit(ExitReason::Quit)),
+        request => serve_session_list(model, request, now, effects),
+    }
+}
+
+/// Runs a command of a row and keeps the draft.
+fn run_command(model: &mut Model, command: &str, now: u64, effects: &mut Vec<Effect>) {
+    let draft = model.composer.text();
+    model.composer.set(command);
+    slash::run(model, command.trim_start_matches('/'), now, effects);
+    model.composer.set(&draft);
+    overview::refresh(model);
+}
+
+/// Performs a request of the session list.
+fn serve_session_list(model: &mut Model, request: LayerRequest, now: u64, effects: &mut Vec<Effect>) {
+    match request {
+        LayerRequest::ListSessions => sessions::request_list(model, effects),
+        // Line mode has no preview.
+        LayerRequest::PreviewSession(session_id) if !model.in_lines => {
+            sessions::query(effects, HostRequest::Session { session_id });
+        }
+        LayerRequest::OpenSession(id) => sessions::open_chosen(model, id, now, effects),
+        LayerRequest::ForkSession(id) => sessions::fork_chosen(model, id, now, effects),
+        LayerRequest::ShowConversation(session_id) => {
+            model.show_toast("loading the conversation", now);
+            sessions::query(effects, HostRequest::Transcript { session_id });
+        }
+        LayerRequest::ArchiveSession(session_id, archived) => {
+            sessions::query(effects, HostRequest::Archive { session_id, archived });
+        }
+        LayerRequest::RenameSession(session_id, title) => {
+            sessions::query(effects, HostRequest::Rename { session_id, title });
+        }
+        LayerRequest::AskToDelete(id, title) => sessions::ask_to_delete(model, id, &title),
+        _ => {}
+    }
+}
