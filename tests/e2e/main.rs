@@ -41,6 +41,7 @@ mod editors;
 mod effects;
 mod ephemeral;
 mod exec;
+mod fleet;
 mod gemini;
 mod git_programs;
 mod goals;

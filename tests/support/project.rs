@@ -197,6 +197,12 @@ impl Project {
         Running::start(&Invocation { program, arguments, ..self.invocation(&[]) }, None).finish()
     }
 
+    /// Starts another program without a terminal, with the same environment.
+    pub fn start_program(&self, program: &str, arguments: &[&str]) -> Running {
+        let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
+        Running::start(&Invocation { program, arguments, ..self.invocation(&[]) }, None)
+    }
+
     /// A command that starts aye with this environment.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(AYE);
