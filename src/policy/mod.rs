@@ -1,6 +1,5 @@
 //! Policy: pure functions from bundle and action to verdict, rule, reason and risk. No disk, no clock, no environment.
 
-mod attendance;
 mod bundle;
 mod command;
 mod custom;
@@ -15,6 +14,7 @@ mod git;
 pub mod guard;
 mod hidden_places;
 mod host_access;
+mod interactive_programs;
 mod interpreters;
 mod invoke;
 mod layer;
@@ -42,7 +42,6 @@ mod steering;
 mod upload;
 pub mod url;
 
-pub use attendance::{Attendance, attendance};
 pub use bundle::{
     Approve, ArgumentKind, BuildOutputMode, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview,
     SandboxSetting, Test, ToolPattern, lint_narrow_grants, quote_entry, warnings,
@@ -53,6 +52,7 @@ pub use effective::Entry;
 pub use enforcer::{Enforcer, EntryProtection, Explanation, LowestLimit, ProtectionRules, SandboxRequirements};
 pub use excluded::{EXCLUDED_LIST, ExcludedPaths};
 pub use git::{GitWrites, git_writes};
+pub use interactive_programs::{Attendance, attendance};
 pub use layer::{Layer, Scope};
 pub use limit::{ToolLimit, ToolNames, entry_server, from_other_agent, names_tool};
 pub use line_prefix::{LinePrefix, is_covered_by_prefixes};

@@ -11,6 +11,7 @@ mod clipboard;
 mod composer;
 mod diff;
 mod display;
+mod draft_state;
 mod drag_drop;
 mod elicitation;
 mod format;

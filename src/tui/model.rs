@@ -2,12 +2,12 @@
 
 use super::agents::Agents;
 use super::approval::DialogStack;
-use super::attachments::Attachments;
 use super::browse::Browse;
 use super::clipboard::Clip;
 use super::composer::Composer;
+use super::draft_state::DraftState;
+pub(crate) use super::draft_state::{EditFile, Editable};
 use super::glyphs::{ASCII, UNICODE};
-use super::history_search::HistorySearch;
 use super::interface::{Background, ExitReason, LockAnswer, Options, ThemeChoice, TrustAnswer};
 use super::keymap::{Focus, Keymap};
 use super::layers::{Canvas, LayerStack, Surroundings};
@@ -28,31 +28,11 @@ use super::terminal::{TerminalCapabilities, TerminalMode};
 use super::theme::{self, Theme};
 use super::transcript::{RenderContext, Transcript};
 use super::typeahead_guard;
-use crate::protocol::{ApprovalId, Command, HostCommand, Query};
+use crate::protocol::{Command, HostCommand, Query};
 use ratatui::layout::Size;
 
 /// Time for which a notice is shown above the composer, in milliseconds.
 pub(crate) const TOAST_MS: u64 = 6000;
-
-/// Text to be edited in an editor.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct EditFile {
-    pub what: Editable,
-    /// Name: `src/main.rs`.
-    pub name: String,
-    pub text: String,
-}
-
-/// Origin of the text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Editable {
-    Draft,
-    /// A file of an approval, by its index.
-    Proposed {
-        approval_id: ApprovalId,
-        file: usize,
-    },
-}
 
 /// Action outside the model.
 #[derive(Debug)]
@@ -85,6 +65,8 @@ pub(crate) enum Effect {
 pub(crate) struct Model {
     pub options: Options,
     pub composer: Composer,
+    /// Work on the draft besides typing.
+    pub draft: DraftState,
     pub transcript: Transcript,
     pub dialogs: DialogStack,
     pub task: Task,
@@ -95,30 +77,16 @@ pub(crate) struct Model {
     pub toast: Option<(String, u64)>,
     /// Key bindings.
     pub keymap: Keymap,
-    /// Invalid entries of the user's key file.
-    pub key_problems: Vec<String>,
     /// Completion menu.
     pub menu: Menu,
-    /// Images that were attached to a draft.
-    pub attached: Attachments,
     /// Rewind that was requested.
     pub rewind: Rewind,
     pub reviews: Reviews,
-    /// Whether the UI runs in line mode, without the keys of the full screen.
-    pub in_lines: bool,
     pub keys: KeyboardState,
-    /// File to open in an editor.
-    pub to_edit: Option<EditFile>,
-    /// Time at which the draft is saved, in milliseconds.
-    pub save_draft_at: Option<u64>,
     /// Lists and viewers over the conversation.
     pub layers: LayerStack,
-    /// Whether the list of changes was requested from the session.
-    pub awaits_changes: bool,
     /// Browse mode; the transcript has the keyboard.
     pub browse: Option<Browse>,
-    /// Search of the prompt history, at the composer.
-    pub search: Option<HistorySearch>,
     /// State of the start.
     pub startup: Startup,
     /// Facts about the session.
@@ -129,6 +97,8 @@ pub(crate) struct Model {
 /// State of the keyboard.
 #[derive(Debug, Default)]
 pub(crate) struct KeyboardState {
+    /// Invalid entries of the user's key file.
+    pub problems: Vec<String>,
     /// Time of the last key or paste that did not go to a dialog.
     pub last_key: Option<u64>,
     /// Time of the last such key or paste that was text.
@@ -172,8 +142,8 @@ impl Model {
         };
         Self {
             keymap,
-            key_problems,
             composer: Composer::new(options.history.clone(), options.kept_as.clone(), options.vim),
+            draft: DraftState::default(),
             transcript: Transcript::default(),
             dialogs: DialogStack::with_timing(options.pace),
             task: Task::default(),
@@ -182,13 +152,9 @@ impl Model {
             agents: Agents::default(),
             toast: None,
             menu: Menu::default(),
-            attached: Attachments::default(),
             rewind: Rewind::default(),
             reviews: Reviews::default(),
-            in_lines: false,
-            keys: KeyboardState::default(),
-            to_edit: None,
-            save_draft_at: None,
+            keys: KeyboardState { problems: key_problems, ..KeyboardState::default() },
             info: SessionInfo::default(),
             screen: Screen {
                 theme: theme(&options, None),
@@ -199,11 +165,10 @@ impl Model {
                 size,
                 pointer: Pointer::new(options.mouse),
                 dirty: true,
+                in_lines: false,
             },
             layers: LayerStack::default(),
-            awaits_changes: false,
             browse: None,
-            search: None,
             startup: Startup { waiting_prompt: prompt, ..Startup::default() },
             options,
         }
@@ -306,7 +271,7 @@ impl Model {
 
     /// Returns whether the draft is empty and no panel has the keyboard, so that a dialog may open.
     pub(crate) fn has_room_for_question(&self) -> bool {
-        let reads = self.layers.covers_questions() || self.search.is_some() || self.browse.is_some() || self.has_layer();
+        let reads = self.layers.covers_questions() || self.draft.search.is_some() || self.browse.is_some() || self.has_layer();
         !self.is_too_small() && !reads && self.composer.is_empty()
     }
 
@@ -334,7 +299,7 @@ impl Model {
         let edge = self.screen.pointer.deadline();
         let policy = self.info.policy.next_change(now);
         let review = self.reviews.running.as_ref().map(|running| now + 1000 - now.saturating_sub(running.since) % 1000);
-        let all = [guard, said, elapsed, focus, self.save_draft_at, self.keys.retry_at, saving, edge, policy, review];
+        let all = [guard, said, elapsed, focus, self.draft.save_at, self.keys.retry_at, saving, edge, policy, review];
         all.into_iter().flatten().min()
     }
 

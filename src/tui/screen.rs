@@ -20,4 +20,6 @@ pub(crate) struct Screen {
     pub pointer: Pointer,
     /// Whether the screen must be drawn again.
     pub dirty: bool,
+    /// Whether the UI runs in line mode, without the keys of the full screen.
+    pub in_lines: bool,
 }

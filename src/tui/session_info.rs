@@ -111,6 +111,8 @@ pub(crate) enum ExpiryStage {
 pub(crate) struct SessionInfo {
     /// The mode in which shift+tab last offered a laxer one.
     pub offered_mode_in: Option<Mode>,
+    /// Whether the list of changed files was requested.
+    pub awaits_changes: bool,
     /// The session, once it can be resumed.
     pub session: Option<SessionId>,
     pub header: Header,

@@ -292,7 +292,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
             (None, false) => vec!["j k move", "enter fold", "y copy", "/ search", "v select", "esc back"],
         };
     }
-    if model.search.is_some() {
+    if model.draft.search.is_some() {
         return vec!["enter select", "ctrl+r older", "esc back"];
     }
     let running = model.is_running();

@@ -1,10 +1,10 @@
 //! Timing of an approval: before a command runs, or after it ran in a layer.
 
 use super::layer_stack::LayerStack;
-use crate::policy::attendance::attendance;
 use crate::policy::bundle::{Approve, Network, SandboxSetting, Terms};
 use crate::policy::git::{GitWrites, git_writes};
 use crate::policy::hidden_places::mentions_hidden_path;
+use crate::policy::interactive_programs::attendance;
 use crate::policy::layer_verdict::Finding;
 use crate::policy::paths::{Context, Sandbox};
 use crate::protocol::{Action, ApproveWhen, Mode, Risk, VerdictKind};

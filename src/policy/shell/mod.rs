@@ -10,7 +10,6 @@ mod escapes;
 mod expand;
 mod fields;
 mod grammar;
-mod interactive;
 mod lexer;
 mod names;
 pub(crate) mod option_verdict;
@@ -19,6 +18,7 @@ pub(crate) mod pattern;
 mod resolve;
 mod run_files;
 mod runners;
+mod session_lines;
 mod word;
 mod wrappers;
 
@@ -26,11 +26,11 @@ pub(crate) use arg::Arg;
 pub(crate) use confusables::is_deceptive_name;
 pub(crate) use entered::EnteredLine;
 pub use entered::entered;
-pub use interactive::{keeps_meaning, runs_input};
 pub(crate) use resolve::parses_its_text;
 pub use run_files::run_files;
 #[cfg(test)]
 pub(crate) use runners::lines as runner_lines;
+pub use session_lines::{keeps_meaning, runs_input};
 pub(crate) use wrappers::inner_starts;
 
 use crate::policy::guard;

@@ -61,7 +61,7 @@ pub(crate) struct LineApp<W> {
 
 impl<W: Write> LineApp<W> {
     pub(crate) fn new(mut model: Model, paper: LineWriter<W>) -> Self {
-        model.in_lines = true;
+        model.screen.in_lines = true;
         Self {
             model,
             paper,
@@ -94,7 +94,7 @@ impl<W: Write> LineApp<W> {
         match &msg {
             Msg::Event(event) => {
                 self.teller.print(&event.kind, &mut self.paper)?;
-                if let (EventKind::ChangedFiles(changed), true) = (&event.kind, self.model.awaits_changes) {
+                if let (EventKind::ChangedFiles(changed), true) = (&event.kind, self.model.info.awaits_changes) {
                     event_printer::changes(changed, &mut self.paper)?;
                 }
                 retries = matches!(event.kind, EventKind::LlmRetry { .. });

@@ -40,7 +40,7 @@ pub(crate) fn agents(model: &mut Model, words: &str, now: u64, effects: &mut Vec
 
 fn show(model: &mut Model, view: AgentsView) {
     let (title, text) = model.agents.text(&view);
-    if model.in_lines {
+    if model.screen.in_lines {
         return show_requested(model, Kind::Note { text: format!("{title}\n{text}"), tone: Tone::Plain });
     }
     model.layers.open(TextViewer::with_title(&title, &text));

@@ -164,7 +164,7 @@ pub(crate) fn on_proposed_text(model: &mut Model, approval_id: &ApprovalId, file
     let Question::Approval(approval) = &panel.question else { return };
     let text = panel.hunks.as_ref().map_or_else(|| text.to_owned(), |hunks| hunks.file_text(file, text));
     let name = approval.amendable.files.get(file).cloned().unwrap_or_default();
-    model.to_edit = Some(EditFile { what: Editable::Proposed { approval_id: approval_id.clone(), file }, name, text });
+    model.draft.to_edit = Some(EditFile { what: Editable::Proposed { approval_id: approval_id.clone(), file }, name, text });
     model.restart_activity_timer(now);
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn request_clipboard(model: &mut Model, now: u64, effects: &mut Vec<E
 /// Returns whether the pasted data was not text. Text that may be file paths goes into the draft at once, and is
 /// replaced with references once the files are known to exist.
 pub(crate) fn on_paste(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let elsewhere = model.has_layer() || model.browse.is_some() || model.search.is_some();
+    let elsewhere = model.has_layer() || model.browse.is_some() || model.draft.search.is_some();
     if elsewhere || model.startup.is_session_chooser {
         return false;
     }
@@ -55,7 +55,7 @@ pub(crate) fn on_dropped(model: &mut Model, pasted: &str, files: &[DroppedFile],
     }
     on_draft_changed(model, now);
     for file in files.iter().filter(|file| file.image) {
-        model.attached.add(&file.path);
+        model.draft.attached.add(&file.path);
     }
     let name = |file: &DroppedFile| text::reveal(&file.path).into_owned();
     let words = match (files.iter().find(|file| file.outside), files) {
@@ -85,7 +85,7 @@ pub(crate) fn on_clipboard(model: &mut Model, clipped: ClipboardData, now: u64, 
             insert_text(model, &words, now);
         }
         ClipboardData::Image { image, by } => {
-            model.attached.add(&image.uri);
+            model.draft.attached.add(&image.uri);
             let before = model.composer.before_cursor();
             let gap = if before.is_empty() || before.ends_with(char::is_whitespace) { "" } else { " " };
             insert_text(model, &format!("{gap}@{} ", image.uri), now);
@@ -126,12 +126,14 @@ fn image_blind_model(model: &Model) -> Option<String> {
 
 /// Returns whether the draft is held back because the model cannot see its image. The next Enter sends it.
 pub(crate) fn is_held_back(model: &mut Model, draft: &str, now: u64) -> bool {
-    let Some(name) = image_blind_model(model).filter(|_| model.attached.said.as_deref() != Some(draft)) else { return false };
-    let Some(image) = model.attached.find_image(draft).map(|image| text::reveal(image).into_owned()) else { return false };
+    let Some(name) = image_blind_model(model).filter(|_| model.draft.attached.said.as_deref() != Some(draft)) else {
+        return false;
+    };
+    let Some(image) = model.draft.attached.find_image(draft).map(|image| text::reveal(image).into_owned()) else { return false };
     if !is_ready(model, now) {
         return false;
     }
-    model.attached.said = Some(draft.to_owned());
+    model.draft.attached.said = Some(draft.to_owned());
     let dot = model.screen.glyphs.dot;
     model.show_toast(
         format!("{name} does not accept images and would not see {image} {dot} enter to send anyway, ctrl+l to change the model"),

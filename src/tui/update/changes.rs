@@ -16,14 +16,14 @@ pub(crate) fn request_changes(model: &mut Model, now: u64, effects: &mut Vec<Eff
 
 /// Requests the changed files.
 pub(super) fn request(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    model.awaits_changes = true;
+    model.info.awaits_changes = true;
     model.show_toast("loading changes", now);
     effects.push(Effect::Ask(Query::Session(SessionQuery::ListChanges { task_id: None })));
 }
 
 /// Shows the changed files if the user requested them.
 pub(crate) fn show(model: &mut Model, changed: ChangedFiles) {
-    if !std::mem::take(&mut model.awaits_changes) {
+    if !std::mem::take(&mut model.info.awaits_changes) {
         return;
     }
     model.toast = None;

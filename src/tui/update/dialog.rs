@@ -204,12 +204,12 @@ pub(crate) fn on_paste(model: &mut Model, text: &str, now: u64) {
     if amend::on_paste(model, text) {
         return;
     }
-    model.search = None;
+    model.draft.search = None;
     model.toast = None;
     amend::take_back(model, now);
     model.dialogs.stay();
     let held = model.dialogs.flush_guard(now);
-    model.attached.remember_paste(text);
+    model.draft.attached.remember_paste(text);
     to_draft(model, &(held + text), now);
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn take_draft(model: &mut Model, now: u64, effects: &mut Vec<Effect>)
     if let Err(error) = kept {
         model.show_toast(format!("cannot write the prompt history: {error}"), now);
     }
-    model.save_draft_at = None;
+    model.draft.save_at = None;
     model.task.taken_back.clear();
     effects.push(Effect::Send(Command::SaveDraft { text: String::new() }));
     text
@@ -22,11 +22,11 @@ pub(crate) fn on_draft_changed(model: &mut Model, now: u64) {
     if model.composer.is_empty() {
         model.task.taken_back.clear();
     }
-    model.save_draft_at = Some(now + SAVE_DRAFT_MS);
+    model.draft.save_at = Some(now + SAVE_DRAFT_MS);
 }
 
 pub(crate) fn save_draft(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.save_draft_at.take().is_some() {
+    if model.draft.save_at.take().is_some() {
         effects.push(Effect::Send(Command::SaveDraft { text: model.composer.text() }));
     }
 }

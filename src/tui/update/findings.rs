@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 /// Opens a finding; line mode prints it with its diff.
 pub(crate) fn open(model: &mut Model, at: usize) {
     let Some(review) = &model.reviews.last else { return };
-    if model.in_lines {
+    if model.screen.in_lines {
         let Some(finding) = review.findings.get(at) else { return };
         let mut text = finding_line(finding, at) + "\n" + &description(finding);
         for diff in review.changes.diffs.iter().filter(|diff| finding.is_in(diff)) {
@@ -45,7 +45,7 @@ pub(crate) fn draft_fix(model: &mut Model, at: usize, now: u64) {
     model.composer.set(&whole);
     on_draft_changed(model, now);
     model.show_toast(
-        if model.in_lines {
+        if model.screen.in_lines {
             "the task is in the draft: /send sends it, /drop discards it"
         } else {
             "the task is in the draft: edit it, then press enter to send it"

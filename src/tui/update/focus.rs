@@ -23,7 +23,7 @@ pub(crate) fn focus(model: &Model) -> Focus {
     match &model.browse {
         Some(browse) if browse.typing.is_some() => Focus::Field,
         Some(_) => Focus::Browse,
-        None if model.search.is_some() => Focus::Search,
+        None if model.draft.search.is_some() => Focus::Search,
         None if model.menu.is_open() => Focus::Menu,
         None => Focus::Composer,
     }

@@ -41,7 +41,7 @@ pub(crate) fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
         Some(Ok(text)) => Some(text.as_str()),
         None => None,
     };
-    (model.keymap, model.key_problems) = Keymap::new(text);
+    (model.keymap, model.keys.problems) = Keymap::new(text);
     // Rows contain key names.
     model.transcript.forget_layout();
     let words = if text.is_some() { "custom keys reloaded" } else { "custom key file removed; the built-in keys apply" };
@@ -51,11 +51,11 @@ pub(crate) fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
 
 /// Reports invalid entries of the key file once the transcript can show them.
 pub(crate) fn check_keys(model: &mut Model) {
-    if model.key_problems.is_empty() {
+    if model.keys.problems.is_empty() {
         return;
     }
     let place = text::reveal(&model.options.keys.path).into_owned();
-    let problems = model.key_problems.iter().map(|problem| text::reveal(problem).into_owned());
+    let problems = model.keys.problems.iter().map(|problem| text::reveal(problem).into_owned());
     let lines: Vec<String> =
         [format!("{place}: some entries are invalid; the others apply")].into_iter().chain(problems).collect();
     model.transcript.push(Kind::Note { text: lines.join("\n  "), tone: Tone::Warning });

@@ -145,7 +145,7 @@ fn serve_session_list(model: &mut Model, request: LayerRequest, now: u64, effect
     match request {
         LayerRequest::ListSessions => sessions::request_list(model, effects),
         // Line mode has no preview.
-        LayerRequest::PreviewSession(session_id) if !model.in_lines => {
+        LayerRequest::PreviewSession(session_id) if !model.screen.in_lines => {
             sessions::query(effects, HostRequest::Session { session_id });
         }
         LayerRequest::OpenSession(id) => sessions::open_chosen(model, id, now, effects),

@@ -87,7 +87,7 @@ pub(crate) fn is_typed(model: &Model, words: &str) -> bool {
 
 /// Returns whether the user is busy with another task.
 fn is_elsewhere(model: &Model) -> bool {
-    model.dialogs.is_open() || model.layers.top().is_some() || model.search.is_some() || model.composer.is_browsing()
+    model.dialogs.is_open() || model.layers.top().is_some() || model.draft.search.is_some() || model.composer.is_browsing()
 }
 
 /// Sets the files that were found, unless the text has changed since.
@@ -167,7 +167,7 @@ pub(crate) fn show_files(model: &mut Model) {
     let is_whole = |file: &FoundFile| file.path == *words && !file.path.ends_with('/');
     let whole = files.and_then(|(_, files)| files.iter().find(|file| is_whole(file)));
     if let Some((named, count)) = whole.and_then(|file| Some((menu::path_reference(&file.path)?, file.tokens?))) {
-        model.attached.set_tokens(named, count);
+        model.draft.attached.set_tokens(named, count);
     }
     let items: Vec<Item> = match files {
         Some((_, files)) if !files.iter().any(is_whole) => files.iter().filter_map(item).collect(),
@@ -236,7 +236,7 @@ pub(crate) fn insert_item(model: &mut Model, item: &Item, now: u64) {
         Some(Typing::File { start, .. }) => {
             let start = *start;
             if let Some(count) = item.tokens {
-                model.attached.set_tokens(item.text.clone(), count);
+                model.draft.attached.set_tokens(item.text.clone(), count);
             }
             let in_quotes = item.text.ends_with("/\"");
             if in_quotes {

@@ -201,7 +201,7 @@ fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>
         _ => live_events::apply(model, event, now),
     }
     overview::refresh(model);
-    effects.extend(model.to_edit.take().map(Effect::EditFile));
+    effects.extend(model.draft.to_edit.take().map(Effect::EditFile));
     worktree::request_update(model, effects);
 }
 
@@ -337,12 +337,12 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
         recovery::report_unfinished(model);
         replay::after_replay(model);
     }
-    if let Some(lacks) = model.options.lacks.as_ref().filter(|_| !resumed && !model.in_lines) {
+    if let Some(lacks) = model.options.lacks.as_ref().filter(|_| !resumed && !model.screen.in_lines) {
         let text = text::clean(lacks).into_owned();
         model.transcript.push(Kind::Note { text, tone: Tone::Plain });
     }
     if let ModelAccess::NoKey { message, .. } = &start.model_access {
-        let way = if model.in_lines {
+        let way = if model.screen.in_lines {
             "or type /setup to add a key".to_owned()
         } else {
             format!("or press {}, choose a model and enter its API key", model.keymap.current_name(Focus::Composer, "ctrl+l"))
@@ -404,7 +404,7 @@ fn on_time(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     policy::report_expiry(model, now);
     retry::perform_due_key(model, now, effects);
     save_errors::perform_due_key(model, now, effects);
-    if model.save_draft_at.is_some_and(|at| now >= at) {
+    if model.draft.save_at.is_some_and(|at| now >= at) {
         save_draft(model, effects);
     }
 }

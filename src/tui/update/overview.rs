@@ -10,7 +10,7 @@ use crate::tui::transcript::{Kind, Tone};
 
 /// Opens an overview; line mode prints it.
 pub(crate) fn open(model: &mut Model, topic: Topic) {
-    if model.in_lines {
+    if model.screen.in_lines {
         let text = match &topic {
             Topic::Status(places) => status_command::to_text(model, places),
             Topic::Cost => spending::to_text(model),

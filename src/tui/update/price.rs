@@ -12,7 +12,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 /// Asks for the price of the model in use. In line mode, the failure names the command.
 pub(crate) fn ask(model: &mut Model, now: u64) {
     forget(model);
-    if model.in_lines {
+    if model.screen.in_lines {
         return;
     }
     let budgets = model.info.tally.budgets.iter();

@@ -94,7 +94,7 @@ pub(crate) fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &
     model.task.taken_back.push(RetractedMessage { id, text: clean, steer, race: RetractState::Open });
     // The draft is saved before the message leaves the queue, so that a crash in between duplicates it and does not
     // lose it.
-    model.save_draft_at = None;
+    model.draft.save_at = None;
     effects.push(Effect::Send(Command::SaveDraft { text: whole }));
     effects.push(Effect::Send(Command::EditWaiting { id, text: String::new() }));
 }

@@ -41,7 +41,7 @@ pub(crate) fn is_ready(model: &mut Model, now: u64) -> bool {
             // The whole message is in the transcript; a narrow row shows what to do, a wide one the first clause too.
             let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
             let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');
-            if model.in_lines {
+            if model.screen.in_lines {
                 model.show_toast(format!("nothing was sent, draft kept: {clause}; /setup adds a key"), now);
                 return false;
             }

@@ -58,7 +58,7 @@ pub(crate) fn apply(model: &mut Model, told: ReviewUpdate) {
     match told {
         ReviewUpdate::Started(changes) => {
             let changes = text::clean_line(&changes);
-            if model.in_lines {
+            if model.screen.in_lines {
                 note(model, &format!("reviewing {changes}"), Tone::Plain);
             }
             if let Some(running) = &mut model.reviews.running {
@@ -121,18 +121,18 @@ fn on_ended(model: &mut Model, review: Review) {
         return note(model, &words, Tone::Plain);
     }
     let said = with_usage(model, &format!("review of {title}: {}", review.summary()), used);
-    let way = if model.in_lines { "" } else { "; /findings lists them" };
+    let way = if model.screen.in_lines { "" } else { "; /findings lists them" };
     note(model, &format!("{said}{way}"), if review.is_severe() { Tone::Warning } else { Tone::Plain });
     model.reviews.last = Some(review);
     // Opening it does not take keys that are meant for a draft, and does not cover a task.
-    if model.in_lines || model.has_room_for_question() && model.dialogs.is_empty() && !model.is_running() {
+    if model.screen.in_lines || model.has_room_for_question() && model.dialogs.is_empty() && !model.is_running() {
         overview::open(model, Topic::Findings);
     }
 }
 
 /// Adds the usage to a sentence.
 fn with_usage(model: &Model, words: &str, used: Option<String>) -> String {
-    let between = if model.in_lines { ", ".to_owned() } else { format!(" {} ", model.screen.glyphs.dot) };
+    let between = if model.screen.in_lines { ", ".to_owned() } else { format!(" {} ", model.screen.glyphs.dot) };
     used.map_or_else(|| words.to_owned(), |used| format!("{words}{between}{used}"))
 }
 
@@ -143,7 +143,7 @@ fn used(model: &Model, running: &RunningReview) -> Option<String> {
         return None;
     }
     let glyphs = &model.screen.glyphs;
-    let count = if model.in_lines {
+    let count = if model.screen.in_lines {
         format!("{} tokens in, {} out", tokens(usage.input_tokens), tokens(usage.output_tokens))
     } else {
         let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));

@@ -103,7 +103,7 @@ pub(crate) fn on_planned(model: &mut Model, plan: RewindPlan) {
     model.dialogs.add(rewind_dialog(plan), false, last_text);
     // The user has just requested it; text typed since is a draft, and the guard holds back what is typed next.
     let quiet = model.composer.is_empty() && model.keys.last_key.is_none_or(|at| at <= asked);
-    if quiet && !model.is_too_small() && model.search.is_none() {
+    if quiet && !model.is_too_small() && model.draft.search.is_none() {
         model.dialogs.focus(model.dialogs.len() - 1, last_text);
     }
 }

@@ -7,12 +7,12 @@ use crate::tui::model::Model;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub(crate) fn start(model: &mut Model) {
-    model.search = Some(HistorySearch { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
+    model.draft.search = Some(HistorySearch { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
 }
 
 /// Handles a key of the search. Returns whether the key was handled; other keys end the search and act as usual.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
-    let Some(mut search) = model.search.take() else { return false };
+    let Some(mut search) = model.draft.search.take() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Char('r') if ctrl => search.nth += usize::from(search.found && !search.query.is_empty()),
@@ -54,5 +54,5 @@ fn find(model: &mut Model, mut search: HistorySearch) {
         Some(text) => model.composer.set(&text),
         None => search.nth = search.nth.saturating_sub(1),
     }
-    model.search = Some(search);
+    model.draft.search = Some(search);
 }

@@ -48,7 +48,7 @@ pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Ef
     if reconnects {
         return reconnect(model, status.name, now, effects);
     }
-    if model.in_lines {
+    if model.screen.in_lines {
         return print_details(model, &status);
     }
     open(model, Some(&status.name));

@@ -102,7 +102,7 @@ fn remove_outdated_notices(model: &mut Model, now: u64) {
 /// Shows a prompt of the user; a long paste in it is folded.
 fn show_prompt(model: &mut Model, prompt: &str) {
     let prompt = text::clean(prompt).into_owned();
-    let paste = model.attached.paste_in(&prompt);
+    let paste = model.draft.attached.paste_in(&prompt);
     model.transcript.push(Kind::User(prompt));
     if let Some(entry) = model.transcript.last_mut() {
         entry.paste = paste;

@@ -22,7 +22,7 @@ pub(crate) fn start(model: &mut Model, prompt: &str, now: u64, effects: &mut Vec
 pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     effects.push(Effect::Ask(Query::LookUp(HostRequest::Tasks)));
-    if model.in_lines {
+    if model.screen.in_lines {
         let lines = model.tasks.lines();
         let text = if lines.is_empty() { "no tasks yet; /task PROMPT starts one".to_owned() } else { lines.join("\n") };
         return show_requested(model, Kind::Note { text, tone: Tone::Plain });

@@ -514,9 +514,9 @@ fn a_key_right_before_the_task_ends_is_still_acknowledged() {
 #[test]
 fn text_typed_before_the_terminal_was_handed_over_joins_the_draft() {
     let mut model = model(80, 24);
-    assert!(update(&mut model, Msg::TypedBefore(String::new()), 1000).is_empty() && model.save_draft_at.is_none());
+    assert!(update(&mut model, Msg::TypedBefore(String::new()), 1000).is_empty() && model.draft.save_at.is_none());
     update(&mut model, Msg::TypedBefore("and then".to_owned()), 1000);
-    assert_eq!((model.composer.text().as_str(), model.save_draft_at.is_some()), ("and then", true));
+    assert_eq!((model.composer.text().as_str(), model.draft.save_at.is_some()), ("and then", true));
 }
 
 #[test]

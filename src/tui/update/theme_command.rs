@@ -39,7 +39,7 @@ pub(super) fn choose(model: &mut Model, name: &str, now: u64, effects: &mut Vec<
 
 /// Opens the list of themes; line mode prints it.
 fn open(model: &mut Model) {
-    if model.in_lines {
+    if model.screen.in_lines {
         return note(model, to_text(model), Tone::Plain);
     }
     let list = ThemeList::new(model.options.theme.clone(), model.options.themes.as_deref());

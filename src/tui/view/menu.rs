@@ -14,7 +14,7 @@ const NAME: usize = 48;
 const MORE: usize = 3;
 
 pub(crate) fn rows(model: &Model, limit: u16) -> u16 {
-    if model.dialogs.is_open() || model.layers.top().is_some() || model.search.is_some() {
+    if model.dialogs.is_open() || model.layers.top().is_some() || model.draft.search.is_some() {
         return 0;
     }
     (model.menu.items().len() as u16).min(limit).min(ROWS)

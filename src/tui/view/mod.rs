@@ -196,7 +196,7 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
         let words = format!("{} {} above ", model.screen.glyphs.more, format::format_count(model.composer.rows_above(), "line"));
         buffer.set_stringn(inner.x, area.y, format!(" {words}"), inner.width.into(), faint);
     }
-    if let Some(words) = model.attached.sizes_in(|| model.composer.text(), usize::from(area.width).saturating_sub(8)) {
+    if let Some(words) = model.draft.attached.sizes_in(|| model.composer.text(), usize::from(area.width).saturating_sub(8)) {
         let words = format!(" {words} ");
         let x = area.right().saturating_sub(text::width(&words) as u16 + 1);
         buffer.set_stringn(x, area.bottom() - 1, &words, area.width.into(), faint);

@@ -97,7 +97,7 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
         let words = format!("/{query}{count}");
         rows.push(Row { typed, ..Row::new("", words, if found { Token::Accent } else { Token::Warn }) });
     }
-    if let Some(search) = &model.search {
+    if let Some(search) = &model.draft.search {
         let none = if search.found { String::new() } else { format!(" {} no more matches", glyphs.dash) };
         let words = format!("search history: {}", search.query);
         let typed = Some(text::width(&words));

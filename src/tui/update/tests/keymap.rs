@@ -502,5 +502,5 @@ fn the_keymap_file_does_not_change_vim_keys() {
     assert_eq!(model.composer.text(), "ab");
     play(&mut model, 3000, "<ctrl+r>");
     assert_eq!(model.composer.text(), "a");
-    assert!(model.search.is_none());
+    assert!(model.draft.search.is_none());
 }
