@@ -60,7 +60,7 @@ impl GitOutside {
         &self.directories
     }
 
-    /// Returns the paths for a command with access to all of them.
+    /// Returns the paths for a command with access to every git directory.
     pub(in crate::tools) fn all_access(&self) -> RepositoryAccess {
         let mut opened = RepositoryAccess::default();
         self.directories.iter().for_each(|directory| opened.add(directory));
