@@ -254,7 +254,7 @@ pub(crate) enum ModelAccess {
     },
 }
 
-/// Dialog shown before the session starts, or instead of it.
+/// Dialog shown before or instead of the session.
 #[derive(Debug)]
 pub(crate) enum StartupQuestion {
     /// Dialog about a locked session, repeated until an answer succeeds.

@@ -23,7 +23,7 @@ pub(crate) struct Search {
     pub draft: String,
 }
 
-/// Overlays that are open. `update::focus` decides which of them has the keyboard.
+/// Open overlays. `update::focus` decides which overlay has the keyboard.
 #[derive(Default)]
 pub(crate) struct Overlays {
     /// The help, while it is open and has the keyboard.

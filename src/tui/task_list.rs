@@ -1,4 +1,4 @@
-//! Tasks in copies of the workspace: their states, and the list of them.
+//! Tasks in copies of the workspace: their states and their list.
 
 use super::format::{dollars, format_count};
 use super::picker::{Column, Picker, Row};

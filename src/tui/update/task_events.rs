@@ -99,7 +99,7 @@ fn remove_outdated_notices(model: &mut Model, now: u64) {
     model.toast.take_if(|(_, until)| *until <= now);
 }
 
-/// Shows a prompt of the user; a long paste in it is folded.
+/// Shows a user prompt and folds long pastes.
 fn show_prompt(model: &mut Model, prompt: &str) {
     let prompt = text::clean(prompt).into_owned();
     let paste = model.attached.paste_in(&prompt);
