@@ -75,7 +75,7 @@ pub(crate) struct Sessions {
     pub is_stale: bool,
     /// Session whose preview was requested last.
     pub requested_preview: Option<SessionId>,
-    /// Whether the preview covers the list, because there is no room next to it.
+    /// Whether the preview covers the list, because the screen has no room for both.
     pub shows_look: bool,
     /// Session that is being renamed, and the title typed so far.
     renaming: Option<(SessionId, String)>,

@@ -12,7 +12,7 @@ use crate::tui::transcript::{Kind, Tone};
 /// Minimum time for which a notice is shown before an event may remove it, in milliseconds.
 const READ_MS: u64 = 2000;
 
-/// Applies an event of a task or of one of its steps.
+/// Applies an event of a task or step.
 pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::TaskStarted { prompt, .. } => on_started(model, &prompt, now),
