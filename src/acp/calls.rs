@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a call's text that an editor shows; the model gets all of it.
+/// Maximum bytes of a call's text that an editor shows; the model gets the full text.
 pub(crate) const SHOWN_BYTES: usize = 48 << 10;
 /// Maximum bytes of the most recent output of a running command that an editor shows.
 pub(crate) const TAIL_BYTES: usize = 12 << 10;
@@ -113,7 +113,7 @@ pub(crate) fn tail(text: &mut String, most: usize) {
     }
 }
 
-/// Wraps program text in a code fence, so that none of it is read as Markdown.
+/// Wraps program text in a code fence, so that no line is read as Markdown.
 pub(crate) fn code(text: &str, language: &str) -> ToolCallContent {
     let fence = fence(text);
     let end = if text.ends_with('\n') { "" } else { "\n" };

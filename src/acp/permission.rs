@@ -95,7 +95,7 @@ fn can_be_kept(offer: &GrantOption, scope: GrantScope) -> bool {
     !asks_still && in_file && offer.refuses(scope).is_none() && !offer.rules_for(scope).is_empty()
 }
 
-/// Returns the details that the user decides by; diffs precede them.
+/// Returns the details for the user's decision; diffs precede them.
 pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallContent> {
     let reveal = |text: &str| (looks.reveal)(text).into_owned();
     let mut contents = Vec::new();

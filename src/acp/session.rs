@@ -412,7 +412,7 @@ impl Session {
         self.running.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// Reports a changed option: by the response that waits for it, or else by an update.
+    /// Reports a changed option: in the pending response, or else in an update.
     async fn report_option(&mut self, kind: &EventKind) {
         let is_known = self.setting.complete(kind, &self.options);
         if !is_known {

@@ -25,7 +25,7 @@ pub(crate) enum EventTime {
     Before,
 }
 
-/// A completed call that changed files; its diff is shown with it.
+/// A completed call that changed files, shown with its diff.
 pub(crate) struct ChangedCall {
     name: String,
     fields: ToolCallUpdateFields,

@@ -373,7 +373,7 @@ impl Host {
         }
     }
 
-    /// Requests a reload, and applies its updates before anything else happens.
+    /// Requests a reload, and applies its updates before any other input.
     async fn reload_policy(&mut self, request: impl FnOnce(oneshot::Sender<()>) -> ReloadRequest) {
         let Some(mut reload) = self.policy.reload(request) else { return };
         while let Some(update) = self.policy.next_of(&mut reload).await {

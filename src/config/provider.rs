@@ -271,7 +271,7 @@ impl Settings {
         }
     }
 
-    /// Returns the default API for a provider with two of them. OpenAI supports tools of current models only in the
+    /// Returns the default API for a provider with two APIs. OpenAI supports tools of current models only in the
     /// Responses API; another server at `OPENAI_BASE_URL` is expected to support Chat Completions.
     /// `[providers.openai-chat]` in the settings selects that API.
     fn preferred_api<'a>(&self, known: &'a BuiltIn, environment: &Environment) -> &'a BuiltIn {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// Time limit of a hook that sets none.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 60;
-/// Longest time limit; longer ones are reduced to it.
+/// Maximum time limit; longer limits are reduced to this value.
 const MAX_TIMEOUT_SECONDS: u64 = 600;
 /// Maximum bytes of a hook file.
 pub(crate) const MAX_FILE_BYTES: usize = 1 << 20;

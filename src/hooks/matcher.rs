@@ -43,7 +43,7 @@ impl Matcher {
         })
     }
 
-    /// Returns whether it matches one of these names of the same thing.
+    /// Returns whether the matcher matches any of these synonyms.
     pub(crate) fn matches<S: AsRef<str>>(&self, names: &[S]) -> bool {
         let mut names = names.iter().map(AsRef::as_ref);
         match self {

@@ -176,7 +176,7 @@ pub(crate) trait ToolRouter: Send + Sync {
     fn stop_agent(&self, agent: &SessionId) {
         let _ = agent;
     }
-    /// Passes a decision to an agent that waits for it, by the ID of its session.
+    /// Passes a decision to a waiting agent, by its session ID.
     fn tell_agent(&self, agent: &SessionId, command: Command) {
         let _ = (agent, command);
     }

@@ -18,7 +18,7 @@ pub(crate) struct SavedRules {
 pub(crate) trait Rules: Send + Sync {
     /// Returns the locations of an offer's rules, for display. Changes nothing.
     fn rule_places(&self, offer: &GrantOption) -> Vec<RulePlace>;
-    /// Saves rules in the file of a scope; all of them or none.
+    /// Saves rules atomically in the file of a scope.
     fn save(
         &self,
         rules: Vec<GrantRule>,

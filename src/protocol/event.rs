@@ -404,7 +404,7 @@ pub enum EventKind {
     SessionPaused {
         failure: Failure,
     },
-    /// The session continues although it cannot be saved and a crash would lose it, or it is completely saved again.
+    /// Saving fails and a crash would lose the session, which continues; or the session is completely saved again.
     SavingChanged {
         saved: bool,
         message: String,

@@ -76,7 +76,7 @@ pub struct DiffHunk {
 #[serde(rename_all = "camelCase")]
 pub struct DiffLine {
     pub side: DiffSide,
-    /// The line without its LF; a CR at its end is part of it.
+    /// The line without its LF; a CR at the end is included.
     pub text: String,
     /// Whether the line ends with a LF; only the last line of a file may not.
     #[serde(skip_serializing_if = "is_ended")]

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The file diffs, in order. None of them is empty. Copies share the memory, since a proposal has several owners.
+/// The file diffs, in order. No diff is empty. Copies share the memory, since a proposal has several owners.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileDiffs(Arc<Vec<FileDiff>>);
 

@@ -60,7 +60,7 @@ pub struct Within {
 pub enum Items {
     /// Each line is an item. `folded`: output lines that represent several lines, and the number of further lines.
     Lines { folded: Vec<(u64, u64)> },
-    /// Each item starts at one of these output lines, counted from 0.
+    /// Output lines, counted from 0, at which the items start.
     Starts { lines: Vec<u64> },
 }
 

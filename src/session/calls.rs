@@ -25,7 +25,7 @@ pub(crate) struct OpenCall {
     pub changes: bool,
     /// The last proposed change.
     pub proposal: Option<Proposal>,
-    /// True if a preview of it ran; running it applies the effects of the preview.
+    /// True if the call ran as a preview; running the call applies the effects of the preview.
     pub previewed: bool,
     /// True if the call ran, or started to run, in a layer before approval.
     pub layered: bool,

@@ -24,7 +24,7 @@ pub(crate) enum RewindEffect<'r> {
     Redone { prompts: usize },
 }
 
-/// The prompts of the conversation, and the rewinds after the last of them.
+/// The prompts of the conversation, and the rewinds after the last prompt.
 #[derive(Debug, Default)]
 pub(crate) struct Rewinds {
     /// The prompts, oldest first.

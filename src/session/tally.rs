@@ -18,7 +18,7 @@ pub(crate) struct Expense {
     pub usage: Usage,
     /// Cost in US dollars; absent if the price is unknown.
     pub cost_usd: Option<f64>,
-    /// True if the provider did not report all of the usage.
+    /// True if the provider reported only part of the usage.
     pub estimated: bool,
 }
 

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Copies the whole database, including its log, to a file next to it. The file is named only when complete.
+/// Copies the whole database, including its log, to a file next to it. The file gets its name only when complete.
 pub(super) fn keep(connection: &Connection, path: &Path, format: i64) -> Result<PathBuf, Failure> {
     let target = free_name(path, format);
     let unfinished = with_suffix(&target, ".new");

@@ -1,4 +1,4 @@
-//! Small databases that index a directory outside the session store; none of them may block work.
+//! Small databases that index a directory outside the session store; these databases must not block work.
 
 use rusqlite::Connection;
 use std::path::Path;

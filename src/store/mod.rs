@@ -81,7 +81,7 @@ impl Store {
         Arc::new(journal::SessionJournal::new(self.database.clone(), id.clone(), unwritten, mode))
     }
 
-    /// Returns the sessions of a workspace, or all of them, latest first.
+    /// Returns all sessions, or those of a workspace, latest first.
     pub(crate) fn sessions(&self, workspace: Option<&WorkspaceId>) -> Result<Vec<SessionSummary>, StoreError> {
         sessions::sessions(&self.database, workspace)
     }

@@ -80,7 +80,7 @@ const COLUMNS: &str = "id, workspace_id, workspace, title, created, updated, sta
      coalesce((SELECT archived FROM marks WHERE session = sessions.key), 0) AS archived,
      (SELECT parent FROM marks WHERE session = sessions.key)";
 
-/// Returns the sessions of a workspace, or all of them, latest first.
+/// Returns all sessions, or those of a workspace, latest first.
 pub(super) fn sessions(database: &Database, workspace: Option<&WorkspaceId>) -> Result<Vec<SessionSummary>, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM sessions WHERE ?1 IS NULL OR workspace_id = ?1 ORDER BY updated DESC, key DESC");
     database.read(|reader| {

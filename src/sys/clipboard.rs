@@ -22,7 +22,7 @@ pub(crate) struct Program {
     arguments: &'static [&'static str],
 }
 
-/// Programs: name, arguments, and the variable that must be set for it to work.
+/// Programs: name, arguments, and the required environment variable.
 const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("wl-copy", &[], "WAYLAND_DISPLAY"),
     ("xclip", &["-selection", "clipboard"], "DISPLAY"),

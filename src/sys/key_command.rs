@@ -69,7 +69,7 @@ impl KeyCommand<'_> {
         Ok(line.to_owned())
     }
 
-    /// Runs the program and returns all of its output, like [`KeyCommand::print_key`].
+    /// Runs the program and returns its full output, like [`KeyCommand::print_key`].
     pub(crate) fn output(&self) -> Result<String, KeyCommandError> {
         self.run().map(|(text, _)| text)
     }

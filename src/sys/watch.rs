@@ -139,7 +139,7 @@ impl Watch {
     }
 }
 
-/// Returns the file, its real path, and every symlink in the path: a change to any of them changes the file.
+/// Returns the file, its real path, and every symlink in the path: a change to any of these paths changes the file.
 fn links_on_path(file: &Path) -> BTreeSet<PathBuf> {
     let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
     let mut found = BTreeSet::from([file.to_owned()]);

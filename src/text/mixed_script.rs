@@ -5,7 +5,7 @@ use unicode_script::{Script, UnicodeScript};
 /// Scripts that are mixed in real East Asian words, including Latin.
 const TOGETHER: [Script; 6] = [Script::Latin, Script::Han, Script::Hiragana, Script::Katakana, Script::Bopomofo, Script::Hangul];
 
-/// Returns the first word that mixes scripts not used together, and the names of two of them.
+/// Returns the first word that mixes scripts not used together, and the names of two such scripts.
 pub(crate) fn find_mixed_word(text: &str) -> Option<(&str, [&'static str; 2])> {
     if text.is_ascii() {
         return None;

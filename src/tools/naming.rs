@@ -211,7 +211,7 @@ fn join_names(server: &str, tool: &str) -> Option<String> {
     (clear && name.len() <= MAX_LETTERS).then_some(name)
 }
 
-/// Returns a readable prefix of both names with a hash of them.
+/// Returns a readable prefix of both names with their hash.
 fn hashed(server: &str, tool: &str, taken: &HashSet<String>) -> String {
     let readable: String =
         format!("{server}{BETWEEN}{tool}").chars().map(|letter| if is_letter(letter) { letter } else { '_' }).collect();

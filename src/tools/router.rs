@@ -609,7 +609,7 @@ fn prefer_denial(name: &str, error: ToolError, tools: &Toolset) -> ToolError {
 fn may_leave_sandbox(payload: &Payload, permit: &Permit) -> Result<(), ToolError> {
     let leaves = payload.downcast_ref::<Work>().is_some_and(|work| work.narrow.unsandboxed);
     if leaves && !permit.is_unsandboxed() {
-        return Err(ToolError::new(ErrorCode::PolicyDenied, "the approval was not given for a run outside the sandbox"));
+        return Err(ToolError::new(ErrorCode::PolicyDenied, "the approval does not cover a run outside the sandbox"));
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// One tool. A new tool is a type with this trait and an entry in the registry.
 pub(super) trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
-    /// Names that other agents use for it; accepted, but not listed.
+    /// Names that other agents use for the tool; accepted, but not listed.
     const ALIASES: &'static [Alias<Self::Arguments>];
     const CAPABILITY: &'static str;
     const DESCRIPTION: &'static str;

@@ -23,7 +23,7 @@ pub(crate) struct ToolSources {
     pub named: Vec<NamedCommand>,
     /// Custom tools from manifests.
     pub custom: Vec<Arc<CustomTool>>,
-    /// The patch file that the session applies; no other session has the tool for it.
+    /// The patch file that the session applies; no other session has the matching tool.
     pub patch: Option<Arc<PatchFile>>,
     /// MCP servers; `None` if no server is configured.
     pub remote: Option<RemoteConfig>,

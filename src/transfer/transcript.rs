@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// Maximum lines shown of an output or diff; the JSON export has all of it.
+/// Maximum lines shown of an output or diff; the JSON export has the full text.
 const SHOWN_LINES: usize = 200;
 const SHOWN_BYTES: usize = 16 << 10;
 

@@ -10,7 +10,7 @@ const MAX_AGENTS: usize = 500;
 /// Maximum number of stored calls of an agent.
 const MAX_CALLS: usize = 200;
 
-/// The agents that the session started in this process, and the view of them.
+/// The agents that the session started in this process, and their view.
 #[derive(Debug, Default)]
 pub(crate) struct Agents {
     entries: Vec<AgentEntry>,

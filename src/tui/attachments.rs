@@ -1,4 +1,4 @@
-//! Files named in a draft: their sizes, and which of them are images.
+//! Files named in a draft: their sizes, and whether they are images.
 
 use super::format::tokens;
 use crate::text;

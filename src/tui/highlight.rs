@@ -1,4 +1,4 @@
-//! Syntax highlighting in a separate thread, so that no frame waits for it.
+//! Syntax highlighting in a separate thread, so that no frame is delayed.
 
 mod grammars;
 mod scope;

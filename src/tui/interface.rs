@@ -254,7 +254,7 @@ pub(crate) enum ModelAccess {
     },
 }
 
-/// Dialog shown before the session starts, or instead of it.
+/// Dialog shown before or instead of the session.
 #[derive(Debug)]
 pub(crate) enum StartupQuestion {
     /// Dialog about a locked session, repeated until an answer succeeds.
@@ -328,7 +328,7 @@ pub(crate) struct ProjectFile {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrustAnswer {
-    /// Trust the project: all of its settings take effect.
+    /// Trust the project: all its settings take effect.
     Yes,
     /// Do not trust the project: none of its configuration takes effect, and it is not changed.
     ReadOnly,

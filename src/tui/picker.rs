@@ -27,7 +27,7 @@ pub(crate) const WIDE: u16 = 100;
 /// Minimum number of rows of the details below a list.
 const DETAIL_ROWS: usize = 2;
 
-/// Row of the list. The caller sanitizes all of it, except the key, which is not shown.
+/// Row of the list. The caller sanitizes every field except the key, which is not shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     /// Identifier of the item.

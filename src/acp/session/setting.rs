@@ -19,7 +19,7 @@ struct PendingSetting {
     reply: Reply,
     /// True if the change was requested as an option, false if as a mode.
     is_option: bool,
-    /// True if the change is one of the mode.
+    /// True if the mode changes.
     mode: bool,
     until: Instant,
 }

@@ -1,4 +1,4 @@
-//! Backpressure of a slow front end: only streams wait for it.
+//! Backpressure of a slow front end: only streams wait.
 
 use tokio::sync::watch;
 

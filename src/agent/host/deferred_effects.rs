@@ -48,7 +48,7 @@ impl DeferredEffects {
         cancelled
     }
 
-    /// Cancels rules to be saved whose approval cannot be saved before the end, and returns their results.
+    /// Cancels pending rules whose approval cannot be saved before the end, and returns their results.
     pub(crate) fn cancel_rules(&mut self) -> Vec<RuleFileResult> {
         let why = || Err("aye exited before this session could be saved".to_owned());
         let mut cancelled = Vec::new();

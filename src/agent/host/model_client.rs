@@ -25,7 +25,7 @@ pub(super) struct ModelClient {
     response: Option<ModelStream>,
     request_redactor: RequestRedactor,
     images: ImageCache,
-    /// Previously used models, newest last, to switch back to one of them.
+    /// Previously used models, newest last, for switching back.
     earlier: Vec<Arc<dyn Model>>,
     /// The model opened last. It is used once the policy allows it and the journal has recorded it.
     opened: Arc<Mutex<Option<Arc<dyn Model>>>>,

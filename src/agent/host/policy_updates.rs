@@ -95,7 +95,7 @@ impl PolicySource {
         Some(Reload { is_read, deadline: Instant::now() + Duration::from_secs(RELOAD_SECONDS) })
     }
 
-    /// Returns the next update of a reload; `None` once all of them were returned.
+    /// Returns the next update of a reload; `None` once all updates were returned.
     pub(crate) async fn next_of(&mut self, reload: &mut Reload) -> Option<PolicyUpdate> {
         tokio::select! {
             biased;

@@ -98,7 +98,7 @@ impl Servers {
         tokio::spawn(wait(id, answer, answered, self.sender.clone()));
     }
 
-    /// Passes the user's answer to the server that waits for it.
+    /// Passes the user's answer to the waiting server.
     pub(crate) fn answer(&mut self, elicitation_id: &str, answer: ElicitationAnswer) {
         if self.open.remove(elicitation_id).is_none_or(|open| open.send(answer).is_err()) {
             self.notify("aye is no longer waiting for this answer".to_owned());

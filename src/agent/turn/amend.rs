@@ -38,7 +38,7 @@ impl AppliedAmendments {
     }
 }
 
-/// Returns why effects cannot be applied without some of them.
+/// Returns why a selection of the effects cannot be applied.
 fn no_selection(effects: Option<&Effects>, parts: &[EffectPart], digest: &str, discarded: &[DiscardedEffect]) -> Option<String> {
     let Some(effects) = effects else { return Some("the call has no effects to select".to_owned()) };
     if let Some(obstacle) = effects.approval_obstacle() {

@@ -156,7 +156,7 @@ impl CallRunner<'_> {
         self.cx.policy.mode() == Mode::Plan && self.cx.options.laxest >= Mode::Ask
     }
 
-    /// Starts the mandate of a plan as it was shown, and leaves plan mode.
+    /// Starts the mandate of the displayed plan, and leaves plan mode.
     fn approve_plan(&mut self, plan: &mut Plan, at: InputTime) {
         let (Some(task_plan), Some(shown)) = (plan.task_plan.take(), plan.proposed_plan.take()) else { return };
         self.grants.begin_mandate(&shown, split(&task_plan, &shown), self.cx, at);

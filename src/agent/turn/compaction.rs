@@ -89,7 +89,7 @@ pub(super) enum SummaryOutcome {
 }
 
 impl SummaryOutcome {
-    /// Returns why there is no summary.
+    /// Returns why the summary failed.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Done => "",

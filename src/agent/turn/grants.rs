@@ -76,7 +76,7 @@ impl Grants {
         }
     }
 
-    /// Starts the mandate of a plan as it was shown: the covered actions, and those that still need approval.
+    /// Starts the mandate of the displayed plan: the covered actions, and those that still need approval.
     pub(crate) fn begin_mandate(
         &mut self,
         shown: &ProposedPlan,

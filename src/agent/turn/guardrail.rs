@@ -14,7 +14,7 @@ use crate::protocol::{FailureKind, Message, Part, Role};
 pub(super) struct GuardrailNote(Option<String>);
 
 impl GuardrailNote {
-    /// Notes whether a guardrail ended the task, until the next request.
+    /// Records whether a guardrail ended the task, until the next request.
     pub(crate) fn on_task_end(&mut self, end: &TaskEnd) {
         self.0 = match end {
             TaskEnd::Failed { failure } if failure.kind == FailureKind::GuardrailBlocked => {

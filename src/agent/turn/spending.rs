@@ -217,7 +217,7 @@ impl Spending {
         }
     }
 
-    /// Notes whether the task is paused because a budget is used up.
+    /// Records whether the task is paused because a budget is used up.
     pub(crate) fn set_paused(&mut self, is_paused: bool) {
         self.budgets.set_paused(is_paused);
     }

@@ -1086,7 +1086,7 @@ impl TurnMachine {
         self.request_summary_if_allowed(at);
     }
 
-    /// Sends the summary request again after its delay. Returns whether the ticket was for it.
+    /// Sends the summary request again after its delay. Returns whether the ticket belonged to the delay.
     pub(super) fn on_summary_timer(&mut self, ticket: u64, at: InputTime) -> bool {
         let is_for_it = self.compactor.ticket() == Some(ticket);
         if is_for_it {

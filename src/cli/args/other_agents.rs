@@ -144,7 +144,7 @@ pub(super) enum Translation {
     Hint(&'static str),
 }
 
-/// Translates an option that aye does not know. `words`: the line as it was typed, `option`: `--name` or `-n`.
+/// Translates an option that aye does not know. `words`: the typed line, `option`: `--name` or `-n`.
 pub(super) fn translate(words: &[OsString], option: &str) -> Option<Translation> {
     let (_, meaning) = OPTIONS.iter().find(|(names, _)| names.contains(&option))?;
     let Some((at, value)) = find(words, option) else {

@@ -127,7 +127,7 @@ pub(crate) struct PendingQuestion {
 pub(crate) struct PendingApprovals(Mutex<HashMap<String, PendingQuestion>>);
 
 impl PendingApprovals {
-    /// Stores the plan as it was shown, under an unguessable name.
+    /// Stores the displayed plan under an unguessable name.
     pub(crate) fn keep(
         &self,
         (name, arguments): (String, Option<JsonObject>),

@@ -9,7 +9,7 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::Arc;
 
-/// Supported methods. If one of them is an unknown request, its parameters are invalid.
+/// Supported methods. If a request for a supported method cannot be parsed, its parameters are invalid.
 const METHODS: &[&str] = &["initialize", "server/discover", "ping", "tools/list", "tools/call"];
 
 #[derive(Clone)]

@@ -75,7 +75,7 @@ fn section(title: &str, lines: &[String]) -> String {
     text
 }
 
-/// Returns the differences between an installed plugin and a new version of it, file by file.
+/// Returns the differences between an installed plugin and its new version, file by file.
 pub(super) fn differences(old: &Plugin, new: &Plugin) -> String {
     let paths: BTreeSet<&String> = old.pin.files.keys().chain(new.pin.files.keys()).collect();
     let (mut text, mut lines) = (String::new(), 0);

@@ -15,7 +15,7 @@ struct Inner {
     place: AppContext,
     /// Redaction rules of the policy.
     rules: Vec<Rule>,
-    /// Created for the first prompt, so that the first frame does not wait for it.
+    /// Created for the first prompt, so that the first frame is not delayed.
     redactor: Option<Arc<Redactor>>,
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
     }
 }
 
-/// Returns the list of changed files, the first of them by name.
+/// Returns the list of changed files; only the first files are named.
 fn changes(changed: &ChangedFiles) -> String {
     let Some(counts) = changed.summary() else { return String::new() };
     let mut text = format!("\nChanged: {counts}\n");

@@ -110,7 +110,7 @@ struct TaskWatch {
     check: Option<PendingCheck>,
     /// Approvals and other decisions that are pending.
     pending: HashSet<String>,
-    /// Questions of the model and of servers that are pending. The call of each is running.
+    /// Pending questions of the model and of servers; their calls are running.
     questions: HashSet<String>,
     running: HashSet<CallId>,
     /// True once the session was asked to exit.

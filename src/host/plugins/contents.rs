@@ -34,7 +34,7 @@ pub(crate) struct Contents {
     pub tools: Vec<Part>,
     /// Parts that aye does not use, with the reason.
     pub unused: Vec<String>,
-    /// Mistakes of parts, which are not used because of them.
+    /// Errors in parts of the plugin; these parts are not used.
     pub errors: Vec<String>,
     pub warnings: Vec<String>,
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Subdirectory of the artifact directory; the policy refers to it too.
+/// Subdirectory of the artifact directory; also used by the policy.
 pub(super) const DIRECTORY: &str = "contents";
 /// Name prefix of unfinished files.
 const UNFINISHED: &str = ".unfinished-";

@@ -29,7 +29,7 @@ pub(super) struct Row {
     pub is_cut: bool,
 }
 
-/// Facts about a row before all of it is read.
+/// Facts about a row that is not completely read yet.
 pub(super) struct Head {
     key: i64,
     pub table: Table,

@@ -65,7 +65,7 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(Clipboa
     Err("no clipboard: neither WAYLAND_DISPLAY nor DISPLAY is set; attach the file with @".to_owned())
 }
 
-/// A program that lists the available types and prints the content as one of them.
+/// A program that lists the available types and prints the content as one of these types.
 struct ClipboardReader {
     program: PathBuf,
     list: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! File access: bounded reads, and atomic replacement with either all of the new content or all of the old.
+//! File access: bounded reads, and atomic replacement with no state between the old and the new content.
 
 pub(crate) mod append;
 mod attributes;

@@ -119,7 +119,7 @@ pub(super) fn parent_error(real: &Path, error: io::Error) -> WriteError {
     }
 }
 
-/// Creates the missing directories above `real`, none of them through a symlink.
+/// Creates the missing directories above `real` without following symlinks.
 pub(super) fn create_parents(real: &Path) -> Result<(), WriteError> {
     let Some(parent) = real.parent() else { return Ok(()) };
     let mut missing: Vec<&Path> = parent.ancestors().take_while(|path| path.symlink_metadata().is_err()).collect();

@@ -254,7 +254,7 @@ impl Fetcher {
         })
     }
 
-    /// Connects to one of the addresses of a host, all of which `allowed` must accept.
+    /// Connects to an address of a host; `allowed` must accept all its addresses.
     pub(crate) async fn connect(
         &self,
         host: &url::Host<String>,

@@ -171,9 +171,9 @@ pub(crate) struct OutputChunk {
 
 /// Receivers of a command's output that remain after the caller stops waiting.
 pub(crate) struct OutputReceivers {
-    /// Gets all of the output in pieces of whole characters.
+    /// Gets the full output in pieces that do not split characters.
     pub tap: OutputCallback,
-    /// Also gets all of the output; the command waits if this receiver is slow.
+    /// Also gets the full output; the command waits if this receiver is slow.
     pub whole: Option<mpsc::Sender<OutputChunk>>,
     /// Signals that the time limit no longer applies.
     pub unhurried: CancellationToken,

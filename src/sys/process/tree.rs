@@ -1,4 +1,4 @@
-//! Process tree of a command, and signals to all of it.
+//! Process tree of a command, and signals to all its processes.
 
 #[cfg(target_os = "linux")]
 use nix::sys::prctl;

@@ -1,4 +1,4 @@
-//! Kernel features for the sandbox, as reported by the kernel itself. [`super::probe`] tests which of them work.
+//! Kernel features for the sandbox, as reported by the kernel itself. [`super::probe`] tests which features work.
 
 /// Support for each feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

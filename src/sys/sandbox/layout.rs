@@ -4,7 +4,7 @@ use super::{Confinement, View};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Content that a command sees at a path. A deeper path covers a part of it.
+/// Content that a command sees at a path. A deeper path covers part of the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathView {
     /// An empty directory that belongs to the command.

@@ -10,7 +10,7 @@ pub(super) use crate::tools::session_agents::AGENT;
 pub(super) use agent_tool::AgentTool;
 pub(crate) use agent_tools::AgentTools;
 
-/// Names that other agents use for it.
+/// Names that other agents use for this tool.
 const ALIASES: [&str; 4] = ["Task", "spawn_agent", "dispatch_agent", "delegate"];
 
 /// Returns whether `name` refers to the tool that starts an agent.

@@ -132,7 +132,7 @@ pub(crate) struct Caches {
 }
 
 impl Caches {
-    /// Finds the existing caches. None of them contains a directory of `never`, such as the workspace and the home directory.
+    /// Finds the existing caches. No cache contains a directory of `never`, such as the workspace and the home directory.
     pub(crate) fn find(home: &Path, variable: impl Fn(&str) -> Option<String>, never: &[&Path]) -> Self {
         let place = |(name, below, at_home): &(&str, &str, &str)| {
             let named = variable(name).map(PathBuf::from).filter(|named| named.is_absolute());

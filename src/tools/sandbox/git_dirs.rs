@@ -60,7 +60,7 @@ impl GitOutside {
         &self.directories
     }
 
-    /// Returns the paths for a command with access to all of them.
+    /// Returns the paths for a command with access to every git directory.
     pub(in crate::tools) fn all_access(&self) -> RepositoryAccess {
         let mut opened = RepositoryAccess::default();
         self.directories.iter().for_each(|directory| opened.add(directory));
@@ -68,7 +68,7 @@ impl GitOutside {
     }
 }
 
-/// Returns the git directory that a `.git` file points to, and the one it shares data with.
+/// Returns the git directory that a `.git` file points to, and its common directory.
 fn linked_git_dirs(git: &Path, level: &Path) -> Vec<PathBuf> {
     let found = || {
         let directory = level.join(first_line(git)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;

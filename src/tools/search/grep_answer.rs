@@ -44,7 +44,7 @@ pub(super) struct Hit {
     pub lines: Vec<Line>,
 }
 
-/// Results in one file: the number of matches, and the first of them.
+/// Results in one file: the number of matches, and the first matches.
 #[derive(Default)]
 pub(super) struct FileHits {
     path: PathBuf,

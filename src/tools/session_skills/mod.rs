@@ -63,7 +63,7 @@ impl SessionSkills {
         self.note_prompt(prompt);
     }
 
-    /// Ends the task, and with it the use of its skills.
+    /// Ends the task and the use of its skills.
     pub(crate) fn end_task(&self) {
         self.state().active.clear();
     }

@@ -49,8 +49,8 @@ impl AnyTool for NamedCommand {
 
     fn schema(&self, _: &str) -> Value {
         let property = |kind: &ArgumentKind| match kind {
-            ArgumentKind::Path => json!({"type": "string", "description": "A path in the workspace, read or written."}),
-            ArgumentKind::Input => json!({"type": "string", "description": "A path in the workspace, read."}),
+            ArgumentKind::Path => json!({"type": "string", "description": "A path in the workspace to read or write."}),
+            ArgumentKind::Input => json!({"type": "string", "description": "A path in the workspace to read."}),
             ArgumentKind::Text => json!({"type": "string"}),
             ArgumentKind::Integer => json!({"type": "integer"}),
             ArgumentKind::OneOf(choices) => json!({"type": "string", "enum": choices}),

@@ -9,7 +9,7 @@ pub(super) use crate::tools::session_skills::SKILL;
 
 pub(super) use skill_tool::SkillTool;
 
-/// Names that other agents use for it.
+/// Names that other agents use for this tool.
 const ALIASES: [&str; 4] = ["activate_skill", "load_skill", "use_skill", "read_skill"];
 
 /// Returns whether `name` refers to the tool that loads a skill.

@@ -1,4 +1,4 @@
-//! Request to a search service, and the queries in it.
+//! Request to a search service, and its queries.
 
 use crate::ports::SearchRequest;
 use crate::sys::http::Headers;

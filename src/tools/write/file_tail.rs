@@ -2,7 +2,7 @@
 
 use crate::tools::document::content::{Form, NotText};
 
-/// Number of bytes that decide whether it is text.
+/// Number of bytes read to detect whether a file is text.
 const START_BYTES: usize = 8 * 1024;
 
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ const MAX_SHOWN_PLACES: usize = 5;
 /// Maximum number of characters shown of a line.
 const LINE_CHARACTERS: usize = 160;
 
-/// Formats the matches, for example `3 times, at lines 1, 3, 4`, and shows the first of them without `hidden` text.
+/// Formats the matches, for example `3 times, at lines 1, 3, 4`, and shows the first matches without `hidden` text.
 pub(super) fn describe_places(text: &str, places: &[Range<usize>], hidden: &[Range<usize>]) -> (String, String) {
     let numbers: Vec<usize> = places.iter().take(MAX_NAMED_PLACES).map(|place| line_number(text, place.start)).collect();
     let named = numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");

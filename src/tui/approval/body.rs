@@ -38,7 +38,7 @@ pub(crate) enum Body {
     },
 }
 
-/// Size class of a change, which decides whether all of it must be shown before approval.
+/// Size class of a change, which decides whether the complete change must be shown before approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeSize {
     Readable,
@@ -164,7 +164,7 @@ impl Body {
         Self::edit(Name { words: name, beside: 0 }, Diff::new(diff, None), Vec::new())
     }
 
-    /// Builds a body of paragraphs, all of which must be shown before approval.
+    /// Builds a body of paragraphs; all paragraphs must be shown before approval.
     pub(crate) fn notes(above: Vec<Note>, verb: Verb, facts: String) -> Self {
         let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::new(&[], None));
         Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb, facts }

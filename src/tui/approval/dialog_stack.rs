@@ -50,7 +50,7 @@ impl DialogStack {
         self.list.iter().filter(|panel| matches!(panel.question, Question::Approval(_))).count()
     }
 
-    /// Returns whether a dialog, or the list of them, has the keyboard.
+    /// Returns whether a dialog, or the list of dialogs, has the keyboard.
     pub(crate) fn is_open(&self) -> bool {
         self.open || self.inbox.is_some()
     }

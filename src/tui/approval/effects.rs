@@ -7,7 +7,7 @@ use crate::tui::format::format_count;
 use crate::tui::theme::Token;
 use crate::tui::transcript::take_exit;
 
-/// Lines of a long output shown at its start, and at its end; `?` shows all of it.
+/// Lines of a long output shown at its start, and at its end; `?` shows the full output.
 const EXCERPT: usize = 8;
 /// Width of the column with the change of a path, in cells.
 const VERB: usize = 9;

@@ -25,7 +25,7 @@ pub(crate) struct Hunks {
     effects: Option<EffectParts>,
 }
 
-/// Parts of the effects of a command, and the digest of all of them.
+/// Parts of the effects of a command, and the digest of all parts.
 #[derive(Debug, Clone)]
 struct EffectParts {
     digest: String,

@@ -330,7 +330,7 @@ impl Dialog {
         true
     }
 
-    /// Goes back to the dialog itself. Returns whether another view was in front of it.
+    /// Goes back to the dialog itself. Returns whether another view covered the dialog.
     pub(crate) fn close_always(&mut self) -> bool {
         self.front.take().is_some()
     }

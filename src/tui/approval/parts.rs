@@ -2,7 +2,7 @@
 
 use super::{Body, Dialog, Pager, Question};
 
-/// Selects the next or previous part and scrolls to it. Returns whether there are parts.
+/// Selects the next or previous part and scrolls to it. Returns false without parts.
 pub(crate) fn mark_part(panel: &mut Dialog, forward: bool) -> bool {
     let width = panel.seen_width;
     let Body::Command { command, laid } = &mut panel.body else { return false };

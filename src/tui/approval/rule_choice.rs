@@ -27,7 +27,7 @@ pub(crate) struct RuleChoice {
     body: RuleView,
     /// Index of the first offer that the user wrote.
     own: usize,
-    /// Reason why the last of them was rejected.
+    /// Reason why the last rule was rejected.
     refused: Option<String>,
     /// Commands an offer would have allowed: its index, the number of commands examined, and the commands.
     reach: Option<(usize, usize, Vec<String>)>,

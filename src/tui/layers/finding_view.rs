@@ -97,7 +97,7 @@ impl FindingView {
         vec![first, Line::styled(place, theme.style(Token::Heading))]
     }
 
-    /// Returns the rows of the title and the explanation, cut after `most` of them.
+    /// Returns the rows of the title and the explanation, cut after `most` rows.
     fn explanation(&mut self, width: u16, most: usize, theme: &Theme) -> Vec<Line<'static>> {
         let words = self.description();
         let mut rows: Vec<Line<'static>> = Vec::new();

@@ -74,7 +74,7 @@ pub(crate) enum TestState {
     Done(TestOutcome),
 }
 
-/// Choice on one of the pages.
+/// Choice on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetupChoice {
     /// Model from the list.

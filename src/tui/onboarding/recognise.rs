@@ -3,7 +3,7 @@
 /// Minimum length of a key, in bytes.
 const MIN: usize = 16;
 
-/// Key prefixes of the providers; a longer prefix precedes a shorter prefix of it.
+/// Key prefixes of the providers; a longer prefix precedes its own prefixes.
 const BEGINNINGS: [(&str, &str); 9] = [
     ("sk-ant-", "anthropic"),
     ("sk-or-", "openrouter"),

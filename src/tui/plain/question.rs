@@ -113,7 +113,7 @@ fn choices(panel: &Dialog) -> Vec<String> {
     lines
 }
 
-/// Returns the choices that work without a screen; other choices change the view or open a panel in it.
+/// Returns the choices that work without a screen; other choices change the view or open a panel.
 fn plain_choices(panel: &Dialog) -> impl Iterator<Item = &Choice> {
     panel.choices.iter().filter(|choice| choice.listed)
 }

@@ -101,7 +101,7 @@ pub(crate) struct Card {
     note: Option<String>,
     /// Kind of content that the call reads, if it makes no changes.
     pub reads: Option<ReadKind>,
-    /// Row that this call shares with its neighbours, and whether it is the first of them.
+    /// Row that this call shares with its neighbours, and whether it is the first call of the row.
     pub group: Option<Rc<ReadGroup>>,
     pub leads_group: bool,
 }
@@ -489,7 +489,7 @@ impl Card {
         rows
     }
 
-    /// Returns the shown part of the diff: all of it, or the first and the last changed lines of an edit.
+    /// Returns the shown part of the diff: the complete diff, or the first and the last changed lines of an edit.
     fn diff_parts(&self, diff: &Diff, width: u16, look: RenderContext<'_>) -> Vec<DiffPart> {
         if self.is_open(look.fold, look.is_own) {
             return vec![DiffPart::Rows(0..diff.height(width))];

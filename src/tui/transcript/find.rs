@@ -88,7 +88,7 @@ impl SearchMatches {
         }
     }
 
-    /// Moves to the first match at or after an entry, or to the first one of all.
+    /// Moves to the first match at or after an entry, or to the first match of the transcript.
     fn go_to(&mut self, from: usize) {
         let before: usize = self.entries.iter().filter(|(entry, _)| *entry < from).map(|(_, count)| count).sum();
         self.at = if before < self.count() { before } else { 0 };

@@ -74,7 +74,7 @@ impl Recovery {
         self.answer.is_none() && self.calls.is_empty() && self.prompts.is_empty() && self.draft.is_none()
     }
 
-    /// Updates the state of a call, if it is one of the listed calls.
+    /// Updates the state of a call, if it is listed.
     pub(crate) fn set_state(&mut self, id: &CallId, fate: RecoveryState) {
         let Some((.., known)) = self.calls.iter_mut().find(|(call, ..)| call == id) else { return };
         *known = match (*known, fate) {

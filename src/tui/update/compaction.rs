@@ -1,4 +1,4 @@
-//! Context window: its content, and the summary that frees space in it.
+//! Context window: its content, and the summary that frees space.
 
 use super::draft::take_draft;
 use super::notes::show_requested;
@@ -91,7 +91,7 @@ pub(crate) fn on_truncated(model: &mut Model, removed: u64) {
     note(model, &words, Tone::Warning);
 }
 
-/// Handles a notice with the reason why there is no summary.
+/// Handles a notice with the reason why the summary failed.
 pub(crate) fn on_notice(model: &mut Model, words: &str, now: u64) {
     if words.starts_with(NOT_COMPACTED) {
         on_end(model, now);

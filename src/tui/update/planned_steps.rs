@@ -11,7 +11,7 @@ pub(crate) fn changed(model: &mut Model, steps: Vec<PlannedStep>) {
     model.task.planned_steps = steps.into_iter().map(clean).collect();
 }
 
-/// Returns the row above the composer; `None` if all steps are done, or if there are none.
+/// Returns the row above the composer; `None` without steps, or if all steps are done and no task runs.
 pub(crate) fn status_row(model: &Model) -> Option<String> {
     let steps = &model.task.planned_steps;
     let shows = model.is_running() || PlannedStep::current(steps).is_some();

@@ -5,7 +5,7 @@ use crate::text;
 use crate::tui::model::Model;
 use crate::tui::transcript::{AnswerState, CardState, Kind, Recovery, RecoveryState};
 
-/// Reports unfinished work at the end of the replay, when the earlier process stopped in the middle of it.
+/// Reports unfinished work at the end of the replay, when the earlier process stopped before its end.
 pub(crate) fn report_unfinished(model: &mut Model) {
     let answer = model.transcript.last_answer_mut().and_then(|entry| match &entry.kind {
         Kind::Answer { document, state: AnswerState::Discarded(_) | AnswerState::Streaming } if entry.undone.is_none() => {

@@ -12,7 +12,7 @@ use crate::tui::transcript::{Kind, Tone};
 /// Minimum time for which a notice is shown before an event may remove it, in milliseconds.
 const READ_MS: u64 = 2000;
 
-/// Applies an event of a task or of one of its steps.
+/// Applies an event of a task or step.
 pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::TaskStarted { prompt, .. } => on_started(model, &prompt, now),
@@ -99,7 +99,7 @@ fn remove_outdated_notices(model: &mut Model, now: u64) {
     model.toast.take_if(|(_, until)| *until <= now);
 }
 
-/// Shows a prompt of the user; a long paste in it is folded.
+/// Shows a user prompt and folds long pastes.
 fn show_prompt(model: &mut Model, prompt: &str) {
     let prompt = text::clean(prompt).into_owned();
     let paste = model.draft.attached.paste_in(&prompt);

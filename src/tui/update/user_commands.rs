@@ -9,7 +9,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::slash;
 use crate::tui::transcript::{Kind, Tone};
 
-/// Sets the current commands and reports problems with some of them.
+/// Sets the current commands and reports their problems.
 pub(crate) fn set_commands(model: &mut Model, commands: Vec<CustomCommand>, mut notices: Vec<String>) {
     let (taken, own): (Vec<_>, Vec<_>) = commands.into_iter().partition(|command| slash::is_built_in(&command.name));
     for command in taken {
@@ -28,7 +28,7 @@ pub(crate) fn set_commands(model: &mut Model, commands: Vec<CustomCommand>, mut 
     }
 }
 
-/// Sends the text of a command. Returns whether there is one of this name.
+/// Sends the text of a command. Returns whether a command has this name.
 pub(crate) fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(command) = find(model, name) else { return false };
     if servers::run_prompt(model, &command, arguments, now, effects) {

@@ -217,7 +217,7 @@ pub(crate) fn clicks(rows: &[Row], area: Rect) -> Vec<(u16, Click)> {
     (area.y..area.bottom()).zip(rows).filter_map(|(y, row)| Some((y, row.click?))).collect()
 }
 
-/// Returns the cursor position, if one of the rows is an input field.
+/// Returns the cursor position if a row is an input field.
 pub(crate) fn cursor(rows: &[Row], area: Rect) -> Option<Position> {
     let (y, typed) = (area.y..area.bottom()).zip(rows).find_map(|(y, row)| Some((y, row.typed?)))?;
     let x = area.x + GUTTER + u16::try_from(typed).unwrap_or(u16::MAX / 2);

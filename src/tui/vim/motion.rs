@@ -39,7 +39,7 @@ pub(crate) enum Motion {
     LineStart,
     FirstLetter,
     LineEnd,
-    /// Line by number, from 1; without a number the first line.
+    /// Line with a number, counted from 1; without a number, the first line.
     Line(Option<usize>),
     LastLine,
     Find(Find),

@@ -11,7 +11,7 @@ pub(super) const NICER: i32 = 10;
 const OOM_SCORE: &str = "500";
 /// Seconds that a process has after `SIGXCPU` to end on its own.
 const CPU_GRACE_SECONDS: u64 = 1;
-/// Process IDs below this number are not reused once the kernel has counted through all of them.
+/// Process IDs below this number are not reused once the kernel has used every ID.
 const RESERVED_PROCESS_IDS: u64 = 300;
 /// First kernel with a maximum process ID per namespace; older ones have one for the whole machine.
 const PID_MAX_PER_NAMESPACE: (u32, u32) = (6, 14);

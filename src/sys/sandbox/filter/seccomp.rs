@@ -113,7 +113,7 @@ const MODES_OF_NEW: &[(c_long, u8)] = &[
     (libc::SYS_openat, 2),
 ];
 const FCHMODAT2: c_long = 452;
-/// `O_TMPFILE` without the directory flag that is part of it.
+/// `O_TMPFILE` without its directory flag.
 const NAMELESS: libc::c_int = libc::O_TMPFILE & !libc::O_DIRECTORY;
 
 /// Filter programs for the kernel, installed in sequence.

@@ -29,7 +29,7 @@ pub(super) struct LineSelection {
     /// Number of additional lines that the first shown line replaces.
     pub folded: u64,
     pub rest: RemainingText,
-    /// The first of them is inside a private key.
+    /// The first line is inside a private key.
     pub in_key: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Applying approved effects: all of them or none, and the output goes to the model.
+//! Atomic application of approved effects; the output goes to the model.
 
 use super::effects::{ShownEffects, collect_effects, describe_applied, refusals};
 use super::kept_times::renew_times;

@@ -1,4 +1,4 @@
-//! The directory of one preview, locked by this process and removed with it.
+//! The directory of one preview, locked by this process and removed on drop unless its effects are undecided.
 
 use super::direct_output::DirectOutput;
 use crate::protocol::{CallId, SessionId};

@@ -151,7 +151,7 @@ impl Edits<'_> {
         Ok(seen)
     }
 
-    /// Returns the text around a match, and the position of the match in it.
+    /// Returns the text around a match, and the position of the match in this text.
     fn context_of(&mut self, range: &Range<u64>) -> Result<(String, Range<usize>), ToolError> {
         let (from, upto) = (range.start.saturating_sub(AROUND_BYTES), range.end + AROUND_BYTES);
         let bytes = self.pieces.read(from..upto.min(self.pieces.len())).map_err(|error| self.read_error(&error))?;

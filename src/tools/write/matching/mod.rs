@@ -1,4 +1,4 @@
-//! Search for a passage from a model: exact, or as loose as possible with only one match.
+//! Search for a passage from a model: exact, or with looser comparisons that must find exactly one place.
 //!
 //! Looser levels are tried in a fixed order, and the first with a result decides: one place is used, several are an error. All
 //! texts have LF endings.

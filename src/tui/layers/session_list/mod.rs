@@ -59,7 +59,7 @@ pub(crate) struct SessionList {
     look: Option<SessionPreview>,
     /// Session whose preview was requested last.
     requested_preview: Option<SessionId>,
-    /// Whether the preview covers the list, because there is no room next to it.
+    /// Whether the preview covers the list, because the screen has no room for both.
     shows_look: bool,
     /// Whether there is no conversation below the list, so that closing it quits.
     is_alone: bool,

@@ -91,8 +91,8 @@ fn refusal_reason(unkept: &RefusedChange, changes: &Changes, settings: &Settings
         RefusalReason::Closed => {
             "the directory cannot be listed, so its content is unknown; the directory is left as is".to_owned()
         }
-        RefusalReason::TooDeep => "the path is too long; the file is left as is".to_owned(),
-        RefusalReason::Refused => "the policy does not allow commands to change this file; it is left as is".to_owned(),
+        RefusalReason::TooDeep => "the path is too long and is left as is".to_owned(),
+        RefusalReason::Refused => "the policy does not allow commands to change this path, which is left as is".to_owned(),
         RefusalReason::With(other) => {
             format!("not applied because of `{}`", display_path_one_line(&changes.old(other), settings))
         }

@@ -61,7 +61,7 @@ impl<'a> Diff<'a> {
         Self { settings, files: FileDiffs::default(), hunks: 0, cuts: Vec::new(), bytes: 0, without: 0 }
     }
 
-    /// Returns the diff and the number of files that are not in it.
+    /// Returns the diff and the number of omitted files.
     pub(crate) fn finish(self) -> (FileDiffs, u64) {
         (self.files, self.without)
     }
