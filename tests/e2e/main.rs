@@ -98,6 +98,7 @@ mod secrets;
 mod security;
 mod serve;
 mod serve_faults;
+mod services_example;
 mod session_files;
 mod session_opening;
 mod sessions;
