@@ -16,6 +16,7 @@ mod key_command;
 mod model_roles;
 mod no_model;
 mod plugin_pins;
+mod policy_service;
 mod profile;
 mod project_layer;
 mod provider;
@@ -30,6 +31,7 @@ mod settings;
 mod spending;
 mod theme;
 pub(crate) mod trust;
+mod workspace_store;
 
 pub(crate) use address::check_list_url;
 pub(crate) use api::Api;
@@ -47,6 +49,7 @@ pub(crate) use instructions::{
 pub(crate) use key_command::KeyCommand;
 pub(crate) use no_model::NoModel;
 pub(crate) use plugin_pins::{FilePin, PluginPin, digest as plugin_digest};
+pub(crate) use policy_service::PolicyService;
 pub(crate) use project_layer::ProjectLayer;
 pub(crate) use provider::{KeyPlace, ModelChoice, provider_variables};
 pub(crate) use retention::Retention;
@@ -57,6 +60,7 @@ pub(crate) use service::{Service, bedrock_url};
 pub(crate) use settings::{Approval, Settings, TextTools, ToolLists};
 pub(crate) use spending::{SetEffort, SetLimit};
 pub(crate) use theme::with_theme;
+pub(crate) use workspace_store::{StoreKind, WorkspaceStore};
 
 /// Checks that a text is valid as `config.toml`.
 pub(crate) fn check_settings(text: &str) -> Result<(), ConfigError> {

@@ -9,8 +9,9 @@ use super::hooks::Hooks;
 use super::nesting::Nesting;
 use super::plugins::PluginStore;
 use super::policy_layers;
-use super::policy_layers::{Policy, Sources};
+use super::policy_layers::{Policy, ServiceSource, Sources};
 use super::project::ProjectConfig;
+use super::service_policy::ServicePolicy;
 use super::skills::Skills;
 use crate::config::{ConfigError, Credentials, Directories, Environment, Settings};
 use crate::host::options::Common;
@@ -166,6 +167,11 @@ impl AppContext {
         }
     }
 
+    /// Returns the policy from a URL, if one is configured.
+    pub(crate) fn service_policy(&self) -> Option<ServicePolicy> {
+        ServicePolicy::find(&self.settings, &self.environment, &self.directories, &self.home)
+    }
+
     /// Returns the files of the policy.
     pub(crate) fn sources(&self, file: Option<&Path>) -> Sources {
         Sources {
@@ -173,6 +179,7 @@ impl AppContext {
             given: file.map(Path::to_owned),
             managed: PathBuf::from(policy_layers::MANAGED),
             mine: self.directories.project_dir(&self.workspace).join("policy.toml"),
+            service: self.service_policy().map(|service| ServiceSource { url: service.url().to_owned(), file: service.file() }),
         }
     }
 

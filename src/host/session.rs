@@ -23,7 +23,8 @@ use crate::host::nesting::Nesting;
 use crate::host::options::SessionChoice;
 use crate::policy::{self, Enforcer};
 use crate::ports::{
-    Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, SavedTail, UserQuestion, UserQuestions,
+    ArtifactUploads, Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, SavedTail, UserQuestion,
+    UserQuestions,
 };
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, Problem, SessionId, Target, ToolResult,
@@ -109,6 +110,8 @@ pub(crate) struct SharedToolState {
     agents: Option<AgentLinks>,
     /// The language servers; `None` if they are disabled, or the project is not trusted.
     language_servers: Option<LanguageServers>,
+    /// Copies of artifacts in the object store; `None` if there are none.
+    uploads: Option<Arc<dyn ArtifactUploads>>,
 }
 
 impl SharedToolState {
@@ -144,6 +147,10 @@ impl SharedToolState {
             questions: UserQuestions::to_nobody(),
             agents: None,
             language_servers: None,
+            uploads: match &place.parent {
+                Some(parent) => parent.tools.uploads.clone(),
+                None => None,
+            },
         }
     }
 
@@ -198,6 +205,7 @@ impl SharedToolState {
             skills: self.skills.clone(),
             servers: self.servers.clone().map(offer),
             diagnostics: self.language_servers.as_ref().map(LanguageServers::port),
+            uploads: self.uploads.clone(),
         }
     }
 
@@ -224,6 +232,15 @@ impl SharedToolState {
     /// Connects the tools to these language servers.
     pub(super) fn connect_language_servers(&mut self, servers: LanguageServers) {
         self.language_servers = Some(servers);
+    }
+
+    /// Copies artifacts to the object store from now on.
+    pub(super) fn connect_uploads(&mut self, uploads: Arc<dyn ArtifactUploads>) {
+        self.uploads = Some(uploads);
+    }
+
+    pub(crate) fn artifacts(&self) -> Arc<dyn Artifacts> {
+        self.artifacts.clone()
     }
 
     /// Connects the tools to these servers.
@@ -254,6 +271,7 @@ impl SharedToolState {
             seen: self.seen.clone(),
             checkpoints: Some(self.checkpoints.clone()),
             artifacts: Some(self.artifacts.clone()),
+            uploads: self.uploads.clone(),
             changes: Some(self.changes.clone()),
             editor: self.editor.clone(),
             search: self.search.clone(),
@@ -647,6 +665,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
         checkpoints: None,
         changes: None,
         artifacts: None,
+        uploads: None,
         editor: None,
         commands: Commands::default(),
         seen: ReadState::default(),

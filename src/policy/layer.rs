@@ -14,6 +14,8 @@ pub enum Scope {
     Managed,
     /// The part of the built-in policy that a managed policy extends; nothing can loosen it either.
     ManagedBase,
+    /// Policy from a URL; it can only tighten, and the user cannot lift its verdicts.
+    Service,
     User,
     /// `--policy FILE`, instead of the user's policy and the saved rules.
     File,
@@ -67,6 +69,7 @@ impl Scope {
             Self::Mine => "mine-here",
             Self::Session => "session",
             Self::Project => "project",
+            Self::Service => "service",
         }
     }
 
@@ -74,7 +77,9 @@ impl Scope {
     pub fn rule(self, line: usize) -> String {
         match self {
             Self::BuiltIn | Self::ManagedBase | Self::Session => self.as_str().to_owned(),
-            Self::User | Self::File | Self::Managed | Self::Mine | Self::Project => format!("{}:{line}", self.as_str()),
+            Self::User | Self::File | Self::Managed | Self::Service | Self::Mine | Self::Project => {
+                format!("{}:{line}", self.as_str())
+            }
         }
     }
 
@@ -82,18 +87,23 @@ impl Scope {
     pub fn grants(self) -> bool {
         match self {
             Self::BuiltIn | Self::User | Self::File | Self::Managed | Self::ManagedBase => true,
-            Self::Mine | Self::Session | Self::Project => false,
+            Self::Mine | Self::Session | Self::Project | Self::Service => false,
         }
+    }
+
+    /// Returns whether a layer can only tighten: nothing in it allows anything.
+    pub(crate) fn only_tightens(self) -> bool {
+        matches!(self, Self::Project | Self::Service)
     }
 
     /// Returns whether an administrator set the layer, so that the user cannot lift its verdicts.
     pub fn is_managed(self) -> bool {
-        matches!(self, Self::Managed | Self::ManagedBase)
+        matches!(self, Self::Managed | Self::ManagedBase | Self::Service)
     }
 
     /// Returns whether its list of readable paths also applies to the user's skills, which the user chose to use.
     pub(crate) fn limits_skills(self) -> bool {
-        self.is_managed() || self == Self::Project
+        self.is_managed() || self.only_tightens()
     }
 
     /// Returns whether the layer is the user's own, which rules saved for a project and a session extend.

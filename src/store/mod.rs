@@ -185,6 +185,12 @@ impl Store {
         import::import(&self.database, foreign)
     }
 
+    /// Adds the records after the first `known` ones, which another machine wrote, to a claimed session. Returns `false` if this
+    /// process does not hold its lock.
+    pub(crate) fn extend(&self, claim: &Claim, foreign: ImportedSession, known: usize) -> Result<bool, StoreError> {
+        import::extend(&self.database, claim, foreign, known)
+    }
+
     /// Logs a decision without a session.
     pub(crate) fn log_decision(&self, decision: LoggedDecision) -> Result<(), StoreError> {
         decisions::log_decision(&self.database, decision)

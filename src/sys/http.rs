@@ -2,10 +2,12 @@
 
 mod decompress;
 pub(crate) mod fetch;
+mod object_connector;
 mod proxies;
 mod roots;
 mod same_origin;
 
+pub(crate) use object_connector::ObjectConnector;
 pub(crate) use roots::{count_authorities, trust_also};
 pub(crate) use same_origin::same_origin_client;
 

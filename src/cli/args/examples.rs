@@ -218,6 +218,20 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "sessions push",
+        &[
+            ("Push the sessions of this project to the object store", "aye sessions push"),
+            ("Push a session that another machine continued", "aye sessions push 7f3a9c --take-over"),
+        ],
+    ),
+    (
+        "sessions pull",
+        &[
+            ("List the sessions in the object store", "aye sessions pull"),
+            ("Continue a session on this machine", "aye sessions pull 7f3a9c"),
+        ],
+    ),
+    (
         "sessions export",
         &[
             ("Export a session with its artifacts", "aye sessions export 7f3a9c --with-artifacts -o session.json"),

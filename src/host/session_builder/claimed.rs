@@ -7,6 +7,7 @@ use super::prepared::PreparedSession;
 use super::{SessionBuilder, SessionNotices, local_model, with_project};
 use crate::agent::{self, Approver, SummaryModelSetup};
 use crate::host::agent_authority::{AgentLinks, Authority};
+use crate::host::background_uploads::BackgroundUploads;
 use crate::host::context::AppContext;
 use crate::host::drift;
 use crate::host::history::SessionHistory;
@@ -251,13 +252,14 @@ impl ClaimedSession {
     pub(crate) async fn prepare(mut self) -> Result<PreparedSession, SessionError> {
         self.session.mark_resumed();
         self.load_rest()?;
-        let mut remote = None;
+        let (mut remote, mut uploads) = (None, None);
         if self.front_end.purpose == SessionPurpose::Tasks {
             self.read_keys().await;
             let layers = self.enforcer().layers();
             self.notices.add_all(drift::describe_changes(&self.session, &self.place, &layers).await);
             remote = self.connect_servers().await;
             self.connect_language_servers();
+            uploads = self.connect_uploads();
             self.start_agents();
         }
         let sandbox = self.find_sandbox();
@@ -273,7 +275,11 @@ impl ClaimedSession {
             setup.policy_updates = Some(updates);
             reload
         });
-        Ok(PreparedSession::new(front_end, (setup, reload), (place, session), unread, notices))
+        if let (Some(uploads), Some(reload)) = (&mut uploads, &reload) {
+            uploads.notices = Some(reload.notices());
+            setup.journal = uploads.journal(setup.journal);
+        }
+        Ok(PreparedSession::new(front_end, (setup, reload), (place, session), (unread, uploads), notices))
     }
 
     /// Loads the part of the journal that is still missing.
@@ -306,6 +312,19 @@ impl ClaimedSession {
         let service = AgentService::new(session, self.place.clone(), store, (id, tools), (&authority, &account));
         let agents = SessionAgents::new(self.place.agents.set(), Arc::new(service));
         self.session.kept.start_agents(AgentLinks { agents, authority, account });
+    }
+
+    /// Prepares uploads to the object store, if one is configured. Nothing is requested yet.
+    fn connect_uploads(&mut self) -> Option<BackgroundUploads> {
+        if self.place.parent.is_some() {
+            return None;
+        }
+        let session = (self.session.id().clone(), self.session.kept.artifacts());
+        let uploads = BackgroundUploads::new(&self.place, &self.session.store, session)?;
+        if self.place.settings.uploads_artifacts() {
+            self.session.kept.connect_uploads(uploads.artifacts());
+        }
+        Some(uploads)
     }
 
     /// Prepares the language servers of a trusted project. None is started yet.

@@ -3,6 +3,7 @@
 use super::SessionNotices;
 use super::front_end::{FrontEnd, NoticeTarget, Pruning, ServerStart};
 use crate::agent::{self, Account, SessionHandle, SessionQueries};
+use crate::host::background_uploads::BackgroundUploads;
 use crate::host::console::warn_all;
 use crate::host::context::AppContext;
 use crate::host::project::UnreadReports;
@@ -20,6 +21,8 @@ pub(crate) struct PreparedSession {
     setup: Box<agent::Setup>,
     /// The watcher of the policy files, unless the policy stays as it is.
     reload: Option<Box<PolicyReloader>>,
+    /// The uploads to the object store, if one is configured.
+    uploads: Option<BackgroundUploads>,
     notices: SessionNotices,
     resources: Box<Resources>,
 }
@@ -46,11 +49,11 @@ impl PreparedSession {
         front_end: FrontEnd,
         (setup, reload): (agent::Setup, Option<PolicyReloader>),
         (place, session): (AppContext, Session),
-        unread: Arc<UnreadReports>,
+        (unread, uploads): (Arc<UnreadReports>, Option<BackgroundUploads>),
         notices: SessionNotices,
     ) -> Self {
         let resources = Box::new(Resources { front_end, place, session, unread });
-        Self { setup: Box::new(setup), reload: reload.map(Box::new), notices, resources }
+        Self { setup: Box::new(setup), reload: reload.map(Box::new), uploads, notices, resources }
     }
 
     /// Returns everything that the agent's host receives.
@@ -82,7 +85,14 @@ impl PreparedSession {
         let router = self.setup.router.clone();
         let SessionHandle { ended, queries, account } = agent::spawn(*self.setup, commands, events);
         if let Some(reload) = self.reload {
+            let place = &self.resources.place;
+            if let Some(service) = place.service_policy().filter(|_| place.parent.is_none()) {
+                tokio::spawn(service.poll(reload.notices()));
+            }
             tokio::spawn(reload.run());
+        }
+        if let Some(uploads) = self.uploads {
+            tokio::spawn(uploads.run());
         }
         let resources = self.resources;
         resources.session.kept.connect_account(&account);

@@ -162,7 +162,7 @@ impl LayerStack {
             let approve = layer.bundle.shell.as_ref().map(|shell| shell.terms.approve);
             match layer.scope {
                 Scope::Managed | Scope::ManagedBase => approve.is_some_and(|approve| approve != Some(Approve::Effects)),
-                Scope::Project => approve == Some(Some(Approve::Command)),
+                Scope::Project | Scope::Service => approve == Some(Some(Approve::Command)),
                 Scope::BuiltIn | Scope::User | Scope::File | Scope::Mine | Scope::Session => false,
             }
         };
@@ -188,7 +188,9 @@ fn terms(layers: &[CompiledLayer]) -> Terms {
     let mut terms = of(false).fold(of(true).fold(Terms::default(), Terms::strictest).with_defaults(), Terms::strictest);
     // A managed layer that grants commands without setting `approve` means approval of the command.
     let is_silent = |layer: &CompiledLayer| {
-        layer.scope.is_managed() && layer.bundle.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
+        layer.scope.is_managed()
+            && layer.scope.grants()
+            && layer.bundle.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
     };
     if layers.iter().any(is_silent) {
         terms.approve = Some(Approve::Command);
