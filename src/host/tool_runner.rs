@@ -226,7 +226,7 @@ impl ToolRunner {
             Store::open(&data).and_then(|store| {
                 // The first process that opens a damaged store is the only one to learn that it was moved.
                 store.notices().iter().for_each(|notice| report(notice));
-                store.log_decision(decision)
+                store.log_decision(decision, None)
             })
         });
         async move {
