@@ -4,11 +4,11 @@
 use super::context::AppContext;
 use super::session_uploads::SessionUploads;
 use crate::agent::PolicyUpdate;
-use crate::ports::{ArtifactUploads, Artifacts, BoxFuture, Durability, Journal, JournalError, Record, SavedTail};
-use crate::protocol::{CallId, Problem, SessionId};
-use crate::services::workspace::{PushOptions, WorkspaceError, WorkspaceProblem, mark_busy, push, upload_artifact};
-use crate::session::{TaskBoundary, task_boundary};
-use crate::store::Store;
+use crate::ports::{ArtifactUploads, Artifacts, BoxFuture};
+use crate::protocol::{Problem, SessionId};
+use crate::services::workspace::{TaskFeed, TaskSignal, mark_busy, push_rows, upload_artifact};
+use crate::store::{ClaimResult, OutboxClaim, OutboxLimit, OutboxSink, SessionOutbox, Store, StoreError};
+use jiff::{SignedDuration, Timestamp};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OnceCell, Semaphore, mpsc, watch};
@@ -23,8 +23,14 @@ const ARTIFACTS_AT_ONCE: usize = 2;
 /// Delay before the first retry; doubled for each further one.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 const MAX_RETRY: Duration = Duration::from_secs(300);
+/// Time after which rows that another process delivers are checked again.
+const OTHER_OWNER: Duration = Duration::from_secs(30);
 /// Notices that wait to be shown; more are dropped.
 const NOTICES: usize = 8;
+/// Number and bytes of rows that are read at once.
+const BATCH: (usize, usize) = (64, 64 << 10);
+/// Maximum bytes of the outbox. A row has the size of an ID, so that other sinks reach it first.
+const OUTBOX_BYTES: u64 = 1 << 30;
 
 /// The object store of a session, opened by the first upload.
 struct Target {
@@ -52,7 +58,7 @@ pub(crate) struct BackgroundUploads {
     target: Arc<Target>,
     artifacts: Arc<ArtifactCopies>,
     reported: mpsc::Receiver<String>,
-    boundaries: watch::Sender<Option<TaskBoundary>>,
+    signals: watch::Sender<Option<TaskSignal>>,
     /// The session, for notices.
     pub notices: Option<mpsc::Sender<PolicyUpdate>>,
     /// The last notice, which is not repeated.
@@ -72,64 +78,123 @@ impl BackgroundUploads {
             paused_until: Mutex::default(),
             slots: Arc::new(Semaphore::new(ARTIFACTS_AT_ONCE)),
         });
-        let boundaries = watch::Sender::new(None);
-        Some(Self { target, artifacts, reported, boundaries, notices: None, last: None })
+        let signals = watch::Sender::new(None);
+        Some(Self { target, artifacts, reported, signals, notices: None, last: None })
     }
 
     pub(crate) fn artifacts(&self) -> Arc<dyn ArtifactUploads> {
         self.artifacts.clone()
     }
 
-    /// Returns the journal, so that the end of a task starts an upload.
-    pub(crate) fn journal(&self, inner: Arc<dyn Journal>) -> Arc<dyn Journal> {
-        Arc::new(UploadingJournal { inner, boundaries: self.boundaries.clone() })
+    /// Returns the outbox of the session's journal, so that the end of a task and the row for its upload are committed together.
+    pub(crate) fn outbox(&self) -> SessionOutbox {
+        let feed = TaskFeed::new(self.target.session.clone(), self.signals.clone());
+        let committed = feed.clone();
+        SessionOutbox {
+            feed,
+            limit: OutboxLimit { bytes: OUTBOX_BYTES, pauses: false },
+            committed: Arc::new(move || committed.on_commit()),
+        }
     }
 
-    /// Uploads until the session ends.
+    /// Uploads until the session ends: first what earlier processes left.
     pub(crate) async fn run(mut self) {
-        let mut boundaries = self.boundaries.subscribe();
+        let mut signals = self.signals.subscribe();
         // The journal has the other sender: when it is dropped, the session has ended.
-        drop(std::mem::replace(&mut self.boundaries, watch::Sender::new(None)));
+        drop(std::mem::replace(&mut self.signals, watch::Sender::new(None)));
+        let mut due = self.deliver(false).await;
         loop {
             tokio::select! {
-                changed = boundaries.changed() => {
+                changed = signals.changed() => {
                     if changed.is_err() {
                         return;
                     }
-                    let boundary = *boundaries.borrow_and_update();
-                    if let Some(boundary) = boundary {
-                        self.follow(boundary, &mut boundaries).await;
+                    let signal = *signals.borrow_and_update();
+                    match signal {
+                        Some(TaskSignal::Started(_)) => self.mark_busy().await,
+                        Some(TaskSignal::Queued(_)) => due = self.deliver(true).await,
+                        None => {}
                     }
                 }
+                () = until(due) => due = self.deliver(false).await,
                 Some(notice) = self.reported.recv() => self.notify(notice).await,
             }
         }
     }
 
-    /// Uploads, and retries until it succeeds, something else happens in the session, or retrying is pointless.
-    async fn follow(&mut self, boundary: TaskBoundary, boundaries: &mut watch::Receiver<Option<TaskBoundary>>) {
-        let mut delay = FIRST_RETRY;
+    /// Pushes the sessions in the outbox. Returns when the next attempt is due, if one is.
+    async fn deliver(&mut self, at_once: bool) -> Option<Timestamp> {
+        match self.try_deliver(at_once).await {
+            Ok(due) => due,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the outbox");
+                Some(Timestamp::now() + SignedDuration::try_from(MAX_RETRY).unwrap_or_default())
+            }
+        }
+    }
+
+    async fn try_deliver(&mut self, at_once: bool) -> Result<Option<Timestamp>, StoreError> {
+        let store = self.target.store.clone();
+        let mut claim = match blocking(move || store.claim_sink(OutboxSink::Workspace, at_once)).await? {
+            ClaimResult::Taken(claim) => Arc::new(claim),
+            ClaimResult::Empty => return Ok(None),
+            ClaimResult::HeldBy(_) => return Ok(Some(after(OTHER_OWNER))),
+            ClaimResult::NotBefore(time) => return Ok(Some(time)),
+        };
         loop {
-            let Err(error) = self.target.upload(boundary).await else {
-                self.last = None;
-                return;
-            };
-            tracing::warn!(error = %error.problem.one_line(), "cannot upload the session");
-            let retries = matches!(error.kind, WorkspaceProblem::Temporary | WorkspaceProblem::Local);
-            self.notify(error.problem.one_line()).await;
-            if !retries || boundary == TaskBoundary::Started {
-                return;
-            }
-            let jitter = Duration::from_millis(u64::from(uuid::Uuid::new_v4().as_bytes()[0]) * 4);
-            tokio::select! {
-                () = tokio::time::sleep(delay + jitter) => delay = (delay * 2).min(MAX_RETRY),
-                changed = boundaries.changed() => {
-                    if changed.is_ok() {
-                        boundaries.mark_changed();
-                    }
-                    return;
+            let reader = claim.clone();
+            let rows = blocking(move || reader.rows(0, BATCH.0, BATCH.1)).await?;
+            if rows.is_empty() {
+                match release(claim).await? {
+                    Some(again) => claim = Arc::new(again),
+                    None => return Ok(None),
                 }
+                continue;
             }
+            let target = self.target.clone();
+            let (done, failure) = match target.uploads().await {
+                Ok(SessionUploads { bucket, local, machine }) => {
+                    let result = push_rows(bucket, local, machine, &rows).await;
+                    for conflict in &result.conflicts {
+                        self.notify(conflict.one_line()).await;
+                    }
+                    (result.done, result.failure)
+                }
+                Err(problem) => (0, Some(problem)),
+            };
+            if let Some(row) = done.checked_sub(1).and_then(|last| rows.get(last)) {
+                let (writer, key) = (claim.clone(), row.key);
+                blocking(move || writer.acknowledge(key, 0)).await?;
+            }
+            match failure {
+                Some(problem) => return self.fail(claim, problem).await.map(Some),
+                None => self.last = None,
+            }
+        }
+    }
+
+    /// Notes and reports a failed attempt. Returns when the next one is due.
+    async fn fail(&mut self, claim: Arc<OutboxClaim>, problem: Problem) -> Result<Timestamp, StoreError> {
+        let message = problem.one_line();
+        tracing::warn!(message, "cannot push sessions");
+        self.notify(message.clone()).await;
+        blocking(move || {
+            let next = after(retry_delay(claim.attempts()?));
+            claim.fail(&message, next)?;
+            Ok(next)
+        })
+        .await
+    }
+
+    /// Records in the store that a task runs here. It is not repeated: the end of the task corrects it.
+    async fn mark_busy(&mut self) {
+        let target = self.target.clone();
+        let marked = match target.uploads().await {
+            Ok(uploads) => mark_busy(&uploads.bucket, &target.session, &uploads.machine).await.map_err(|error| error.problem),
+            Err(problem) => Err(problem),
+        };
+        if let Err(problem) = marked {
+            self.notify(problem.one_line()).await;
         }
     }
 
@@ -144,41 +209,40 @@ impl BackgroundUploads {
     }
 }
 
-impl Target {
-    async fn upload(&self, boundary: TaskBoundary) -> Result<(), WorkspaceError> {
-        let settings = |problem| WorkspaceError { kind: WorkspaceProblem::Settings, problem };
-        let SessionUploads { bucket, local, machine } = self.uploads().await.map_err(settings)?;
-        match boundary {
-            TaskBoundary::Started => mark_busy(bucket, &self.session, machine).await,
-            TaskBoundary::Ended => push(bucket, local, &self.session, machine, PushOptions::default()).await.map(drop),
-        }
+/// Returns the delay before the next attempt, with a random part.
+fn retry_delay(failures: u32) -> Duration {
+    let delay = FIRST_RETRY.saturating_mul(1 << failures.min(16)).min(MAX_RETRY);
+    let random = u32::from(uuid::Uuid::new_v4().as_bytes()[0]);
+    delay + delay / 4 * random / 255
+}
+
+fn after(delay: Duration) -> Timestamp {
+    Timestamp::now() + SignedDuration::try_from(delay).unwrap_or_default()
+}
+
+/// Waits until a time; forever without one.
+async fn until(due: Option<Timestamp>) {
+    match due {
+        Some(due) => tokio::time::sleep(Duration::try_from(due.duration_since(Timestamp::now())).unwrap_or_default()).await,
+        None => std::future::pending().await,
     }
 }
 
-/// A journal that reports the start and the end of tasks, once they are committed.
-struct UploadingJournal {
-    inner: Arc<dyn Journal>,
-    boundaries: watch::Sender<Option<TaskBoundary>>,
+/// Releases a claim; returns it if rows are due.
+async fn release(claim: Arc<OutboxClaim>) -> Result<Option<OutboxClaim>, StoreError> {
+    match Arc::try_unwrap(claim) {
+        Ok(claim) => blocking(move || claim.release_if_idle()).await,
+        // The last drop releases it.
+        Err(_) => Ok(None),
+    }
 }
 
-impl Journal for UploadingJournal {
-    fn append(&self, records: Vec<Record>, durability: Durability) -> BoxFuture<'_, Result<(), JournalError>> {
-        let boundary = task_boundary(&records);
-        Box::pin(async move {
-            self.inner.append(records, durability).await?;
-            if boundary.is_some() {
-                self.boundaries.send_replace(boundary);
-            }
-            Ok(())
-        })
-    }
-
-    fn save_tail(&self, call: CallId, tail: SavedTail) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.inner.save_tail(call, tail)
-    }
-
-    fn save_draft(&self, text: String) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.inner.save_draft(text)
+/// Runs a call of the store on a thread that may wait.
+async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(call).await {
+        Ok(result) => result,
+        // The runtime ends, so this task ends too.
+        Err(_) => std::future::pending().await,
     }
 }
 
@@ -206,13 +270,12 @@ impl ArtifactCopies {
     }
 
     /// Starts an upload, which continues if nothing waits for it any more.
-    fn start(&self, uri: String) -> tokio::task::JoinHandle<Result<String, WorkspaceError>> {
+    fn start(&self, uri: String) -> tokio::task::JoinHandle<Result<String, Problem>> {
         let (target, artifacts, slots) = (self.target.clone(), self.artifacts.clone(), self.slots.clone());
         tokio::spawn(async move {
             let _slot = slots.acquire_owned().await;
-            let settings = |problem| WorkspaceError { kind: WorkspaceProblem::Settings, problem };
-            let uploads = target.uploads().await.map_err(settings)?;
-            upload_artifact(&uploads.bucket, artifacts, uri).await
+            let uploads = target.uploads().await?;
+            Ok(upload_artifact(&uploads.bucket, artifacts, uri).await?)
         })
     }
 }
@@ -229,7 +292,7 @@ impl ArtifactUploads for ArtifactCopies {
             for upload in started {
                 match tokio::time::timeout_at(deadline, upload).await {
                     Ok(Ok(Ok(url))) => copies.push(url),
-                    Ok(Ok(Err(error))) => self.pause(&error.problem.one_line()),
+                    Ok(Ok(Err(problem))) => self.pause(&problem.one_line()),
                     Ok(Err(error)) => self.pause(&error.to_string()),
                     Err(_) => self.pause("the object store takes more than 2 s"),
                 }

@@ -30,7 +30,7 @@ use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, Problem, SessionId, Target, ToolResult,
 };
 use crate::session::{CallChange, Change, SessionState};
-use crate::store::{Claim, LoadedSession, NewSession, SessionPart, SessionSummary, Store};
+use crate::store::{Claim, LoadedSession, NewSession, SessionOutbox, SessionPart, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::abandoned_bases;
@@ -112,6 +112,8 @@ pub(crate) struct SharedToolState {
     language_servers: Option<LanguageServers>,
     /// Copies of artifacts in the object store; `None` if there are none.
     uploads: Option<Arc<dyn ArtifactUploads>>,
+    /// Rows for services that are committed with the records of the session.
+    outbox: Option<SessionOutbox>,
 }
 
 impl SharedToolState {
@@ -151,6 +153,7 @@ impl SharedToolState {
                 Some(parent) => parent.tools.uploads.clone(),
                 None => None,
             },
+            outbox: None,
         }
     }
 
@@ -237,6 +240,11 @@ impl SharedToolState {
     /// Copies artifacts to the object store from now on.
     pub(super) fn connect_uploads(&mut self, uploads: Arc<dyn ArtifactUploads>) {
         self.uploads = Some(uploads);
+    }
+
+    /// Commits rows for services with the records of the session.
+    pub(super) fn connect_outbox(&mut self, outbox: SessionOutbox) {
+        self.outbox = Some(outbox);
     }
 
     pub(crate) fn artifacts(&self) -> Arc<dyn Artifacts> {
@@ -570,7 +578,7 @@ pub(super) fn setup(
         router,
         guidance: terms.guidance,
         artifacts,
-        journal: session.store.journal(session.claim.id(), place.mode),
+        journal: session.store.journal_with_outbox(session.claim.id(), place.mode, session.kept.outbox.clone()),
         rules: terms.rules,
         workspace_id: place.workspace_id(),
         session_id: session.claim.id().clone(),

@@ -27,7 +27,7 @@ pub(crate) use calls::{CallStage, OpenCall};
 pub(crate) use change::{AppliedRecord, Change, Payer};
 pub(crate) use goal::{GoalProgress, GoalStage};
 pub(crate) use model_choice::ModelChoice;
-pub(crate) use records::{TaskBoundary, plans_call, starts_step, task_boundary};
+pub(crate) use records::{plans_call, starts_step};
 pub(crate) use response::ResponseParts;
 pub(crate) use rewinds::RewindEffect;
 pub(crate) use state::{Mandate, SessionState};

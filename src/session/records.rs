@@ -38,23 +38,6 @@ pub(crate) fn starts_step(json: &[u8]) -> bool {
     is_named(json, "step_started") || is_named(json, "task_started")
 }
 
-/// Start or end of a task, or of a command of the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TaskBoundary {
-    Started,
-    /// Ended or paused: nothing happens until the user continues.
-    Ended,
-}
-
-/// Returns the last start or end of a task among these records.
-pub(crate) fn task_boundary(records: &[Record]) -> Option<TaskBoundary> {
-    records.iter().rev().find_map(|record| match record {
-        Record::TaskStarted { .. } | Record::OwnStarted { .. } | Record::Continued => Some(TaskBoundary::Started),
-        Record::TaskEnded { .. } | Record::OwnEnded { .. } | Record::Paused { .. } => Some(TaskBoundary::Ended),
-        _ => None,
-    })
-}
-
 /// Returns true if a stored record plans a call.
 pub(crate) fn plans_call(json: &[u8]) -> bool {
     is_named(json, "intent")

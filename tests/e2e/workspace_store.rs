@@ -210,6 +210,10 @@ fn rejected_credentials_and_missing_settings_are_explained() {
     let refused = project.aye(&["sessions", "push"]).exits(1).stderr;
     assert!(refused.contains("rejected the credentials"), "{refused}");
     assert!(!refused.contains("secret-of-the-store"), "{refused}");
+    store.recover();
+    store.fail("", "", usize::MAX, Fault::Skewed);
+    let skewed = project.aye(&["sessions", "push"]).exits(1).stderr;
+    assert!(skewed.contains("the clock of this machine differs"), "{skewed}");
     let other = machine(&server, "");
     let unset = other.aye(&["sessions", "pull"]).exits(2).stderr;
     assert!(unset.contains("services.workspace.url"), "{unset}");
@@ -278,6 +282,9 @@ fn hostile_and_damaged_objects_are_rejected_and_change_nothing() {
     store.write(&artifact, &vec![b'x'; content.len()]);
     is_refused("a changed artifact", "another digest");
     store.write(&artifact, &content);
+    change_head(&store, &id, |head| head["history"]["digest"] = json!("0".repeat(64)));
+    is_refused("a history that does not exist", "does not exist");
+    store.write(&format!("aye/heads/{id}.json"), good.to_string().as_bytes());
 
     // A history that is consistent, and belongs to another session.
     let mut forged: Value = serde_json::from_slice(&text).unwrap();
@@ -363,14 +370,34 @@ fn commands_get_no_credentials_of_the_store() {
     assert!(server.request(1).messages().contains("key: ."), "{}", server.request(1).messages());
 }
 
+#[test]
+fn a_history_that_was_not_uploaded_follows_with_the_next_session() {
+    let (store, server) = (ObjectServer::start(), script());
+    store.fail("", "", usize::MAX, Fault::Silence);
+    let project = machine(&server, &store.config());
+    project.aye(&["exec", "count"]).exits(0);
+    let id = id_of(&project);
+    assert_eq!(store.names(), Vec::<String>::new());
+    store.recover();
+    let mut screen = project.open(&[]);
+    let name = format!("aye/heads/{id}.json");
+    assert!(wait_until(TIMEOUT, || store.read(&name).is_some()), "{:?}", store.log());
+    screen.kill();
+    assert_eq!(head_of(&store, &id)["records"], json!(records(&project, &id).len()));
+    assert_eq!(head_of(&store, &id)["owner"]["busy"], json!(false));
+}
+
 /// With real emulators: `tests/services.sh` starts them and names them in these variables.
 #[test]
 #[ignore = "needs the emulators of tests/services.sh"]
 fn sessions_continue_over_real_emulators() {
+    let mut tried = 0;
     for (name, settings) in
         [("AYE_TEST_S3", "url = \"s3://team/aye\"\nregion = \"us-east-1\""), ("AYE_TEST_AZURE", "url = \"az://team/aye\"")]
     {
         let Ok(endpoint) = std::env::var(name) else { continue };
+        tried += 1;
         continues_elsewhere(&format!("[services.workspace]\n{settings}\nendpoint = \"{endpoint}\"\n"));
     }
+    assert!(tried > 0, "no emulator is named");
 }

@@ -12,6 +12,8 @@ use std::thread;
 pub enum Fault {
     /// An error with this status. Nothing is done.
     Status(u16),
+    /// The response of S3 to a request whose time is too far off.
+    Skewed,
     /// The object is written, and the connection ends without an answer.
     LostAnswer,
     /// Half of the body.
@@ -241,6 +243,10 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
         state.log.push_back(format!("{} {}", request.method, request.path));
         let (reply, whole) = match state.fault(&request) {
             Some(Fault::Status(status)) => (reply(status), true),
+            Some(Fault::Skewed) => {
+                let body = "<Error><Code>RequestTimeTooSkewed</Code><Message>Too far off</Message></Error>";
+                (Reply { body: body.into(), ..reply(403) }, true)
+            }
             Some(Fault::LostAnswer) => {
                 state.answer(&request);
                 return;

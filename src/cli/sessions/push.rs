@@ -26,7 +26,7 @@ pub(crate) fn run(place: &AppContext, id: Option<&str>, take_over: bool) -> Resu
     if sessions.is_empty() {
         print_text("no sessions yet\n");
     }
-    let options = PushOptions { take_over, busy: false };
+    let options = PushOptions { take_over };
     let runtime = runtime()?;
     let mut failed = 0_u64;
     for id in &sessions {

@@ -277,7 +277,6 @@ impl ClaimedSession {
         });
         if let (Some(uploads), Some(reload)) = (&mut uploads, &reload) {
             uploads.notices = Some(reload.notices());
-            setup.journal = uploads.journal(setup.journal);
         }
         Ok(PreparedSession::new(front_end, (setup, reload), (place, session), (unread, uploads), notices))
     }
@@ -321,6 +320,7 @@ impl ClaimedSession {
         }
         let session = (self.session.id().clone(), self.session.kept.artifacts());
         let uploads = BackgroundUploads::new(&self.place, &self.session.store, session)?;
+        self.session.kept.connect_outbox(uploads.outbox());
         if self.place.settings.uploads_artifacts() {
             self.session.kept.connect_uploads(uploads.artifacts());
         }

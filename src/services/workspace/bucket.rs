@@ -141,7 +141,8 @@ impl Bucket {
 
     /// Returns the error for an object that must exist.
     pub(super) fn missing(&self, name: &str) -> WorkspaceError {
-        WorkspaceError::damaged(&self.uri(name), "the object does not exist")
+        let error = WorkspaceError::damaged(&self.uri(name), "the object does not exist");
+        WorkspaceError { kind: WorkspaceProblem::Missing, ..error }
     }
 
     /// Writes the content of a file under a name that belongs to this content. An object of the same size is kept.

@@ -16,6 +16,8 @@ pub(crate) enum WorkspaceProblem {
     Conflict,
     /// An object is damaged, or has an unknown format.
     Damaged,
+    /// An object that a head names does not exist.
+    Missing,
     /// This machine cannot do its part.
     Local,
 }
@@ -46,6 +48,11 @@ impl WorkspaceError {
     pub(super) fn from_library(what: String, error: &object_store::Error) -> Self {
         use object_store::Error;
         let (kind, why, hint) = match error {
+            other if chain(other).contains(SKEWED) => (
+                WorkspaceProblem::Settings,
+                "the clock of this machine differs too much from that of the store".to_owned(),
+                "set the clock, for example by `timedatectl set-ntp true`",
+            ),
             Error::NotFound { .. } => (
                 WorkspaceProblem::Settings,
                 "the bucket or the object does not exist".to_owned(),
@@ -69,6 +76,15 @@ impl WorkspaceError {
         };
         Self::new(kind, Problem::new(what).because(why).hint(hint))
     }
+}
+
+/// Code of S3 for a request whose time is more than 15 minutes off.
+const SKEWED: &str = "RequestTimeTooSkewed";
+
+/// Returns the texts of an error and its causes.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the innermost error, which names the cause; the outer ones repeat the request.

@@ -6,6 +6,7 @@ use super::fetch;
 use super::layout;
 use super::machine::Machine;
 use crate::protocol::SessionId;
+use crate::transfer::import::is_an_id;
 use futures_util::StreamExt;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -70,6 +71,9 @@ pub(crate) async fn list(
 /// Returns the sessions whose ID starts with these digits, at most `most`.
 pub(crate) async fn find(bucket: &Bucket, prefix: &str, most: usize) -> Result<Vec<SessionId>, WorkspaceError> {
     let prefix = prefix.to_ascii_lowercase();
+    if is_an_id(&prefix) {
+        return Ok(vec![SessionId::new(prefix)]);
+    }
     let heads = bucket.list(layout::HEADS, HEADS).await?;
     let ids = heads.iter().filter_map(|head| layout::session_of(&head.file_name));
     Ok(ids.filter(|id| id.as_str().starts_with(&prefix)).take(most).collect())

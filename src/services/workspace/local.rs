@@ -2,13 +2,14 @@
 
 use super::chain::ChainScan;
 use super::error::WorkspaceError;
-use super::head::HeadArtifact;
+use super::head::{Head, HeadArtifact};
 use crate::ports::Artifacts;
 use crate::protocol::{Problem, SessionId};
-use crate::session::without_authority;
+use crate::session::{SessionStatus, without_authority};
 use crate::store::{ArtifactStore, Store};
 use crate::transfer::export;
 use jiff::Timestamp;
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,25 +33,29 @@ pub(super) struct Snapshot {
     pub title: Option<String>,
     pub workspace: String,
     pub updated: Timestamp,
+    /// Whether a task of the session runs here.
+    pub busy: bool,
     pub artifacts: Vec<LocalArtifact>,
     /// Notices about artifacts that are not uploaded.
     pub notices: Vec<String>,
 }
 
-/// An artifact and the file with its content.
+/// An artifact of a session.
 pub(super) struct LocalArtifact {
     pub entry: HeadArtifact,
-    pub path: PathBuf,
+    /// The file with its content; `None` if the store has it.
+    pub path: Option<PathBuf>,
 }
 
 impl LocalSessions {
-    /// Returns a session, with the digest of its first `at` records.
-    pub(super) async fn snapshot(&self, id: &SessionId, at: u64) -> Result<Snapshot, WorkspaceError> {
+    /// Returns a session, with the digest of as many records as the store has. Artifacts that the store has are not read.
+    pub(super) async fn snapshot(&self, id: &SessionId, old: Option<&Head>) -> Result<Snapshot, WorkspaceError> {
         let (local, id) = (self.clone(), id.clone());
-        blocking(move || local.read(&id, at)).await
+        let (at, known) = old.map_or((0, Vec::new()), |head| (head.records, head.artifacts.clone()));
+        blocking(move || local.read(&id, at, &known)).await
     }
 
-    fn read(&self, id: &SessionId, at: u64) -> Result<Snapshot, WorkspaceError> {
+    fn read(&self, id: &SessionId, at: u64, known: &[HeadArtifact]) -> Result<Snapshot, WorkspaceError> {
         let summary = self.store.find(id.as_str())?;
         let checkpoint = export::checkpoint(&self.store, &summary, None)?;
         let mut chain = ChainScan::new(at);
@@ -59,7 +64,7 @@ impl LocalSessions {
         }
         let updated = checkpoint.checkpointed_at;
         let text = export::as_json(&checkpoint)?.into_bytes();
-        let (artifacts, notices) = artifacts(&(self.artifacts)(id));
+        let (artifacts, notices) = artifacts(&(self.artifacts)(id), known);
         Ok(Snapshot {
             digest: blake3::hash(&text).to_hex().to_string(),
             text,
@@ -67,6 +72,7 @@ impl LocalSessions {
             title: summary.title,
             workspace: summary.workspace,
             updated,
+            busy: summary.held_by.is_some() && matches!(summary.status, SessionStatus::Running | SessionStatus::Waiting),
             artifacts,
             notices,
         })
@@ -92,16 +98,21 @@ impl LocalSessions {
     }
 }
 
-/// Returns the artifacts that still exist, with the digests of their contents.
-fn artifacts(store: &ArtifactStore) -> (Vec<LocalArtifact>, Vec<String>) {
+/// Returns the artifacts that still exist, or that the store has, with the digests of their contents.
+fn artifacts(store: &ArtifactStore, known: &[HeadArtifact]) -> (Vec<LocalArtifact>, Vec<String>) {
     let (mut found, mut notices) = (Vec::new(), Vec::new());
     if !store.is_there() {
         return (found, notices);
     }
+    let known: HashMap<&str, &HeadArtifact> = known.iter().map(|entry| (entry.artifact.uri.as_str(), entry)).collect();
     for artifact in store.list().unwrap_or_default() {
+        if let Some(entry) = known.get(artifact.uri.as_str()) {
+            found.push(LocalArtifact { entry: HeadArtifact { digest: entry.digest.clone(), artifact }, path: None });
+            continue;
+        }
         let stored = store.find(&artifact.uri).map_err(|error| error.to_string());
         match stored.and_then(|stored| digest_of(&stored.path).map(|digest| (stored.path, digest))) {
-            Ok((path, digest)) => found.push(LocalArtifact { entry: HeadArtifact { digest, artifact }, path }),
+            Ok((path, digest)) => found.push(LocalArtifact { entry: HeadArtifact { digest, artifact }, path: Some(path) }),
             Err(reason) => notices.push(format!("skipped an artifact: {reason}")),
         }
     }
@@ -114,7 +125,7 @@ pub(super) async fn artifact(store: Arc<dyn Artifacts>, uri: String) -> Result<L
         let failed = |why: String| WorkspaceError::local(Problem::new(format!("cannot upload `{uri}`")).because(why));
         let stored = store.find(&uri).map_err(|error| failed(error.message))?;
         let digest = digest_of(&stored.path).map_err(failed)?;
-        Ok(LocalArtifact { entry: HeadArtifact { digest, artifact: stored.artifact }, path: stored.path })
+        Ok(LocalArtifact { entry: HeadArtifact { digest, artifact: stored.artifact }, path: Some(stored.path) })
     })
     .await
 }

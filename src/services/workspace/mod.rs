@@ -16,14 +16,15 @@ mod machine;
 mod open;
 mod pull;
 mod push;
+mod queue;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use bucket::Bucket;
-pub(crate) use error::{WorkspaceError, WorkspaceProblem};
 pub(crate) use list::{ListedSession, find, list};
 pub(crate) use local::LocalSessions;
 pub(crate) use machine::Machine;
 pub(crate) use open::open;
 pub(crate) use pull::{PullOptions, PullResult, pull};
 pub(crate) use push::{PushOptions, mark_busy, push, upload_artifact};
+pub(crate) use queue::{TaskFeed, TaskSignal, push_rows};

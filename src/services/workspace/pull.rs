@@ -79,7 +79,7 @@ pub(crate) async fn pull(
         let found = match compare(bucket, local, (head, version), options.fork).await {
             Ok(found) => found,
             // A push may have replaced the history after the head was read.
-            Err(error) if error.kind == WorkspaceProblem::Damaged && is_replaced(bucket, id, &error).await => continue,
+            Err(error) if error.kind == WorkspaceProblem::Missing && is_replaced(bucket, id, &error).await => continue,
             Err(error) => return Err(error),
         };
         let target = if options.fork { new_id() } else { id.clone() };
@@ -166,13 +166,20 @@ fn apply(
 /// Stores the artifacts of a session. Those that are missing in the store are named in the notices.
 async fn download_artifacts(bucket: &Bucket, store: &ArtifactStore, head: &Head) -> Result<Vec<String>, WorkspaceError> {
     let listed = if store.is_there() { store.list().unwrap_or_default() } else { Vec::new() };
+    let mut notices = Vec::new();
     for entry in &head.artifacts {
         let is_here = listed.iter().any(|artifact| artifact.uri == entry.artifact.uri);
         if !is_here || store.find(&entry.artifact.uri).is_err() {
-            download_artifact(bucket, store, entry).await?;
+            match download_artifact(bucket, store, entry).await {
+                // It may have expired: the conversation does not need it.
+                Err(error) if error.kind == WorkspaceProblem::Missing => {
+                    notices.push(format!("skipped an artifact: {}", error.problem));
+                }
+                downloaded => downloaded?,
+            }
         }
     }
-    Ok(Vec::new())
+    Ok(notices)
 }
 
 async fn download_artifact(bucket: &Bucket, store: &ArtifactStore, entry: &HeadArtifact) -> Result<(), WorkspaceError> {

@@ -9,7 +9,6 @@ use super::local::{self, LocalArtifact, LocalSessions, Snapshot};
 use super::machine::Machine;
 use crate::ports::Artifacts;
 use crate::protocol::{Problem, SessionId};
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Number of attempts, if other processes replace the head at the same time.
@@ -21,8 +20,6 @@ const OLD_HISTORIES: usize = 100;
 pub(crate) struct PushOptions {
     /// Whether a session that another machine owns is taken over.
     pub take_over: bool,
-    /// Whether a task of the session runs here.
-    pub busy: bool,
 }
 
 /// Result of a push.
@@ -50,11 +47,11 @@ pub(crate) async fn push(
         {
             return Err(owned_by_other(id, owner));
         }
-        let snapshot = local.snapshot(id, old.as_ref().map_or(0, |head| head.records)).await?;
+        let snapshot = local.snapshot(id, old.as_ref()).await?;
         if let Some(head) = &old {
             check_is_continuation(bucket, local, head, &snapshot).await?;
         }
-        let head = to_head(id, &snapshot, Owner::new(machine, options.busy))?;
+        let head = to_head(id, &snapshot, Owner::new(machine, snapshot.busy))?;
         if old.as_ref().is_some_and(|old| is_same(old, &head)) {
             return Ok(Pushed { changed: false, records: head.records, notices: snapshot.notices });
         }
@@ -152,8 +149,7 @@ fn is_same(old: &Head, new: &Head) -> bool {
 
 /// Uploads what the old head does not name: first the artifacts, then the history.
 async fn upload_contents(bucket: &Bucket, old: Option<&Head>, new: &Head, snapshot: &Snapshot) -> Result<(), WorkspaceError> {
-    let known: HashSet<&str> = old.iter().flat_map(|head| &head.artifacts).map(|artifact| artifact.digest.as_str()).collect();
-    for artifact in snapshot.artifacts.iter().filter(|artifact| !known.contains(artifact.entry.digest.as_str())) {
+    for artifact in &snapshot.artifacts {
         upload_content(bucket, artifact).await?;
     }
     if old.is_none_or(|head| head.history != new.history) {
@@ -171,10 +167,12 @@ pub(crate) async fn upload_artifact(bucket: &Bucket, store: Arc<dyn Artifacts>, 
 
 /// Uploads an artifact, unless the store has it. Returns its URL.
 async fn upload_content(bucket: &Bucket, artifact: &LocalArtifact) -> Result<String, WorkspaceError> {
-    let (name, path) = (layout::artifact(&artifact.entry.digest), &artifact.path);
-    let failed = |error| WorkspaceError::local(Problem::new(format!("cannot read `{}`", path.display())).because(error));
-    let mut file = std::fs::File::open(path).map_err(failed)?;
-    bucket.upload(&name, artifact.entry.artifact.bytes, &mut file).await?;
+    let name = layout::artifact(&artifact.entry.digest);
+    if let Some(path) = &artifact.path {
+        let failed = |error| WorkspaceError::local(Problem::new(format!("cannot read `{}`", path.display())).because(error));
+        let mut file = std::fs::File::open(path).map_err(failed)?;
+        bucket.upload(&name, artifact.entry.artifact.bytes, &mut file).await?;
+    }
     Ok(bucket.uri(&name))
 }
 
