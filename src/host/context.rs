@@ -163,7 +163,12 @@ impl AppContext {
         // An agent has the policy of the session that started it, with the layer of the project that this session trusts.
         match &self.parent {
             Some(parent) => Ok(parent.policy()),
-            None => Policy::assemble(&self.sources(file), project),
+            None => {
+                if let Some(service) = self.service_policy() {
+                    service.ensure_loaded()?;
+                }
+                Policy::assemble(&self.sources(file), project)
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use super::error::CliError;
 use crate::agent::PolicyUpdate;
 use crate::config::{Directories, Environment, PolicyService, Settings};
 use crate::protocol::Problem;
-use crate::services::policy_bundles::{PolicyCache, PublicKey, Refreshed, refresh};
+use crate::services::policy_bundles::{PolicyCache, PublicKey, refresh};
 use jiff::{SignedDuration, Timestamp};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,8 +43,8 @@ impl ServicePolicy {
         &self.service.url
     }
 
-    /// Requests the policy, and returns what is new about it.
-    pub(crate) async fn refresh(&self) -> Result<Vec<String>, Problem> {
+    /// Requests the policy.
+    pub(crate) async fn refresh(&self) -> Result<(), Problem> {
         let key = self.key_file.as_ref().map(|path| {
             let failed = |why: String| {
                 let problem = Problem::new(format!("cannot use the public key `{}`", path.display())).because(why);
@@ -57,36 +57,40 @@ impl ServicePolicy {
             let problem = Problem::new(format!("the environment variable `{name}` is not set"));
             return Err(problem.because("`services.policy.token_env` names it"));
         }
-        let found = refresh(&self.service, key.transpose()?.as_ref(), self.token.as_deref(), &self.cache).await?;
-        let Refreshed::New { revision, ignored } = found else { return Ok(Vec::new()) };
-        let revision = revision.map(|revision| format!(", revision {revision}")).unwrap_or_default();
-        let mut notices = vec![format!("loaded the policy from `{}`{revision}", self.service.url)];
-        notices.extend(
-            ignored.iter().map(|entry| format!("the policy from `{}` can only tighten; ignored {entry}", self.service.url)),
-        );
+        refresh(&self.service, key.transpose()?.as_ref(), self.token.as_deref(), &self.cache).await
+    }
+
+    /// Returns the notices about the last change that were not shown yet.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        self.cache.take_notices(&self.service.identity())
+    }
+
+    /// Loads the policy if there is none yet.
+    pub(crate) fn ensure_loaded(&self) -> Result<(), CliError> {
+        if self.file().is_some() {
+            return Ok(());
+        }
+        let hint = "without the policy, no session starts; remove `services.policy.url` from config.toml to do without it";
+        self.refresh_now().map_err(|problem| CliError::failed(problem.hint(hint)))
+    }
+
+    /// Loads the policy unless it was checked recently. Returns notices. Without a last good policy, a failure is an error.
+    pub(crate) fn ensure(&self) -> Result<Vec<String>, CliError> {
+        self.ensure_loaded()?;
+        let poll = SignedDuration::try_from(self.service.poll).unwrap_or(SignedDuration::MAX);
+        let earliest = Timestamp::now().checked_sub(poll).unwrap_or(Timestamp::MIN);
+        let mut notices = Vec::new();
+        if !self.cache.is_current(&self.service.identity(), earliest)
+            && let Err(problem) = self.refresh_now()
+        {
+            notices.push(format!("{}; the last good policy stays in effect", problem.one_line()));
+        }
+        notices.extend(self.take_notices());
         Ok(notices)
     }
 
-    /// Loads the policy unless it was checked recently. Without a last good policy, a failure is an error.
-    pub(crate) fn ensure(&self) -> Result<Vec<String>, CliError> {
-        let poll = SignedDuration::try_from(self.service.poll).unwrap_or(SignedDuration::MAX);
-        let earliest = Timestamp::now().checked_sub(poll).unwrap_or(Timestamp::MIN);
-        if self.cache.is_current(&self.service.identity(), earliest) {
-            return Ok(Vec::new());
-        }
-        match (self.refresh_now(), self.file()) {
-            (Ok(notices), _) => Ok(notices),
-            (Err(problem), Some(_)) => Ok(vec![format!("{}; the last good policy stays in effect", problem.one_line())]),
-            (Err(problem), None) => {
-                let hint =
-                    "without the policy, no session starts; remove `services.policy.url` from config.toml to do without it";
-                Err(CliError::failed(problem.hint(hint)))
-            }
-        }
-    }
-
     /// Refreshes from code that may already run inside of a runtime.
-    fn refresh_now(&self) -> Result<Vec<String>, Problem> {
+    fn refresh_now(&self) -> Result<(), Problem> {
         let own = self.clone();
         let failed = |why: String| Problem::new(format!("cannot load the policy from `{}`", self.service.url)).because(why);
         let thread = std::thread::Builder::new().name("aye-policy".to_owned()).spawn(move || {
@@ -110,9 +114,9 @@ impl ServicePolicy {
                 () = notices.closed() => return,
             }
             let new = match self.refresh().await {
-                Ok(new) => {
+                Ok(()) => {
                     failure = None;
-                    new
+                    self.take_notices()
                 }
                 Err(problem) if failure.as_ref() == Some(&problem) => Vec::new(),
                 Err(problem) => {

@@ -14,7 +14,8 @@ pub(crate) fn run(place: &AppContext) -> Result<Exit, CliError> {
     let service = place
         .service_policy()
         .ok_or_else(|| CliError::usage("no policy from a URL is configured").hint("set `services.policy.url` in config.toml"))?;
-    let notices = runtime()?.block_on(service.refresh()).map_err(CliError::failed)?;
+    runtime()?.block_on(service.refresh()).map_err(CliError::failed)?;
+    let notices = service.take_notices();
     if notices.is_empty() {
         print_text("the policy is up to date\n");
     }

@@ -25,6 +25,9 @@ pub(super) struct CacheState {
     pub revision: Option<String>,
     /// Time of the last successful request.
     pub checked: Timestamp,
+    /// Notices about the last change that no session has shown yet.
+    #[serde(default)]
+    pub notices: Vec<String>,
 }
 
 impl PolicyCache {
@@ -44,6 +47,15 @@ impl PolicyCache {
     /// Returns whether there is a policy of this source that was checked since `earliest`. A time in the future does not count.
     pub(crate) fn is_current(&self, source: &str, earliest: Timestamp) -> bool {
         self.state(source).is_some_and(|state| state.checked >= earliest && state.checked <= Timestamp::now())
+    }
+
+    /// Returns the notices that no session has shown yet, once.
+    pub(crate) fn take_notices(&self, source: &str) -> Vec<String> {
+        let Some(mut state) = self.state(source).filter(|state| !state.notices.is_empty()) else { return Vec::new() };
+        let notices = std::mem::take(&mut state.notices);
+        // If this fails, they are shown again.
+        let _ = self.store(None, &state);
+        notices
     }
 
     /// Returns whether there is a policy of this source.

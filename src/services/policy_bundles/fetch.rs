@@ -22,19 +22,6 @@ const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(3), idle: Dur
 /// Maximum characters of a revision and of an ETag.
 const TEXT_CHARS: usize = 200;
 
-/// Result of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Refreshed {
-    /// The policy is still the last one.
-    Same,
-    /// Another policy replaces it.
-    New {
-        revision: Option<String>,
-        /// Entries that would loosen something, and have no effect.
-        ignored: Vec<String>,
-    },
-}
-
 /// Bundle as it was received; `None` if the last one is current.
 type Received = Option<(Vec<u8>, Option<String>)>;
 
@@ -44,7 +31,7 @@ pub(crate) async fn refresh(
     key: Option<&PublicKey>,
     token: Option<&str>,
     cache: &PolicyCache,
-) -> Result<Refreshed, Problem> {
+) -> Result<(), Problem> {
     let source = service.identity();
     let old = cache.state(&source);
     let etag = old.as_ref().and_then(|state| state.etag.clone());
@@ -54,8 +41,7 @@ pub(crate) async fn refresh(
     };
     let Some((bytes, etag)) = received else {
         let state = CacheState { checked: Timestamp::now(), ..old.unwrap_or_default() };
-        cache.store(None, &state)?;
-        return Ok(Refreshed::Same);
+        return cache.store(None, &state);
     };
     let wrong = |why: String| {
         let problem = Problem::new(format!("cannot use the policy bundle from `{}`", service.url)).because(why);
@@ -66,11 +52,22 @@ pub(crate) async fn refresh(
     if bundle.expires_at.is_some_and(|end| end <= Timestamp::now()) {
         return Err(wrong("it has expired".to_owned()));
     }
-    let ignored = bundle.widens().iter().map(|(line, what)| format!("line {line}: {what}")).collect();
     let is_same = old.is_some() && std::fs::read(cache.file()).is_ok_and(|known| known == policy);
-    let state = CacheState { source, etag, revision: revision.clone(), checked: Timestamp::now() };
-    cache.store(Some(&policy).filter(|_| !is_same).map(Vec::as_slice), &state)?;
-    Ok(if is_same { Refreshed::Same } else { Refreshed::New { revision, ignored } })
+    let notices =
+        if is_same { old.map(|state| state.notices).unwrap_or_default() } else { notices(service, revision.as_deref(), &bundle) };
+    let state = CacheState { source, etag, revision, checked: Timestamp::now(), notices };
+    cache.store(Some(&policy).filter(|_| !is_same).map(Vec::as_slice), &state)
+}
+
+/// Returns notices about a new policy, and about its entries that would loosen something.
+fn notices(service: &PolicyService, revision: Option<&str>, bundle: &Bundle) -> Vec<String> {
+    let revision = revision.map(|revision| format!(", revision {revision}")).unwrap_or_default();
+    let mut notices = vec![format!("loaded the policy from `{}`{revision}", service.url)];
+    let ignored = bundle.widens().iter();
+    notices.extend(ignored.map(|(line, entry)| {
+        format!("the policy from `{}` can only tighten; ignored line {line}: {}", service.url, one_line(entry))
+    }));
+    notices
 }
 
 /// Returns the policy in a bundle and its revision, if its files and its signature are valid.

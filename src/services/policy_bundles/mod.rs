@@ -7,5 +7,5 @@ mod fetch;
 mod signature;
 
 pub(crate) use cache::PolicyCache;
-pub(crate) use fetch::{Refreshed, refresh};
+pub(crate) use fetch::refresh;
 pub(crate) use signature::PublicKey;
