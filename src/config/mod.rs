@@ -33,7 +33,7 @@ mod theme;
 pub(crate) mod trust;
 mod workspace_store;
 
-pub(crate) use address::check_list_url;
+pub(crate) use address::{check_list_url, check_tool_service_url};
 pub(crate) use api::Api;
 pub(crate) use credentials::{Credentials, KeyStorage, KeyringFailure, server_key};
 pub(crate) use default_model::{EditResult, with_default_model};

@@ -417,6 +417,12 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key(&["retention", "logs_mb"], MEGABYTES, "64", "maximum size of the logs"),
     key(
+        &["services", "backend_tools", "manifest"],
+        Kind::Text,
+        "",
+        "manifest of back-end tools, in TOML; relative paths start at the directory of config.toml; unset: none",
+    ),
+    key(
         &["services", "policy", "url"],
         Kind::Text,
         "",

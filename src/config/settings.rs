@@ -213,6 +213,12 @@ impl Settings {
         }
     }
 
+    /// Returns the manifest of back-end tools, if one is configured. A relative path is below the directory of `config.toml`.
+    pub(crate) fn backend_manifest(&self, directories: &Directories, home: &Path) -> Option<PathBuf> {
+        let path = self.text(&["services", "backend_tools", "manifest"])?;
+        Some(path.strip_prefix("~/").map_or_else(|| directories.config.join(path), |below| home.join(below)))
+    }
+
     /// Returns true if artifacts are uploaded before their results enter the conversation.
     pub(crate) fn uploads_artifacts(&self) -> bool {
         self.workspace_store.is_some() && workspace_store::uploads_artifacts(&self.values)

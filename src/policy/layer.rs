@@ -230,7 +230,7 @@ impl CompiledLayer {
             write: compiled(&bundle.write),
             delete: compiled(&bundle.delete),
             commands: with_scope(scope, bundle.shell.iter().flat_map(|shell| shell.rules.clone())),
-            tools: with_scope(scope, bundle.mcp.iter().flat_map(|mcp| mcp.rules.clone())),
+            tools: with_scope(scope, bundle.mcp.iter().chain(&bundle.backend).flat_map(|tools| tools.rules.clone())),
             custom: with_scope(scope, bundle.custom.clone()),
             bundle,
             listed_elsewhere: Vec::new(),
@@ -271,7 +271,7 @@ impl CompiledLayer {
         if self.bundle.shell.is_some() {
             self.commands.append(&mut mine.commands);
         }
-        if self.bundle.mcp.is_some() {
+        if self.bundle.mcp.is_some() || self.bundle.backend.is_some() {
             self.tools.append(&mut mine.tools);
         }
         // Custom tools are judged by the rules of all layers, whichever capability a layer lists.
@@ -312,8 +312,8 @@ fn restrain(bundle: &mut Bundle, scope: Scope) {
         files.unprotected.clear();
         files.approval_rule = None;
     }
-    if let Some(mcp) = &mut bundle.mcp {
-        mcp.approval_rule = None;
+    for tools in [&mut bundle.mcp, &mut bundle.backend].into_iter().flatten() {
+        tools.approval_rule = None;
     }
     if let Some(http) = &mut bundle.http {
         http.approval_rule = None;

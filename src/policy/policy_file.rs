@@ -61,6 +61,7 @@ impl Bundle {
                 "Network.Search" => base.search = None,
                 "Workspace.Upload" => base.upload = None,
                 "Mcp.Invoke" => base.mcp = None,
+                "BackendTool.Invoke" => base.backend = None,
                 "Tool.Custom" => base.custom.clear(),
                 _ => {}
             }

@@ -96,8 +96,8 @@ pub use sandbox::{
     SandboxAccess, SandboxTier,
 };
 pub use server::{
-    Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, QUESTION_ANSWER, QuestionOption,
-    ServerPrompt, ServerResource, ServerState, ServerStatus,
+    BACKEND_SERVER, Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, QUESTION_ANSWER,
+    QuestionOption, ServerPrompt, ServerResource, ServerState, ServerStatus,
 };
 pub use setup::{ApprovalsChoice, FoundModel, Reach, SetupEvent, SetupInfo, SetupRequest, TestOutcome};
 pub use state::{SessionState, SessionStatus, TaskState, TaskStatus};

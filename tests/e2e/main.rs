@@ -14,6 +14,7 @@ mod artifacts;
 mod attach;
 mod attacks;
 mod auth;
+mod backend_tools;
 mod bad_input;
 mod branches;
 mod browse;

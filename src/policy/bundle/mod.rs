@@ -55,6 +55,7 @@ pub(crate) const CAPABILITIES: &[&str] = &[
     "Network.Http",
     "Network.Search",
     "Mcp.Invoke",
+    "BackendTool.Invoke",
     "Tool.Custom",
     "Workspace.Upload",
 ];
@@ -78,6 +79,8 @@ pub struct Bundle {
     pub search: Option<Search>,
     pub upload: Option<Upload>,
     pub mcp: Option<Tools>,
+    /// Back-end tools; the patterns name them as `SERVER/TOOL`, like those of MCP servers.
+    pub backend: Option<Tools>,
     /// Rules about custom tools, by name.
     pub custom: Vec<ToolRule>,
     /// Tools that are disabled, even if a capability grants them.
@@ -204,8 +207,7 @@ impl Bundle {
                 "Network.Search" => self.search = Some(Search::read(&capability)?),
                 "Tool.Custom" => self.custom = tools::custom_rules(&capability)?,
                 "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability)?),
-                // Unsupported, as `policy validate` reports: no key of it is valid, so none is suggested.
-                "BackendTool.Invoke" => {}
+                "BackendTool.Invoke" => self.backend = Some(Tools::read_backend(&capability)?),
                 "Workspace.Upload" => self.upload = Some(Upload::read(&capability)?),
                 other => {
                     let message = format!("unknown capability `{other}`; {}", suggestion(other, CAPABILITIES));

@@ -244,7 +244,7 @@ impl Enforcer {
 
     /// Returns whether any tool of a server could be listed.
     pub fn lists_any(&self, server: &str) -> bool {
-        self.grants("Mcp.Invoke")
+        self.grants(invoke::capability(server))
             && self.outer_allows(|outer| outer.lists_any(server))
             && self.stack.compiled_layers().iter().all(|layer| invoke::may_list(server, layer))
     }
