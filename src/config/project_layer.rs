@@ -62,6 +62,7 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["lsp"], "a project cannot choose the programs of language servers"),
     (&["mcp"], "a project cannot set how MCP tools are offered"),
     (&["search"], "a project cannot choose the search service or its address"),
+    (&["services"], "a project cannot choose services, or what they receive"),
     (&["tools", "on_demand"], "a project cannot set how tools are offered"),
     (&["tools", "shell"], "a project cannot choose the shell for commands"),
     (&["tools", "conflict"], "a project cannot choose which tool an ambiguous name means"),
@@ -219,6 +220,10 @@ mod tests {
             "[mcp.servers.x]\nenabled = false\n",
             "[tools]\nshell = \"sh\"\n",
             "[retention]\nsession_days = 1\n",
+            "[services.approvals]\nurl = \"https://a.example\"\n",
+            "[services.audit]\nrequired = false\n",
+            "[services.telemetry]\nurl = \"env\"\n",
+            "[services.outbox]\nlimit = 1\n",
         ] {
             let (_, layer) = read("[tools]\nfollow_symlinks = false\n", line);
             assert!(layer.taken.is_empty() && layer.ignored.len() == 1, "{line}: {layer:?}");

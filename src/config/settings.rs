@@ -7,6 +7,7 @@ use super::profile::{self, Profile};
 use super::schema::KEYS;
 use super::screen::Screen;
 use super::search::Search;
+use super::services::ServiceSettings;
 use super::spending::{self, SetEffort, SetLimit, SetPrice};
 use super::{ConfigError, Directories};
 use crate::protocol::Mode;
@@ -27,6 +28,7 @@ pub(crate) struct Settings {
     pub retention: Retention,
     pub search: Search,
     pub approval: Approval,
+    pub services: ServiceSettings,
     pub(super) values: Values,
 }
 
@@ -181,7 +183,8 @@ impl Settings {
             arming_ms: number(&values, &["approval", "arming_ms"]),
             timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),
         };
-        let settings = Self { llm, context, tools, limits, effort, assumed_price, retention, search, approval, values };
+        let services = ServiceSettings::from_values(&values)?;
+        let settings = Self { llm, context, tools, limits, effort, assumed_price, retention, search, approval, services, values };
         settings.check_providers()?;
         Ok(settings)
     }

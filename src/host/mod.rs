@@ -59,6 +59,7 @@ pub(crate) mod session_builder;
 pub(crate) mod session_error;
 pub(crate) mod session_search;
 pub(crate) mod session_servers;
+pub(crate) mod session_services;
 pub(crate) mod setup;
 pub(crate) mod skills;
 pub(crate) mod startup;
