@@ -27,6 +27,7 @@ mod screen;
 mod search;
 pub(crate) mod servers;
 mod service;
+mod services;
 mod settings;
 mod spending;
 mod theme;
@@ -57,6 +58,9 @@ pub(crate) use schema::{json_schema, key_list};
 pub(crate) use screen::Notifications;
 pub(crate) use search::{Search, SearchChoice, SearchService, search_key_variables, services_with_key};
 pub(crate) use service::{Service, bedrock_url};
+pub(crate) use services::{
+    ApprovalServiceSettings, AuditSettings, OtlpEndpoint, SecretReference, ServiceSettings, TelemetrySettings, check_service_url,
+};
 pub(crate) use settings::{Approval, Settings, TextTools, ToolLists};
 pub(crate) use spending::{SetEffort, SetLimit};
 pub(crate) use theme::with_theme;

@@ -221,6 +221,10 @@ mod tests {
             "[tools]\nshell = \"sh\"\n",
             "[retention]\nsession_days = 1\n",
             "[services.workspace]\nurl = \"s3://other\"\n",
+            "[services.approvals]\nurl = \"https://a.example\"\n",
+            "[services.audit]\nrequired = false\n",
+            "[services.telemetry]\nurl = \"env\"\n",
+            "[services.outbox]\nlimit = 1\n",
         ] {
             let (_, layer) = read("[tools]\nfollow_symlinks = false\n", line);
             assert!(layer.taken.is_empty() && layer.ignored.len() == 1, "{line}: {layer:?}");

@@ -471,6 +471,61 @@ pub(super) const KEYS: &[Key] = &[
         "false: upload artifacts with the history after each task, and not before their results",
     ),
     key(
+        &["services", "outbox", "limit"],
+        Kind::Size,
+        "\"1GB\"",
+        "maximum size of the records that wait for a service; telemetry is dropped first, oldest first",
+    ),
+    key(
+        &["services", "approvals", "url"],
+        Kind::Text,
+        "",
+        "address that receives each decision as a signed webhook; https, or http on this machine; unset: none",
+    ),
+    key(
+        &["services", "approvals", "secret"],
+        Kind::Text,
+        "",
+        "reference to the secret that signs these messages: \"env:NAME\", or \"keyring:approvals\" after `aye auth login approvals`",
+    ),
+    key(
+        &["services", "approvals", "ask"],
+        Kind::Flag,
+        "false",
+        "true: `aye exec` and `aye serve` ask this service for decisions, up to the risk that the policy allows",
+    ),
+    key(
+        &["services", "audit", "url"],
+        Kind::Text,
+        "",
+        "OTLP endpoint for audit records, such as \"https://collector:4318\"; \"env\": as the OTEL_EXPORTER_OTLP_* variables say; \
+        unset: none",
+    ),
+    key(
+        &["services", "audit", "required"],
+        Kind::Flag,
+        "false",
+        "true: a session pauses before its next effect when audit records reach the limit of the outbox",
+    ),
+    key(
+        &["services", "audit", "content"],
+        Kind::Flag,
+        "false",
+        "true: audit records include arguments, results and messages, redacted",
+    ),
+    key(
+        &["services", "telemetry", "url"],
+        Kind::Text,
+        "",
+        "OTLP endpoint for traces and metrics; \"env\": as the OTEL_EXPORTER_OTLP_* variables say; unset: none",
+    ),
+    key(
+        &["services", "telemetry", "content"],
+        Kind::Flag,
+        "false",
+        "true: traces include messages, arguments and results, redacted",
+    ),
+    key(
         &["lsp", "enabled"],
         Kind::Flag,
         "true",

@@ -8,6 +8,7 @@ use super::profile::{self, Profile};
 use super::schema::KEYS;
 use super::screen::Screen;
 use super::search::Search;
+use super::services::ServiceSettings;
 use super::spending::{self, SetEffort, SetLimit, SetPrice};
 use super::workspace_store::{self, WorkspaceStore};
 use super::{ConfigError, Directories};
@@ -33,6 +34,7 @@ pub(crate) struct Settings {
     pub workspace_store: Option<WorkspaceStore>,
     /// The policy from a URL, if one is configured.
     pub policy_service: Option<PolicyService>,
+    pub services: ServiceSettings,
     pub(super) values: Values,
 }
 
@@ -188,6 +190,7 @@ impl Settings {
             timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),
         };
         let (workspace_store, policy_service) = (WorkspaceStore::from_values(&values)?, PolicyService::from_values(&values)?);
+        let services = ServiceSettings::from_values(&values)?;
         let settings = Self {
             llm,
             context,
@@ -200,6 +203,7 @@ impl Settings {
             approval,
             workspace_store,
             policy_service,
+            services,
             values,
         };
         settings.check_providers()?;

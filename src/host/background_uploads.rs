@@ -6,7 +6,7 @@ use super::session_uploads::SessionUploads;
 use crate::agent::PolicyUpdate;
 use crate::ports::{ArtifactUploads, Artifacts, BoxFuture};
 use crate::protocol::{Problem, SessionId};
-use crate::services::workspace::{TaskFeed, TaskSignal, mark_busy, push_rows, upload_artifact};
+use crate::services::workspace::{BATCH, TaskFeed, TaskSignal, mark_busy, push_rows, upload_artifact};
 use crate::store::{ClaimResult, OutboxClaim, OutboxLimit, OutboxSink, SessionOutbox, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,10 +27,6 @@ const MAX_RETRY: Duration = Duration::from_secs(300);
 const OTHER_OWNER: Duration = Duration::from_secs(30);
 /// Notices that wait to be shown; more are dropped.
 const NOTICES: usize = 8;
-/// Number and bytes of rows that are read at once.
-const BATCH: (usize, usize) = (64, 64 << 10);
-/// Maximum bytes of the outbox. A row has the size of an ID, so that other sinks reach it first.
-const OUTBOX_BYTES: u64 = 1 << 30;
 
 /// The object store of a session, opened by the first upload.
 struct Target {
@@ -92,8 +88,8 @@ impl BackgroundUploads {
         let committed = feed.clone();
         SessionOutbox {
             feed,
-            limit: OutboxLimit { bytes: OUTBOX_BYTES, pauses: false },
-            committed: Arc::new(move || committed.on_commit()),
+            limit: OutboxLimit { bytes: self.target.place.settings.services.outbox_bytes, pauses: false },
+            committed: Arc::new(move |_| committed.on_commit()),
         }
     }
 

@@ -19,6 +19,7 @@ use crate::policy::{
     Approve, Context, EXCLUDED_LIST, Enforcer, ExcludedPaths, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern,
 };
 use crate::protocol::{Mode, WorkspaceId};
+use crate::services::Services;
 use crate::sys::http::{Timeouts, trust_also};
 use crate::sys::ignore_files::own_list;
 use crate::sys::process::Shell;
@@ -54,6 +55,8 @@ pub(crate) struct AppContext {
     pub patch: Option<Arc<PatchFile>>,
     /// True if a layer covers the workspace, so that the repository is not part of the copy.
     pub is_layer: bool,
+    /// The services of the settings; `None` if there are none.
+    pub services: Option<Services>,
     /// The profile of `--profile`.
     profile: Option<String>,
     /// The values of `--set`.
@@ -82,6 +85,7 @@ impl AppContext {
         let (mode, profile, set) = (common.mode.unwrap_or_default(), common.profile.clone(), common.set.clone());
         let tools = ConfiguredTools::read(&directories, &settings, None);
         let credentials = Credentials::in_directories(&directories);
+        let services = Services::new(&settings.services, &environment, &credentials);
         let skills = Skills::for_user(&directories, &home);
         let hooks = Hooks::of_user(&directories, &home, &workspace);
         let agents = Agents::of_user(&directories, &home);
@@ -102,6 +106,7 @@ impl AppContext {
             run_limits: Vec::new(),
             patch: None,
             is_layer: common.copy.as_ref().is_some_and(|copy| copy.is_layer),
+            services,
             profile,
             set,
         })

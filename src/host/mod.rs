@@ -61,6 +61,7 @@ pub(crate) mod session_builder;
 pub(crate) mod session_error;
 pub(crate) mod session_search;
 pub(crate) mod session_servers;
+pub(crate) mod session_services;
 pub(crate) mod session_uploads;
 pub(crate) mod setup;
 pub(crate) mod skills;

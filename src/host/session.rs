@@ -11,6 +11,7 @@ use super::offered_tools::{available, tools_for_model};
 use super::policy_layers::Policy;
 use super::sandbox_host::SandboxHost;
 use super::session_error::SessionError;
+use super::session_services::session_outbox;
 use super::tool_name_lints::{find_misnamed, find_unmatched};
 use super::user_rules::UserRules;
 use super::web_search::session_search;
@@ -21,14 +22,16 @@ use crate::agent::{
 use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
 use crate::host::options::SessionChoice;
+use crate::policy::redact::Redactor;
 use crate::policy::{self, Enforcer};
 use crate::ports::{
-    ArtifactUploads, Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, SavedTail, UserQuestion,
+    ArtifactUploads, Artifacts, Checkpoints, InstructionSource, Journal, Model, Record, RecoveredCalls, SavedTail, UserQuestion,
     UserQuestions,
 };
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, Problem, SessionId, Target, ToolResult,
 };
+use crate::services::join_outboxes;
 use crate::session::{CallChange, Change, SessionState};
 use crate::store::{Claim, LoadedSession, NewSession, SessionOutbox, SessionPart, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
@@ -578,7 +581,7 @@ pub(super) fn setup(
         router,
         guidance: terms.guidance,
         artifacts,
-        journal: session.store.journal_with_outbox(session.claim.id(), place.mode, session.kept.outbox.clone()),
+        journal: session_journal(place, session, &redactor),
         rules: terms.rules,
         workspace_id: place.workspace_id(),
         session_id: session.claim.id().clone(),
@@ -598,6 +601,13 @@ pub(super) fn setup(
         questions: Some(questions).filter(|_| terms.approver == Approver::User),
         room: None,
     }
+}
+
+/// Returns the journal of a session, whose records also go to the services of the settings.
+fn session_journal(place: &AppContext, session: &Session, redactor: &Arc<Redactor>) -> Arc<dyn Journal> {
+    let services = session_outbox(place, session.id(), &session.records, redactor);
+    let outbox = join_outboxes(services, session.kept.outbox.clone());
+    session.store.journal_with_outbox(session.id(), place.mode, outbox)
 }
 
 /// Adds the notices about the tools of a session.

@@ -75,6 +75,9 @@ impl Bundle {
         if self.approval_timeout_seconds.is_some() {
             base.approval_timeout_seconds = None;
         }
+        if self.service_risk.is_some() {
+            base.service_risk = None;
+        }
         base.stated.retain(|entry| match entry.section.as_str() {
             "" => entry.key == "bundle_version",
             section if section.starts_with("capabilities.") => {

@@ -6,7 +6,7 @@ use super::logged_decision::LoggedDecision;
 use super::outbox::{self, OutboxEntry, OutboxFeed, SessionOutbox};
 use super::records::{self, Place};
 use crate::ports::{Durability, Record};
-use crate::protocol::{APPROVED_BY_YOU, CallId, Decision, Mode};
+use crate::protocol::{APPROVED_BY_YOU, CallId, DENIED_BY_SERVICE, Decision, Mode};
 use crate::session::{CallChange, Change, SessionState, plans_call};
 use rusqlite::{Transaction, params};
 use std::collections::{HashMap, HashSet};
@@ -26,6 +26,8 @@ const DAY_MS: i64 = 86_400_000;
 const SUMMARY_CHARS: usize = 400;
 /// Decider of a verdict for which no rule matched.
 const YOU: &str = "you";
+/// Decider of a denial by the approval service.
+const SERVICE: &str = "approval service";
 
 /// Filter for the decision log.
 #[derive(Debug, Clone, Default)]
@@ -118,6 +120,7 @@ impl Calls {
                     "no user can approve this call" | "no one to ask" => reason,
                     _ if reason.starts_with("no answer within") => "timeout",
                     "the task was cancelled" => "cancel",
+                    _ if reason.starts_with(DENIED_BY_SERVICE) => SERVICE,
                     _ => YOU,
                 };
                 Some(self.row(id, "deny", by, if by == reason { "" } else { reason }))

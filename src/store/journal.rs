@@ -165,7 +165,8 @@ fn retryable_error(message: String) -> JournalError {
 
 /// Result of writing an entry.
 enum WriteOutcome {
-    Yes,
+    /// Written; `is_complete` is false if the outbox had no room for all of its rows.
+    Yes { is_complete: bool },
     /// The session was deleted before the entry was written.
     Deleted,
     /// Another process holds the session lock; nothing was written.
@@ -191,12 +192,12 @@ impl JournalTransaction {
         let now = jiff::Timestamp::now().as_millisecond();
         let written = desk.transact(durability, bytes, |transaction| self.write_rows(transaction, now));
         match written {
-            Ok(WriteOutcome::Yes) => {
+            Ok(WriteOutcome::Yes { is_complete }) => {
                 if said > 0 {
                     desk.on_written(&self.id, said);
                 }
                 if let Some(part) = &self.outbox {
-                    (part.outbox.committed)();
+                    (part.outbox.committed)(is_complete);
                 }
                 Ok(())
             }
@@ -221,7 +222,7 @@ impl JournalTransaction {
     fn write_rows(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<WriteOutcome> {
         let key = match self.find_or_make(transaction, now)? {
             SessionLookup::Owned(key) => key,
-            SessionLookup::Nothing => return Ok(WriteOutcome::Yes),
+            SessionLookup::Nothing => return Ok(WriteOutcome::Yes { is_complete: true }),
             SessionLookup::Deleted => return Ok(WriteOutcome::Deleted),
             SessionLookup::NotOwner(owner) => return Ok(WriteOutcome::NotOwner(owner)),
         };
@@ -241,9 +242,10 @@ impl JournalTransaction {
         }
         let feed = self.outbox.as_ref().map(|part| part.outbox.feed.as_ref());
         let decided = decisions::insert(transaction, &self.decisions, (Some(key), None, self.mode.as_str()), now, feed)?;
+        let mut is_complete = true;
         if let Some(part) = &self.outbox {
-            outbox::insert(transaction, &part.entries, part.outbox.limit, now)?;
-            outbox::insert(transaction, &decided, part.outbox.limit, now)?;
+            is_complete &= outbox::insert(transaction, &part.entries, part.outbox.limit, now)?;
+            is_complete &= outbox::insert(transaction, &decided, part.outbox.limit, now)?;
         }
         output_tails::clear(transaction, key, &self.clears)?;
         if let Some((call, tail)) = &self.tail {
@@ -265,7 +267,7 @@ impl JournalTransaction {
                 )?
                 .execute([key])?;
         }
-        Ok(WriteOutcome::Yes)
+        Ok(WriteOutcome::Yes { is_complete })
     }
 
     fn find_or_make(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<SessionLookup> {

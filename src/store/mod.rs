@@ -39,6 +39,7 @@ pub(crate) use metadata::Parent;
 pub(crate) use new_session::NewSession;
 pub(crate) use outbox::{
     ClaimResult, GAP, OutboxClaim, OutboxEntry, OutboxFeed, OutboxLimit, OutboxRow, OutboxSink, SessionOutbox, SinkStatus,
+    stored_sinks,
 };
 pub(crate) use prune::ReleaseMode;
 pub(crate) use scan::{Size, TimedRecord};
@@ -209,8 +210,14 @@ impl Store {
 
     /// Stores data for services that belongs to no record, and returns whether all of it was stored. A full outbox counts the rest
     /// as missing.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for services whose data belongs to no record"))]
     pub(crate) fn enqueue(&self, entries: Vec<OutboxEntry>, limit: OutboxLimit) -> Result<bool, StoreError> {
         outbox::enqueue(&self.database, entries, limit)
+    }
+
+    /// Moves the rows of the outbox to another store. Rows that are being delivered stay.
+    pub(crate) fn move_outbox(&self, to: &Self) -> Result<(), StoreError> {
+        outbox::transfer(&self.database, &to.database)
     }
 
     /// Claims a sink of the outbox for delivery. `at_once`: even if the next attempt is not due.

@@ -4,12 +4,14 @@
 mod delivery;
 mod insertion;
 mod status;
+mod transfer;
 
 pub(super) use delivery::claim;
 pub(crate) use delivery::{ClaimResult, OutboxClaim};
 pub(super) use insertion::{insert, is_full};
-pub(crate) use status::SinkStatus;
 pub(super) use status::status;
+pub(crate) use status::{SinkStatus, stored_sinks};
+pub(super) use transfer::transfer;
 
 use super::StoreError;
 use super::database::Database;
@@ -99,11 +101,12 @@ pub(crate) trait OutboxFeed: Send + Sync {
 pub(crate) struct SessionOutbox {
     pub feed: Arc<dyn OutboxFeed>,
     pub limit: OutboxLimit,
-    /// Called in the writer thread after rows were committed; must not block.
-    pub committed: Arc<dyn Fn() + Send + Sync>,
+    /// Called in the writer thread after rows were committed, with `false` if not all of them were stored; must not block.
+    pub committed: Arc<dyn Fn(bool) + Send + Sync>,
 }
 
-/// Stores data without a record, and returns whether all of it was stored. A full outbox counts the rest as missing.
+/// Stores data without a record, and returns whether all of it was stored that may not be dropped. A full outbox counts the rest as
+/// missing.
 pub(super) fn enqueue(database: &Database, entries: Vec<OutboxEntry>, limit: OutboxLimit) -> Result<bool, StoreError> {
     if entries.is_empty() {
         return Ok(true);

@@ -152,6 +152,12 @@ impl Server {
         self.send(request.body(body), headers).await
     }
 
+    /// Sends `body` to the address itself, as this type of content, and waits for the head of the response. Redirects are not followed.
+    pub(crate) async fn post_as(&self, content_type: &str, headers: &Headers, body: Bytes) -> Result<Reply, HttpError> {
+        let request = self.client()?.post(&self.base).header("content-type", content_type);
+        self.send(request.body(body), headers).await
+    }
+
     /// Sends the fields of a form and waits for the head of the response. Redirects are not followed.
     pub(crate) async fn submit(&self, path: &str, headers: &Headers, form: &[(&str, String)]) -> Result<Reply, HttpError> {
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();

@@ -387,6 +387,22 @@ fn a_history_that_was_not_uploaded_follows_with_the_next_session() {
     assert_eq!(head_of(&store, &id)["owner"]["busy"], json!(false));
 }
 
+#[test]
+fn sync_pushes_the_sessions_that_wait() {
+    let (store, server) = (ObjectServer::start(), script());
+    store.fail("", "", usize::MAX, Fault::Silence);
+    let project = machine(&server, &store.config());
+    project.aye(&["exec", "count"]).exits(0);
+    store.recover();
+    store.fail("", "", usize::MAX, Fault::Status(403));
+    let failed = project.aye(&["sync"]).exits(1).stdout;
+    assert!(failed.contains("workspace: 0 records delivered, 1 record left"), "{failed}");
+    store.recover();
+    let synced = project.aye(&["sync"]).exits(0).stdout;
+    assert!(synced.contains("workspace: 1 record delivered"), "{synced}");
+    assert_eq!(head_of(&store, &id_of(&project))["owner"]["busy"], json!(false));
+}
+
 /// With real emulators: `tests/services.sh` starts them and names them in these variables.
 #[test]
 #[ignore = "needs the emulators of tests/services.sh"]

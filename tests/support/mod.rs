@@ -14,6 +14,7 @@ mod process;
 mod project;
 mod rpc;
 mod server;
+pub mod service;
 #[cfg(target_os = "linux")]
 pub mod story;
 mod terminal;

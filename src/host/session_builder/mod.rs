@@ -7,6 +7,7 @@ mod agent_approvals;
 mod agent_error;
 mod agent_run;
 mod agent_service;
+mod approval_service;
 mod claimed;
 pub(crate) mod front_end;
 mod notices;

@@ -24,7 +24,7 @@ pub use approve::{Approve, BuildOutputMode};
 pub(crate) use capability::{Files, Shell, Upload};
 pub(crate) use entries::BundleEntry;
 pub use examples::Test;
-pub(crate) use extras::{ApprovalRule, Llm};
+pub(crate) use extras::{ApprovalRule, Llm, ServiceRisk};
 pub(crate) use file_rule::FileRule;
 pub use lint::{lint_narrow_grants, warnings};
 pub use named_command::{ArgumentKind, NamedCommand};
@@ -92,6 +92,8 @@ pub struct Bundle {
     pub approval_rules: BTreeMap<String, ApprovalRule>,
     /// Time that an approval waits for an answer, in seconds.
     pub approval_timeout_seconds: Option<u64>,
+    /// Highest risk that the approval service may approve.
+    pub service_risk: Option<ServiceRisk>,
     /// Redactions in addition to the built-in ones.
     pub redactions: Vec<super::redact::Rule>,
     /// Every entry as written.
@@ -175,6 +177,7 @@ impl Bundle {
         bundle.approval_rules = extras::approval_rules(root)?;
         bundle.tests = Test::list(root)?;
         bundle.approval_timeout_seconds = extras::approval_timeout(root)?;
+        bundle.service_risk = extras::service_risk(root)?;
         bundle.redactions = redaction::rules(root)?;
         bundle.widens = project_limits::widens(root)?;
         bundle.stated = entries::bundle_entries(root);

@@ -1,11 +1,11 @@
 //! Layers in effect: as given, compiled for the context, and the resulting terms.
 
-use crate::policy::bundle::{Approve, Rule, Terms};
+use crate::policy::bundle::{Approve, Rule, ServiceRisk, Terms};
 use crate::policy::excluded::ExcludedPaths;
 use crate::policy::layer::{CompiledLayer, Layer, Scope};
 use crate::policy::paths::Context;
 use crate::policy::program_kinds::runs_repository_programs;
-use crate::protocol::{GrantScope, PolicyLayer};
+use crate::protocol::{GrantScope, PolicyLayer, Risk};
 use jiff::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,6 +123,20 @@ impl LayerStack {
     pub(crate) fn approval_timeout(&self) -> Option<Duration> {
         let seconds = self.layers.iter().filter_map(|layer| layer.bundle.approval_timeout_seconds).min()?;
         Some(Duration::from_secs(seconds.max(1)))
+    }
+
+    /// Returns the highest risk that the approval service may approve: the lowest of all layers, and medium if none of the user or
+    /// the organisation names one. `None`: the service may approve nothing.
+    pub(crate) fn service_risk(&self) -> Option<Risk> {
+        let risk = |only_tightens: bool| {
+            let layers = self.layers.iter().filter(move |layer| (layer.scope >= Scope::Mine) == only_tightens);
+            layers.filter_map(|layer| layer.bundle.service_risk).min()
+        };
+        let set = risk(false).unwrap_or(ServiceRisk::UpTo(Risk::Medium));
+        match risk(true).map_or(set, |tighter| tighter.min(set)) {
+            ServiceRisk::None => None,
+            ServiceRisk::UpTo(risk) => Some(risk),
+        }
     }
 
     /// Returns why everything is denied, once a bundle has expired.

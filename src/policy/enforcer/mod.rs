@@ -738,6 +738,11 @@ impl Enforcer {
         self.stack.approval_timeout()
     }
 
+    /// Returns the highest risk that the approval service may approve; `None` if it may approve nothing.
+    pub fn service_risk(&self) -> Option<Risk> {
+        self.stack.service_risk()
+    }
+
     /// Returns why everything is denied, once a bundle has expired.
     pub fn expiry_reason(&self, now: Timestamp) -> Option<String> {
         self.stack.expiry_reason(now)

@@ -27,4 +27,4 @@ pub(crate) use machine::Machine;
 pub(crate) use open::open;
 pub(crate) use pull::{PullOptions, PullResult, pull};
 pub(crate) use push::{PushOptions, mark_busy, push, upload_artifact};
-pub(crate) use queue::{TaskFeed, TaskSignal, push_rows};
+pub(crate) use queue::{BATCH, PushQueue, TaskFeed, TaskSignal, push_rows};

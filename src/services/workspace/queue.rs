@@ -5,7 +5,9 @@ use super::error::WorkspaceProblem;
 use super::local::LocalSessions;
 use super::machine::Machine;
 use super::push::{PushOptions, push};
+use crate::ports::BoxFuture;
 use crate::protocol::{Problem, SessionId};
+use crate::services::delivery::{Receiver, SendFailure, SendResult};
 use crate::session::Change;
 use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxRow, OutboxSink};
 use crate::transfer::import::{is_an_id, is_there};
@@ -17,6 +19,8 @@ use tokio::sync::watch;
 
 /// Kind of the rows: the history of a session has changed. The body is the ID of the session.
 const HISTORY: &str = "history";
+/// Number and bytes of rows that are read at once.
+pub(crate) const BATCH: (usize, usize) = (64, 64 << 10);
 
 /// Event of a session for its uploads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,4 +118,32 @@ pub(crate) async fn push_rows(bucket: &Bucket, local: &LocalSessions, machine: &
         result.done += 1;
     }
     result
+}
+
+/// The sessions that wait, as one service of the outbox.
+pub(crate) struct PushQueue {
+    pub bucket: Bucket,
+    pub local: LocalSessions,
+    pub machine: Machine,
+}
+
+impl Receiver for PushQueue {
+    fn sink(&self) -> OutboxSink {
+        OutboxSink::Workspace
+    }
+
+    fn batch(&self) -> (usize, usize) {
+        BATCH
+    }
+
+    fn send<'a>(&'a self, rows: &'a [OutboxRow]) -> BoxFuture<'a, SendResult> {
+        Box::pin(async move {
+            let PushedRows { done, conflicts, failure } = push_rows(&self.bucket, &self.local, &self.machine, rows).await;
+            for conflict in &conflicts {
+                tracing::warn!(conflict = conflict.one_line(), "cannot push a session");
+            }
+            let failure = failure.map(|problem| SendFailure::new(problem.one_line()));
+            SendResult { done, rejected: conflicts.len() as u64, failure }
+        })
+    }
 }

@@ -14,7 +14,7 @@ pub(in super::super) fn is_full(transaction: &Transaction<'_>, limit: OutboxLimi
     Ok(total_bytes(transaction)? >= limit_bytes(limit))
 }
 
-/// Inserts entries, and returns whether all of them were stored.
+/// Inserts entries, and returns whether all of them were stored that may not be dropped.
 pub(in super::super) fn insert(
     transaction: &Transaction<'_>,
     entries: &[OutboxEntry],
@@ -35,7 +35,7 @@ pub(in super::super) fn insert(
         // With `pauses`, the session stops before its next effect, so that the excess stays small.
         let fits = total.saturating_add(bytes) <= limit_bytes(limit) || limit.pauses && !entry.sink.may_drop();
         if !fits {
-            is_complete = false;
+            is_complete &= entry.sink.may_drop();
             count_missing(transaction, entry.sink, now)?;
             continue;
         }
@@ -56,6 +56,16 @@ pub(super) fn insert_row(
     now: i64,
 ) -> rusqlite::Result<()> {
     let id = uuid::Uuid::new_v4().simple().to_string();
+    insert_with_id(transaction, sink, (&id, kind), body, now)
+}
+
+pub(super) fn insert_with_id(
+    transaction: &Transaction<'_>,
+    sink: OutboxSink,
+    (id, kind): (&str, &str),
+    body: &[u8],
+    now: i64,
+) -> rusqlite::Result<()> {
     transaction
         .prepare_cached("INSERT INTO outbox (sink, id, time, kind, body) VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute(params![sink.as_str(), id, now, kind, body])?;

@@ -2,7 +2,9 @@
 
 use super::OutboxSink;
 use crate::store::StoreError;
-use crate::store::database::Database;
+use crate::store::database::{Database, FILE_NAME};
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
 
 /// State of one sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,28 +29,45 @@ pub(crate) struct SinkStatus {
 
 /// Returns the state of all sinks that ever had a row.
 pub(in super::super) fn status(database: &Database) -> Result<Vec<SinkStatus>, StoreError> {
+    database.read(read_sinks)
+}
+
+/// Returns the state of all sinks of a data directory, without changing anything. A store that is missing or of an older format
+/// has none.
+pub(crate) fn stored_sinks(data_dir: &Path) -> Result<Vec<SinkStatus>, StoreError> {
+    let path = data_dir.join(FILE_NAME);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let read = || {
+        let connection = Connection::open_with_flags(&path, flags)?;
+        let has_outbox = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'outbox_sinks')";
+        if connection.query_row(has_outbox, [], |row| row.get(0))? { read_sinks(&connection) } else { Ok(Vec::new()) }
+    };
+    read().map_err(|error| StoreError::database(&path, &error))
+}
+
+fn read_sinks(connection: &Connection) -> rusqlite::Result<Vec<SinkStatus>> {
     const SQL: &str = "SELECT sink, pending, bytes, dropped, missing + lost, attempts, error, next_attempt, delivered
         FROM outbox_sinks ORDER BY sink";
     let time = |ms: i64| Some(ms).filter(|ms| *ms > 0).and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     let number = |value: i64| u64::try_from(value).unwrap_or_default();
-    let found: Vec<Option<SinkStatus>> = database.read(|reader| {
-        let mut statement = reader.prepare_cached(SQL)?;
-        let rows = statement.query_map([], |row| {
-            let name: String = row.get(0)?;
-            let Some(sink) = OutboxSink::from_name(&name) else { return Ok(None) };
-            Ok(Some(SinkStatus {
-                sink,
-                pending: number(row.get(1)?),
-                bytes: number(row.get(2)?),
-                dropped: number(row.get(3)?),
-                missing: number(row.get(4)?),
-                attempts: number(row.get(5)?),
-                error: row.get(6)?,
-                next_attempt: time(row.get(7)?),
-                delivered: time(row.get(8)?),
-            }))
-        })?;
-        rows.collect()
+    let mut statement = connection.prepare_cached(SQL)?;
+    let rows = statement.query_map([], |row| {
+        let name: String = row.get(0)?;
+        let Some(sink) = OutboxSink::from_name(&name) else { return Ok(None) };
+        Ok(Some(SinkStatus {
+            sink,
+            pending: number(row.get(1)?),
+            bytes: number(row.get(2)?),
+            dropped: number(row.get(3)?),
+            missing: number(row.get(4)?),
+            attempts: number(row.get(5)?),
+            error: row.get(6)?,
+            next_attempt: time(row.get(7)?),
+            delivered: time(row.get(8)?),
+        }))
     })?;
-    Ok(found.into_iter().flatten().collect())
+    rows.filter_map(Result::transpose).collect()
 }
