@@ -96,7 +96,7 @@ impl ServicePolicy {
         let thread = std::thread::Builder::new().name("aye-policy".to_owned()).spawn(move || {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
-            let refreshed = runtime.block_on(tokio::time::timeout(FIRST_WAIT, own.refresh()));
+            let refreshed = runtime.block_on(async { tokio::time::timeout(FIRST_WAIT, own.refresh()).await });
             Ok::<_, String>(refreshed.unwrap_or_else(|_| {
                 Err(Problem::new(format!("cannot load the policy from `{}`", own.service.url)).because("it takes too long"))
             }))
