@@ -145,6 +145,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Validate one file and print JSON", "aye policy validate .aye/policy.toml --json"),
         ],
     ),
+    ("policy pull", &[("Load the policy of the organisation", "aye policy pull")]),
     (
         "policy init",
         &[

@@ -67,7 +67,7 @@ pub(crate) enum SessionsSub {
     ///
     /// The store is `services.workspace.url` in config.toml. Sessions are also pushed after each task.
     Push {
-        /// Session ID, or its first 6 or more digits [default: all sessions of this project]
+        /// Session ID [default: all sessions of this project]
         #[arg(value_parser = session_id)]
         id: Option<String>,
         /// Push a session that another machine continues
