@@ -28,6 +28,7 @@ mod policy;
 mod ports;
 mod protocol;
 mod serve;
+mod services;
 mod session;
 mod skills;
 mod store;

@@ -14,9 +14,10 @@ use crate::host::policy_layers::Policy;
 use crate::host::project::ProjectConfig;
 use crate::host::query::keymap_watch;
 use crate::host::sandbox_host::{SandboxHost, tier};
+use crate::host::session_services::{ServiceState, service_states};
 use crate::policy::{Approve, Sandbox};
 use crate::protocol::{Problem, SandboxTier, size};
-use crate::store::{Health, health};
+use crate::store::{Health, OutboxSink, health};
 use crate::sys::http::count_authorities;
 use crate::sys::process::Helper;
 use crate::sys::sandbox::{self, Kernel, Probe, UserNamespaces};
@@ -102,6 +103,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
             checks.extend(policy.iter().map(|policy| approvals(place, policy, common, tier)));
             checks.extend(policy.iter().flat_map(|policy| unenforced_rules(place, policy, &probe)));
             checks.push(tools(place, common));
+            checks.extend(service_states(place).into_iter().map(service));
         }
         Err(error) => checks.push(Check::from_problem("configuration", Problem::joined(error.problems.clone()))),
     }
@@ -319,6 +321,20 @@ fn store(directory: &Path) -> Check {
             Some("start aye: it moves the damaged database aside and creates a new one"),
         ),
         Err(error) => Check::missing("sessions", error.to_string(), None),
+    }
+}
+
+/// Checks the records that wait for a service.
+fn service(state: ServiceState) -> Check {
+    let name = match state.sink {
+        OutboxSink::Approvals => "approval service",
+        OutboxSink::Audit => "audit service",
+        OutboxSink::Telemetry => "telemetry service",
+        OutboxSink::Workspace => "workspace service",
+    };
+    match state.problem {
+        None => Check::good(name, state.summary),
+        Some(problem) => Check::missing(name, format!("{}; {problem}", state.summary), Some("run `aye sync` to try again now")),
     }
 }
 

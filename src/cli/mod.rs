@@ -27,6 +27,7 @@ pub(crate) mod session_ids;
 mod sessions;
 mod setup;
 mod skills;
+mod sync;
 mod task;
 mod tool;
 mod update;
@@ -128,6 +129,7 @@ fn run_action(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Doctor { json } => doctor::run(common, json),
         Action::Task(asked) => task::run(common, asked),
         Action::Update(args) => update::run(&AppContext::find(common)?, &args),
+        Action::Sync { json } => sync::run(&AppContext::find(common)?, json),
         Action::Completions { shell } => {
             print_text(&args::completions(shell));
             Ok(Exit::Completed)

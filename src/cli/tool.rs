@@ -64,7 +64,9 @@ fn needs_servers(place: &AppContext, name: Option<&str>) -> bool {
 fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>) -> Result<ToolSession, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_policy_notice().iter().for_each(warn);
-    let found = needs_servers(place, name).then(|| specs::specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
+    let found = needs_servers(place, name)
+        .then(|| specs::specs(place, Some(&project)))
+        .filter(|(specs, _)| !specs.is_empty() || place.settings.sets("services.backend_tools.manifest"));
     // An MCP server may be a program.
     let starts = if found.is_some() { Starts::Programs } else { starts };
     let ground = ToolEnvironment::find(place, common, &project, starts)?;

@@ -30,6 +30,11 @@ pub(super) fn check(given: &str) -> Result<String, Problem> {
     Ok(given.trim_end_matches('/').to_owned())
 }
 
+/// Checks the base URL of a service with tools.
+pub(crate) fn check_tool_service_url(given: &str) -> Result<String, Problem> {
+    check(given.trim())
+}
+
 /// Checks the URL of an MCP server. The URL may have a query, which no error repeats.
 pub(super) fn check_server(given: &str) -> Result<(), String> {
     let expected = "expected a URL such as https://host/mcp";

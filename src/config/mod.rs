@@ -16,6 +16,7 @@ mod key_command;
 mod model_roles;
 mod no_model;
 mod plugin_pins;
+mod policy_service;
 mod profile;
 mod project_layer;
 mod provider;
@@ -26,12 +27,14 @@ mod screen;
 mod search;
 pub(crate) mod servers;
 mod service;
+mod services;
 mod settings;
 mod spending;
 mod theme;
 pub(crate) mod trust;
+mod workspace_store;
 
-pub(crate) use address::check_list_url;
+pub(crate) use address::{check_list_url, check_tool_service_url};
 pub(crate) use api::Api;
 pub(crate) use credentials::{Credentials, KeyStorage, KeyringFailure, server_key};
 pub(crate) use default_model::{EditResult, with_default_model};
@@ -47,6 +50,7 @@ pub(crate) use instructions::{
 pub(crate) use key_command::KeyCommand;
 pub(crate) use no_model::NoModel;
 pub(crate) use plugin_pins::{FilePin, PluginPin, digest as plugin_digest};
+pub(crate) use policy_service::PolicyService;
 pub(crate) use project_layer::ProjectLayer;
 pub(crate) use provider::{KeyPlace, ModelChoice, provider_variables};
 pub(crate) use retention::Retention;
@@ -54,9 +58,13 @@ pub(crate) use schema::{json_schema, key_list};
 pub(crate) use screen::Notifications;
 pub(crate) use search::{Search, SearchChoice, SearchService, search_key_variables, services_with_key};
 pub(crate) use service::{Service, bedrock_url};
+pub(crate) use services::{
+    ApprovalServiceSettings, AuditSettings, OtlpEndpoint, SecretReference, ServiceSettings, TelemetrySettings, check_service_url,
+};
 pub(crate) use settings::{Approval, Settings, TextTools, ToolLists};
 pub(crate) use spending::{SetEffort, SetLimit};
 pub(crate) use theme::with_theme;
+pub(crate) use workspace_store::{StoreKind, WorkspaceStore};
 
 /// Checks that a text is valid as `config.toml`.
 pub(crate) fn check_settings(text: &str) -> Result<(), ConfigError> {

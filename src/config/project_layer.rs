@@ -61,6 +61,7 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["mcp", "servers"], "MCP servers of a project belong in `.mcp.json`"),
     (&["lsp"], "a project cannot choose the programs of language servers"),
     (&["mcp"], "a project cannot set how MCP tools are offered"),
+    (&["services"], "a project cannot choose services or where sessions are stored"),
     (&["search"], "a project cannot choose the search service or its address"),
     (&["tools", "on_demand"], "a project cannot set how tools are offered"),
     (&["tools", "shell"], "a project cannot choose the shell for commands"),
@@ -219,6 +220,11 @@ mod tests {
             "[mcp.servers.x]\nenabled = false\n",
             "[tools]\nshell = \"sh\"\n",
             "[retention]\nsession_days = 1\n",
+            "[services.workspace]\nurl = \"s3://other\"\n",
+            "[services.approvals]\nurl = \"https://a.example\"\n",
+            "[services.audit]\nrequired = false\n",
+            "[services.telemetry]\nurl = \"env\"\n",
+            "[services.outbox]\nlimit = 1\n",
         ] {
             let (_, layer) = read("[tools]\nfollow_symlinks = false\n", line);
             assert!(layer.taken.is_empty() && layer.ignored.len() == 1, "{line}: {layer:?}");

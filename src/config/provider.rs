@@ -6,6 +6,8 @@ use super::no_model::NoModel;
 use super::search::{all_key_variables, search_key_variables, services_with_key};
 use super::servers::Values as Headers;
 use super::service::{Kind, Service};
+use super::services::APPROVALS_KEY;
+use super::workspace_store::WorkspaceStore;
 use super::{ConfigError, Credentials, Environment, KeyCommand, KeyStorage, Secret, Settings, address, schema};
 use super::{key_command, provider_headers};
 use crate::protocol::Problem;
@@ -192,7 +194,8 @@ impl Settings {
             _ => None,
         });
         let built_in = BUILT_IN.iter().flat_map(|known| known.key_variables).map(|&name| name.to_owned());
-        built_in.chain(configured).chain(all_key_variables().map(str::to_owned)).collect()
+        let of_store = WorkspaceStore::secret_variables(&self.values).iter().copied();
+        built_in.chain(configured).chain(all_key_variables().chain(of_store).map(str::to_owned)).collect()
     }
 
     /// Returns all providers: the built-in ones in search order, then the providers in the settings.
@@ -211,7 +214,9 @@ impl Settings {
 
     /// Returns the name under which `aye auth` saves the key of a provider, or an error for an unknown provider.
     pub(crate) fn key_name<'a>(&self, provider: &'a str) -> Result<&'a str, ConfigError> {
-        let is_known = self.providers().iter().any(|name| name == provider) || services_with_key().any(|name| name == provider);
+        let is_known = self.providers().iter().any(|name| name == provider)
+            || services_with_key().any(|name| name == provider)
+            || provider == APPROVALS_KEY;
         if is_known { Ok(key_provider(provider)) } else { Err(self.unknown_provider(provider)) }
     }
 

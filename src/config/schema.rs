@@ -70,6 +70,7 @@ const APPROVES: [&str; 2] = ["command", "effects"];
 const MODES: [&str; 4] = ["plan", "ask", "auto-edit", "auto"];
 
 pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
+const ENCRYPTIONS: [&str; 3] = ["AES256", "aws:kms", "aws:kms:dsse"];
 const SERVER_KINDS: [&str; 3] = ["auto", "http", "sse"];
 const MAX_SECONDS: u64 = 86_400;
 const SECONDS: Kind = Kind::Number { min: 1, max: MAX_SECONDS };
@@ -415,6 +416,115 @@ pub(super) const KEYS: &[Key] = &[
         "maximum size of the copies whose changes wait for approval in sessions that are not open",
     ),
     key(&["retention", "logs_mb"], MEGABYTES, "64", "maximum size of the logs"),
+    key(
+        &["services", "backend_tools", "manifest"],
+        Kind::Text,
+        "",
+        "manifest of back-end tools, in TOML; relative paths start at the directory of config.toml; unset: none",
+    ),
+    key(
+        &["services", "policy", "url"],
+        Kind::Text,
+        "",
+        "policy bundle that every session uses, in addition to the other policies: a .tar.gz on a web server (https, or http on \
+        this machine) or in an object store; unset: none",
+    ),
+    key(
+        &["services", "policy", "public_key"],
+        Kind::Text,
+        "",
+        "PEM file with the RSA or P-256 public key that the bundle must be signed with; relative paths start at the directory of \
+        config.toml; unset: no signature is checked",
+    ),
+    key(&["services", "policy", "token_env"], Kind::Text, "", "environment variable with a bearer token for the web server"),
+    key(
+        &["services", "policy", "poll_seconds"],
+        Kind::Number { min: 10, max: MAX_SECONDS },
+        "300",
+        "time between two requests for a newer bundle while a session runs",
+    ),
+    key(
+        &["services", "workspace", "url"],
+        Kind::Text,
+        "",
+        "object store for sessions: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY; \
+        credentials are in the environment only; unset: nothing is uploaded",
+    ),
+    key(
+        &["services", "workspace", "endpoint"],
+        Kind::Text,
+        "",
+        "address of a compatible server; https, or http on this machine; unset: the address of the cloud platform",
+    ),
+    key(&["services", "workspace", "region"], Kind::Text, "", "region of an S3 bucket; unset: AWS_REGION, else us-east-1"),
+    key(
+        &["services", "workspace", "encryption"],
+        Kind::Choice(&ENCRYPTIONS),
+        "",
+        "encryption by an S3 server; unset: the default of the bucket",
+    ),
+    key(&["services", "workspace", "kms_key"], Kind::Text, "", "ID of the key for encryption aws:kms and aws:kms:dsse"),
+    key(
+        &["services", "workspace", "artifacts"],
+        Kind::Flag,
+        "true",
+        "false: upload artifacts with the history after each task, and not before their results",
+    ),
+    key(
+        &["services", "outbox", "limit"],
+        Kind::Size,
+        "\"1GB\"",
+        "maximum size of the records that wait for a service; telemetry is dropped first, oldest first",
+    ),
+    key(
+        &["services", "approvals", "url"],
+        Kind::Text,
+        "",
+        "address that receives each decision as a signed webhook; https, or http on this machine; unset: none",
+    ),
+    key(
+        &["services", "approvals", "secret"],
+        Kind::Text,
+        "",
+        "reference to the secret that signs these messages: \"env:NAME\", or \"keyring:approvals\" after `aye auth login approvals`",
+    ),
+    key(
+        &["services", "approvals", "ask"],
+        Kind::Flag,
+        "false",
+        "true: `aye exec` and `aye serve` ask this service for decisions, up to the risk that the policy allows",
+    ),
+    key(
+        &["services", "audit", "url"],
+        Kind::Text,
+        "",
+        "OTLP endpoint for audit records, such as \"https://collector:4318\"; \"env\": as the OTEL_EXPORTER_OTLP_* variables say; \
+        unset: none",
+    ),
+    key(
+        &["services", "audit", "required"],
+        Kind::Flag,
+        "false",
+        "true: a session pauses before its next effect when audit records reach the limit of the outbox",
+    ),
+    key(
+        &["services", "audit", "content"],
+        Kind::Flag,
+        "false",
+        "true: audit records include arguments, results and messages, redacted",
+    ),
+    key(
+        &["services", "telemetry", "url"],
+        Kind::Text,
+        "",
+        "OTLP endpoint for traces and metrics; \"env\": as the OTEL_EXPORTER_OTLP_* variables say; unset: none",
+    ),
+    key(
+        &["services", "telemetry", "content"],
+        Kind::Flag,
+        "false",
+        "true: traces include messages, arguments and results, redacted",
+    ),
     key(
         &["lsp", "enabled"],
         Kind::Flag,

@@ -3,11 +3,14 @@
 use super::Retention;
 use super::file::{self, Entry, Origin, Value, Values};
 use super::model_roles;
+use super::policy_service::PolicyService;
 use super::profile::{self, Profile};
 use super::schema::KEYS;
 use super::screen::Screen;
 use super::search::Search;
+use super::services::ServiceSettings;
 use super::spending::{self, SetEffort, SetLimit, SetPrice};
+use super::workspace_store::{self, WorkspaceStore};
 use super::{ConfigError, Directories};
 use crate::protocol::Mode;
 use crate::sys::process::Shell;
@@ -27,6 +30,11 @@ pub(crate) struct Settings {
     pub retention: Retention,
     pub search: Search,
     pub approval: Approval,
+    /// The object store for sessions, if one is configured.
+    pub workspace_store: Option<WorkspaceStore>,
+    /// The policy from a URL, if one is configured.
+    pub policy_service: Option<PolicyService>,
+    pub services: ServiceSettings,
     pub(super) values: Values,
 }
 
@@ -181,7 +189,23 @@ impl Settings {
             arming_ms: number(&values, &["approval", "arming_ms"]),
             timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),
         };
-        let settings = Self { llm, context, tools, limits, effort, assumed_price, retention, search, approval, values };
+        let (workspace_store, policy_service) = (WorkspaceStore::from_values(&values)?, PolicyService::from_values(&values)?);
+        let services = ServiceSettings::from_values(&values)?;
+        let settings = Self {
+            llm,
+            context,
+            tools,
+            limits,
+            effort,
+            assumed_price,
+            retention,
+            search,
+            approval,
+            workspace_store,
+            policy_service,
+            services,
+            values,
+        };
         settings.check_providers()?;
         Ok(settings)
     }
@@ -191,6 +215,17 @@ impl Settings {
             catalogue_url: self.text(&["models", "catalogue_url"]).map(str::to_owned),
             check_daily: flag(&self.values, &["models", "check_daily"]),
         }
+    }
+
+    /// Returns the manifest of back-end tools, if one is configured. A relative path is below the directory of `config.toml`.
+    pub(crate) fn backend_manifest(&self, directories: &Directories, home: &Path) -> Option<PathBuf> {
+        let path = self.text(&["services", "backend_tools", "manifest"])?;
+        Some(path.strip_prefix("~/").map_or_else(|| directories.config.join(path), |below| home.join(below)))
+    }
+
+    /// Returns true if artifacts are uploaded before their results enter the conversation.
+    pub(crate) fn uploads_artifacts(&self) -> bool {
+        self.workspace_store.is_some() && workspace_store::uploads_artifacts(&self.values)
     }
 
     /// Returns the URL of the index of releases, if it is set.

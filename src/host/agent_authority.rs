@@ -3,7 +3,7 @@
 use crate::agent::Account;
 use crate::host::policy_layers::Policy;
 use crate::policy::Enforcer;
-use crate::ports::Diagnostics;
+use crate::ports::{ArtifactUploads, Diagnostics};
 use crate::protocol::{AskingAgent, Mode, SessionId};
 use crate::tools::{ChangeLog, RemoteConfig, SessionAgents, SessionSkills};
 use std::sync::{Arc, OnceLock};
@@ -40,6 +40,8 @@ pub(crate) struct ParentTools {
     pub servers: Option<OfferServers>,
     /// The language servers; `None` if there are none.
     pub diagnostics: Option<Arc<dyn Diagnostics>>,
+    /// Copies of artifacts in the object store; `None` if there are none.
+    pub uploads: Option<Arc<dyn ArtifactUploads>>,
 }
 
 /// The session that started this one. Cheap to clone.

@@ -9,8 +9,9 @@ use super::hooks::Hooks;
 use super::nesting::Nesting;
 use super::plugins::PluginStore;
 use super::policy_layers;
-use super::policy_layers::{Policy, Sources};
+use super::policy_layers::{Policy, ServiceSource, Sources};
 use super::project::ProjectConfig;
+use super::service_policy::ServicePolicy;
 use super::skills::Skills;
 use crate::config::{ConfigError, Credentials, Directories, Environment, Settings};
 use crate::host::options::Common;
@@ -18,6 +19,7 @@ use crate::policy::{
     Approve, Context, EXCLUDED_LIST, Enforcer, ExcludedPaths, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern,
 };
 use crate::protocol::{Mode, WorkspaceId};
+use crate::services::Services;
 use crate::sys::http::{Timeouts, trust_also};
 use crate::sys::ignore_files::own_list;
 use crate::sys::process::Shell;
@@ -53,6 +55,8 @@ pub(crate) struct AppContext {
     pub patch: Option<Arc<PatchFile>>,
     /// True if a layer covers the workspace, so that the repository is not part of the copy.
     pub is_layer: bool,
+    /// The services of the settings; `None` if there are none.
+    pub services: Option<Services>,
     /// The profile of `--profile`.
     profile: Option<String>,
     /// The values of `--set`.
@@ -81,6 +85,7 @@ impl AppContext {
         let (mode, profile, set) = (common.mode.unwrap_or_default(), common.profile.clone(), common.set.clone());
         let tools = ConfiguredTools::read(&directories, &settings, None);
         let credentials = Credentials::in_directories(&directories);
+        let services = Services::new(&settings.services, &environment, &credentials);
         let skills = Skills::for_user(&directories, &home);
         let hooks = Hooks::of_user(&directories, &home, &workspace);
         let agents = Agents::of_user(&directories, &home);
@@ -101,6 +106,7 @@ impl AppContext {
             run_limits: Vec::new(),
             patch: None,
             is_layer: common.copy.as_ref().is_some_and(|copy| copy.is_layer),
+            services,
             profile,
             set,
         })
@@ -162,8 +168,18 @@ impl AppContext {
         // An agent has the policy of the session that started it, with the layer of the project that this session trusts.
         match &self.parent {
             Some(parent) => Ok(parent.policy()),
-            None => Policy::assemble(&self.sources(file), project),
+            None => {
+                if let Some(service) = self.service_policy() {
+                    service.ensure_loaded()?;
+                }
+                Policy::assemble(&self.sources(file), project)
+            }
         }
+    }
+
+    /// Returns the policy from a URL, if one is configured.
+    pub(crate) fn service_policy(&self) -> Option<ServicePolicy> {
+        ServicePolicy::find(&self.settings, &self.environment, &self.directories, &self.home)
     }
 
     /// Returns the files of the policy.
@@ -173,6 +189,7 @@ impl AppContext {
             given: file.map(Path::to_owned),
             managed: PathBuf::from(policy_layers::MANAGED),
             mine: self.directories.project_dir(&self.workspace).join("policy.toml"),
+            service: self.service_policy().map(|service| ServiceSource { url: service.url().to_owned(), file: service.file() }),
         }
     }
 

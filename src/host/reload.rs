@@ -138,10 +138,15 @@ impl PolicyReloader {
         (follower, PolicyUpdates { updates: receive, reload, modes })
     }
 
+    /// Returns a sender of notices to the session.
+    pub(crate) fn notices(&self) -> mpsc::Sender<PolicyUpdate> {
+        self.updates.clone()
+    }
+
     /// Returns the files to watch.
     fn files(&self) -> Vec<PathBuf> {
         let sources = self.place.sources(self.file.as_deref());
-        let mut files: Vec<PathBuf> = sources.files().into_iter().map(PathBuf::from).collect();
+        let mut files: Vec<PathBuf> = sources.files();
         if self.project.is_trusted() {
             files.push(self.place.workspace.join(PROJECT_FILE));
             files.push(self.place.workspace.join(SERVERS));

@@ -11,6 +11,7 @@ use super::offered_tools::{available, tools_for_model};
 use super::policy_layers::Policy;
 use super::sandbox_host::SandboxHost;
 use super::session_error::SessionError;
+use super::session_services::session_outbox;
 use super::tool_name_lints::{find_misnamed, find_unmatched};
 use super::user_rules::UserRules;
 use super::web_search::session_search;
@@ -21,15 +22,18 @@ use crate::agent::{
 use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
 use crate::host::options::SessionChoice;
+use crate::policy::redact::Redactor;
 use crate::policy::{self, Enforcer};
 use crate::ports::{
-    Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, SavedTail, UserQuestion, UserQuestions,
+    ArtifactUploads, Artifacts, Checkpoints, InstructionSource, Journal, Model, Record, RecoveredCalls, SavedTail, UserQuestion,
+    UserQuestions,
 };
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, Problem, SessionId, Target, ToolResult,
 };
+use crate::services::join_outboxes;
 use crate::session::{CallChange, Change, SessionState};
-use crate::store::{Claim, LoadedSession, NewSession, SessionPart, SessionSummary, Store};
+use crate::store::{Claim, LoadedSession, NewSession, SessionOutbox, SessionPart, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::abandoned_bases;
@@ -109,6 +113,10 @@ pub(crate) struct SharedToolState {
     agents: Option<AgentLinks>,
     /// The language servers; `None` if they are disabled, or the project is not trusted.
     language_servers: Option<LanguageServers>,
+    /// Copies of artifacts in the object store; `None` if there are none.
+    uploads: Option<Arc<dyn ArtifactUploads>>,
+    /// Rows for services that are committed with the records of the session.
+    outbox: Option<SessionOutbox>,
 }
 
 impl SharedToolState {
@@ -144,6 +152,11 @@ impl SharedToolState {
             questions: UserQuestions::to_nobody(),
             agents: None,
             language_servers: None,
+            uploads: match &place.parent {
+                Some(parent) => parent.tools.uploads.clone(),
+                None => None,
+            },
+            outbox: None,
         }
     }
 
@@ -198,6 +211,7 @@ impl SharedToolState {
             skills: self.skills.clone(),
             servers: self.servers.clone().map(offer),
             diagnostics: self.language_servers.as_ref().map(LanguageServers::port),
+            uploads: self.uploads.clone(),
         }
     }
 
@@ -224,6 +238,20 @@ impl SharedToolState {
     /// Connects the tools to these language servers.
     pub(super) fn connect_language_servers(&mut self, servers: LanguageServers) {
         self.language_servers = Some(servers);
+    }
+
+    /// Copies artifacts to the object store from now on.
+    pub(super) fn connect_uploads(&mut self, uploads: Arc<dyn ArtifactUploads>) {
+        self.uploads = Some(uploads);
+    }
+
+    /// Commits rows for services with the records of the session.
+    pub(super) fn connect_outbox(&mut self, outbox: SessionOutbox) {
+        self.outbox = Some(outbox);
+    }
+
+    pub(crate) fn artifacts(&self) -> Arc<dyn Artifacts> {
+        self.artifacts.clone()
     }
 
     /// Connects the tools to these servers.
@@ -254,6 +282,7 @@ impl SharedToolState {
             seen: self.seen.clone(),
             checkpoints: Some(self.checkpoints.clone()),
             artifacts: Some(self.artifacts.clone()),
+            uploads: self.uploads.clone(),
             changes: Some(self.changes.clone()),
             editor: self.editor.clone(),
             search: self.search.clone(),
@@ -552,7 +581,7 @@ pub(super) fn setup(
         router,
         guidance: terms.guidance,
         artifacts,
-        journal: session.store.journal(session.claim.id(), place.mode),
+        journal: session_journal(place, session, &redactor),
         rules: terms.rules,
         workspace_id: place.workspace_id(),
         session_id: session.claim.id().clone(),
@@ -572,6 +601,13 @@ pub(super) fn setup(
         questions: Some(questions).filter(|_| terms.approver == Approver::User),
         room: None,
     }
+}
+
+/// Returns the journal of a session, whose records also go to the services of the settings.
+fn session_journal(place: &AppContext, session: &Session, redactor: &Arc<Redactor>) -> Arc<dyn Journal> {
+    let services = session_outbox(place, session.id(), &session.records, redactor);
+    let outbox = join_outboxes(services, session.kept.outbox.clone());
+    session.store.journal_with_outbox(session.id(), place.mode, outbox)
 }
 
 /// Adds the notices about the tools of a session.
@@ -647,6 +683,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
         checkpoints: None,
         changes: None,
         artifacts: None,
+        uploads: None,
         editor: None,
         commands: Commands::default(),
         seen: ReadState::default(),

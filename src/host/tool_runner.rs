@@ -5,8 +5,10 @@ use super::context::AppContext;
 use super::error::CliError;
 use super::mcp_servers::Servers;
 use super::project::ProjectConfig;
+use super::redaction::redactor;
 use super::sandbox_host::SandboxHost;
 use super::session;
+use super::session_services::session_outbox;
 use super::tool_name_lints::find_unmatched;
 use crate::agent::{plan_in_time, run_in_time};
 use crate::host::options::Common;
@@ -14,7 +16,7 @@ use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Permit, Preview, Question, Verdict};
 use crate::ports::{Hooks, Plan, RunContext, ToolRouter};
 use crate::protocol::{AskingAgent, ErrorCode, Mode, PreviewOffer, SessionId, ToolCall, ToolError, ToolResult};
-use crate::store::{LoggedDecision, Store};
+use crate::store::{LoggedDecision, SessionOutbox, Store};
 use crate::sys::sandbox::abandoned_bases;
 use crate::tools::{self, Router, ToolSources, Toolset};
 use std::path::PathBuf;
@@ -89,6 +91,8 @@ struct Log {
     data: PathBuf,
     workspace: String,
     mode: Mode,
+    /// The outbox, if a service receives decisions.
+    outbox: Option<SessionOutbox>,
 }
 
 /// The verdict for a call that was not denied.
@@ -128,8 +132,15 @@ impl ToolRunner {
         // Sessions recover their own interrupted work; the work of other dead processes is completed now.
         let recovered = router.recover(&abandoned_bases(&place.directories.data), &|_| false, &|_| false).notices;
         recovered.iter().chain(&find_unmatched(&place.tools.limits, &router)).for_each(|notice| report(notice));
-        let log =
-            Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };
+        let log = Log {
+            data: place.directories.data.clone(),
+            workspace: place.workspace.display().to_string(),
+            mode: place.mode,
+            outbox: place.services.as_ref().and_then(|_| {
+                let redactor = redactor(&place, policy.redactions(), &[]);
+                session_outbox(&place, &SessionId::new(""), &[], &redactor)
+            }),
+        };
         Self { policy, router, log, report }
     }
 
@@ -221,12 +232,12 @@ impl ToolRunner {
             reason: reason.to_owned(),
             mode: self.log.mode.as_str().to_owned(),
         };
-        let (data, report) = (self.log.data.clone(), self.report);
+        let (data, report, outbox) = (self.log.data.clone(), self.report, self.log.outbox.clone());
         let kept = tokio::task::spawn_blocking(move || {
             Store::open(&data).and_then(|store| {
                 // The first process that opens a damaged store is the only one to learn that it was moved.
                 store.notices().iter().for_each(|notice| report(notice));
-                store.log_decision(decision)
+                store.log_decision(decision, outbox)
             })
         });
         async move {

@@ -1,6 +1,6 @@
 //! Effective settings, key by key: the value, its origin, and the reason if it has no effect.
 
-use super::layer::{CompiledLayer, Scope};
+use super::layer::CompiledLayer;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -76,13 +76,13 @@ fn entry_note(layer: &CompiledLayer, entry: &Entry, all: &[(&CompiledLayer, Entr
             return Some(format!("overridden by {origin}"));
         }
     }
-    (layer.scope == Scope::Project && !["schema_version", "bundle_version"].contains(&entry.key.as_str()))
+    (layer.scope.only_tightens() && !["schema_version", "bundle_version"].contains(&entry.key.as_str()))
         .then(|| "tightens".to_owned())
 }
 
 /// Returns whether the whole entry would widen the policy; in a rule with `args = "any"`, only that key would.
 fn widening(layer: &CompiledLayer, entry: &Entry) -> bool {
-    entry.key != "rules" || layer.scope == Scope::Project
+    entry.key != "rules" || layer.scope.only_tightens()
 }
 
 /// Returns how strict a value is, for keys where the strictest layer wins; a lower number is stricter.

@@ -120,7 +120,7 @@ fn ask_if_runs_on_open(
     let names = |owned: &ScopedRule<PathRule>| {
         let rule = &owned.rule.rule;
         rule.decision == Decision::Allow
-            && owned.scope != Scope::Project
+            && !owned.scope.only_tightens()
             && is_in_effect(rule.expires_at, now)
             && owned.rule.places.names(found.place(path), path)
     };

@@ -3,13 +3,23 @@
 use super::bundle::{Decision, ToolPattern, Tools};
 use super::layer::{CompiledLayer, is_in_effect};
 use super::layer_verdict::{Finding, LayerVerdict, combine_layers, reason, unlisted_verdict};
-use crate::protocol::Risk;
+use crate::protocol::{BACKEND_SERVER, Risk};
 use jiff::Timestamp;
 
 const CAPABILITY: &str = "Mcp.Invoke";
+const BACKEND: &str = "BackendTool.Invoke";
 /// Name of the tool as which reading a resource of a server is judged.
 pub(crate) const READING: &str = "resources/read";
 const CHANGED: &str = "the tool's description or arguments changed since it was allowed";
+
+/// Returns the capability that grants the tools of a server.
+pub(crate) fn capability(server: &str) -> &'static str {
+    if server == BACKEND_SERVER { BACKEND } else { CAPABILITY }
+}
+
+fn listed_tools<'a>(server: &str, layer: &'a CompiledLayer) -> Option<&'a Tools> {
+    if server == BACKEND_SERVER { layer.bundle.backend.as_ref() } else { layer.bundle.mcp.as_ref() }
+}
 
 /// A tool as its server offers it now.
 pub(crate) struct Offered<'a> {
@@ -34,7 +44,7 @@ impl Offered<'_> {
 
 /// Returns the verdict of all layers on one call of a tool.
 pub(crate) fn judge(offered: &Offered<'_>, layers: &[CompiledLayer], now: Timestamp) -> Finding {
-    let mut decided = combine_layers(CAPABILITY, layers, |layer| judge_layer(offered, layer, now));
+    let mut decided = combine_layers(capability(offered.server), layers, |layer| judge_layer(offered, layer, now));
     // `docs/x` with the tool `y` would look like `docs` with the tool `x/y`.
     if offered.server.is_empty() || offered.server.contains('/') {
         decided = decided.stricter(LayerVerdict::deny("built-in", "the server name is empty or contains `/`"));
@@ -43,7 +53,9 @@ pub(crate) fn judge(offered: &Offered<'_>, layers: &[CompiledLayer], now: Timest
 }
 
 fn judge_layer(offered: &Offered<'_>, layer: &CompiledLayer, now: Timestamp) -> Option<LayerVerdict> {
-    let Some(tools) = &layer.bundle.mcp else { return unlisted_verdict(CAPABILITY, layer) };
+    let Some(tools) = listed_tools(offered.server, layer) else {
+        return unlisted_verdict(capability(offered.server), layer);
+    };
     let mut decided = judge_by_rules(offered, tools, layer, now);
     decided.locked |= layer.scope.is_managed();
     decided.approval_rule.clone_from(&tools.approval_rule);
@@ -66,7 +78,8 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &Tools, layer: &CompiledLayer, n
         None => (!layer.scope.grants()).then_some(tools.line),
     };
     let Some(listed) = listed else {
-        let told = format!("`{name}` is not in `allowed_tools` of `[capabilities.\"{CAPABILITY}\"]`");
+        let key = if offered.server == BACKEND_SERVER { "allowed_tool_names" } else { "allowed_tools" };
+        let told = format!("`{name}` is not in `{key}` of `[capabilities.\"{}\"]`", capability(offered.server));
         return LayerVerdict::deny(layer.scope.rule(tools.allowed_line), told);
     };
     if let Some(owned) = by(Decision::Ask).next() {
@@ -93,7 +106,13 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &Tools, layer: &CompiledLayer, n
         return LayerVerdict::ask(layer.scope.rule(listed), CHANGED).not_grantable();
     }
     if tools.requires_approval {
-        return LayerVerdict::ask(layer.scope.rule(tools.approval_line), "calls a tool of an MCP server");
+        let asked = layer.scope.rule(tools.approval_line);
+        return if offered.server == BACKEND_SERVER {
+            // Saved rules are about MCP servers; a rule for a back-end tool belongs in the policy.
+            LayerVerdict::ask(asked, "calls a back-end tool").not_grantable()
+        } else {
+            LayerVerdict::ask(asked, "calls a tool of an MCP server")
+        };
     }
     LayerVerdict::allow(layer.scope.rule(listed), "the policy allows this tool")
 }
@@ -122,7 +141,7 @@ pub(crate) fn sampling(server: &str, layers: &[CompiledLayer]) -> LayerVerdict {
 
 /// Returns whether a layer could allow tools of this server.
 pub(crate) fn may_list(server: &str, layer: &CompiledLayer) -> bool {
-    let Some(tools) = &layer.bundle.mcp else { return !layer.refuses("Mcp.Invoke") };
+    let Some(tools) = listed_tools(server, layer) else { return !layer.refuses(capability(server)) };
     let Some(patterns) = &tools.allowed else { return !layer.scope.grants() };
     patterns.iter().any(|pattern| match pattern.text.split_once('/') {
         Some((of_server, _)) => ToolPattern { text: of_server.to_owned(), line: 0 }.names(server),

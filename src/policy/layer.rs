@@ -14,6 +14,8 @@ pub enum Scope {
     Managed,
     /// The part of the built-in policy that a managed policy extends; no other layer can loosen it either.
     ManagedBase,
+    /// Policy from a URL; it can only tighten, and the user cannot lift its verdicts.
+    Service,
     User,
     /// `--policy FILE`, instead of the user's policy and the saved rules.
     File,
@@ -68,6 +70,7 @@ impl Scope {
             Self::Mine => "mine-here",
             Self::Session => "session",
             Self::Project => "project",
+            Self::Service => "service",
         }
     }
 
@@ -75,7 +78,9 @@ impl Scope {
     pub fn rule(self, line: usize) -> String {
         match self {
             Self::BuiltIn | Self::ManagedBase | Self::Session => self.as_str().to_owned(),
-            Self::User | Self::File | Self::Managed | Self::Mine | Self::Project => format!("{}:{line}", self.as_str()),
+            Self::User | Self::File | Self::Managed | Self::Service | Self::Mine | Self::Project => {
+                format!("{}:{line}", self.as_str())
+            }
         }
     }
 
@@ -83,18 +88,23 @@ impl Scope {
     pub fn grants(self) -> bool {
         match self {
             Self::BuiltIn | Self::User | Self::File | Self::Managed | Self::ManagedBase => true,
-            Self::Mine | Self::Session | Self::Project => false,
+            Self::Mine | Self::Session | Self::Project | Self::Service => false,
         }
+    }
+
+    /// Returns whether a layer can only tighten: nothing in it allows anything.
+    pub(crate) fn only_tightens(self) -> bool {
+        matches!(self, Self::Project | Self::Service)
     }
 
     /// Returns whether an administrator set the layer, so that the user cannot lift its verdicts.
     pub fn is_managed(self) -> bool {
-        matches!(self, Self::Managed | Self::ManagedBase)
+        matches!(self, Self::Managed | Self::ManagedBase | Self::Service)
     }
 
     /// Returns whether its list of readable paths also applies to the user's skills, which the user chose to use.
     pub(crate) fn limits_skills(self) -> bool {
-        self.is_managed() || self == Self::Project
+        self.is_managed() || self.only_tightens()
     }
 
     /// Returns whether the layer is the user's own, which rules saved for a project and a session extend.
@@ -221,7 +231,7 @@ impl CompiledLayer {
             write: compiled(&bundle.write),
             delete: compiled(&bundle.delete),
             commands: with_scope(scope, bundle.shell.iter().flat_map(|shell| shell.rules.clone())),
-            tools: with_scope(scope, bundle.mcp.iter().flat_map(|mcp| mcp.rules.clone())),
+            tools: with_scope(scope, bundle.mcp.iter().chain(&bundle.backend).flat_map(|tools| tools.rules.clone())),
             custom: with_scope(scope, bundle.custom.clone()),
             bundle,
             listed_elsewhere: Vec::new(),
@@ -262,7 +272,7 @@ impl CompiledLayer {
         if self.bundle.shell.is_some() {
             self.commands.append(&mut mine.commands);
         }
-        if self.bundle.mcp.is_some() {
+        if self.bundle.mcp.is_some() || self.bundle.backend.is_some() {
             self.tools.append(&mut mine.tools);
         }
         // Custom tools are judged by the rules of all layers, whichever capability a layer lists.
@@ -303,8 +313,8 @@ fn restrain(bundle: &mut Bundle, scope: Scope) {
         files.unprotected.clear();
         files.approval_rule = None;
     }
-    if let Some(mcp) = &mut bundle.mcp {
-        mcp.approval_rule = None;
+    for tools in [&mut bundle.mcp, &mut bundle.backend].into_iter().flatten() {
+        tools.approval_rule = None;
     }
     if let Some(http) = &mut bundle.http {
         http.approval_rule = None;

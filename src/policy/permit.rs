@@ -1,6 +1,8 @@
 //! Verdicts with their content; the only module that creates a `Permit`.
 
-use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Action, ApproveWhen, CommandPart, Risk, SandboxAccess};
+use crate::protocol::{
+    APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Action, ApproveWhen, CommandPart, Risk, SandboxAccess,
+};
 
 /// Rule in the decision log if effects were applied that need no approval.
 const KEPT_UNASKED: &str = "effects";
@@ -203,6 +205,11 @@ impl Question {
                 .mark_unasked(UnaskedConditions::default())),
             ApproveWhen::Before => Err(self),
         }
+    }
+
+    /// Returns the permit of a question that the approval service approved. It never covers a run outside the sandbox.
+    pub fn approve_by_service(self) -> Permit {
+        Permit::new(self.actions, APPROVED_BY_SERVICE.to_owned()).restrict_to_reading(self.reads_only)
     }
 
     /// Returns the permit of a question that the user approved.

@@ -61,6 +61,7 @@ impl Bundle {
                 "Network.Search" => base.search = None,
                 "Workspace.Upload" => base.upload = None,
                 "Mcp.Invoke" => base.mcp = None,
+                "BackendTool.Invoke" => base.backend = None,
                 "Tool.Custom" => base.custom.clear(),
                 _ => {}
             }
@@ -73,6 +74,9 @@ impl Bundle {
         }
         if self.approval_timeout_seconds.is_some() {
             base.approval_timeout_seconds = None;
+        }
+        if self.service_risk.is_some() {
+            base.service_risk = None;
         }
         base.stated.retain(|entry| match entry.section.as_str() {
             "" => entry.key == "bundle_version",

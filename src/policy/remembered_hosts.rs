@@ -4,7 +4,6 @@
 use super::bundle::{Decision, Rule};
 use super::command::{CommandScene, is_in_reach, only_command};
 use super::host_access::never_reaches;
-use super::layer::Scope;
 use super::shell::Arg;
 use crate::protocol::{SandboxAccess, Target};
 
@@ -19,7 +18,7 @@ pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &CommandScene
         if never_reaches(argv).is_some() {
             return;
         }
-        let layers = scene.layers.iter().filter(|layer| layer.scope != Scope::Project);
+        let layers = scene.layers.iter().filter(|layer| !layer.scope.only_tightens());
         let rules = layers
             .flat_map(|layer| &layer.commands)
             .filter(|owned| owned.rule.decision == Decision::Allow)

@@ -1,5 +1,6 @@
 //! Artifact storage: the port that stores long output whole.
 
+use super::BoxFuture;
 use crate::protocol::{Artifact, ArtifactKind};
 use std::path::{Path, PathBuf};
 
@@ -54,4 +55,10 @@ pub(crate) trait Artifacts: Send + Sync {
     fn list(&self) -> Result<Vec<Artifact>, ArtifactError> {
         Ok(Vec::new())
     }
+}
+
+/// Copies of artifacts in an object store.
+pub(crate) trait ArtifactUploads: Send + Sync {
+    /// Uploads artifacts, and returns the URLs of those that are in the store in time. The others follow later.
+    fn upload(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>>;
 }

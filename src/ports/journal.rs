@@ -424,6 +424,10 @@ pub(crate) struct JournalError {
 pub(crate) trait Journal: Send + Sync {
     /// Appends all of `records` or none. They are committed when this returns `Ok`.
     fn append(&self, records: Vec<Record>, durability: Durability) -> BoxFuture<'_, Result<(), JournalError>>;
+    /// Returns true if nothing may happen that is not saved, so that the user cannot continue without saving.
+    fn must_save(&self) -> bool {
+        false
+    }
     /// Replaces the saved output of a running command. The write is queued in order with all other calls and need not be awaited. The
     /// outcome of the call clears it.
     fn save_tail(&self, call: CallId, tail: SavedTail) -> BoxFuture<'_, Result<(), JournalError>> {

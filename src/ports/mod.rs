@@ -24,7 +24,9 @@ mod user_questions;
 mod web_search;
 
 pub(crate) use agents::{AgentRunner, AgentTask, AgentTerms};
-pub(crate) use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact};
+pub(crate) use artifacts::{
+    ARTIFACT_BYTES, ArtifactError, ArtifactUploads, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact,
+};
 pub(crate) use baselines::{
     Baselines, Difference, Differences, KnownPath, MarkedState, Owner, Span, Touch, TouchedDirectory, Trail,
 };

@@ -1,5 +1,6 @@
 //! Actions of a tool call, described so that a policy can judge them without reading the disk.
 
+use super::BACKEND_SERVER;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -105,6 +106,7 @@ impl Action {
             Self::Fetch { .. } => "Network.Http",
             Self::Search { .. } => "Network.Search",
             Self::Named { .. } => NAMED,
+            Self::Invoke { server, .. } if server == BACKEND_SERVER => "BackendTool.Invoke",
             Self::Invoke { .. } => "Mcp.Invoke",
         }
     }

@@ -305,6 +305,8 @@ pub enum Decision {
     Approved,
     /// Approved; earlier messages are no longer sent to the model. For a plan; for other calls the same as `approved`.
     ApprovedInCleanContext,
+    /// Approved by the approval service that the user configured.
+    ApprovedByService,
     /// Approved, and a rule is saved so that the same action needs no further approval.
     #[serde(alias = "approved_for_session")]
     ApprovedAlways {

@@ -11,6 +11,10 @@ use serde::{Deserialize, Serialize};
 
 /// Shown instead of a rule if the user approved the call.
 pub const APPROVED_BY_YOU: &str = "approved by you";
+/// Beginning of the reason of a denial by the approval service.
+pub const DENIED_BY_SERVICE: &str = "denied by the approval service";
+/// Rule of a call that the approval service approved.
+pub const APPROVED_BY_SERVICE: &str = "approved by the approval service";
 /// Beginning of the notice about a rule that was saved in a file.
 pub const RULE_SAVED: &str = "rule saved: ";
 /// Beginning of the notice about a rule that applies until aye quits.

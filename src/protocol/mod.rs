@@ -62,8 +62,8 @@ pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
 pub use diagnostics::{Diagnostic, FileDiagnostics, LanguageServerStatus, language_server_list};
 pub use event::{
-    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, Event, EventKind, HistorySum, NOT_COMPACTED, OUTSIDE_SANDBOX,
-    RULE_SAVED, RULE_UNTIL_QUIT,
+    APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, DENIED_BY_SERVICE, Event, EventKind, HistorySum,
+    NOT_COMPACTED, OUTSIDE_SANDBOX, RULE_SAVED, RULE_UNTIL_QUIT,
 };
 pub use failure::{Failure, FailureKind, Remedy};
 pub use file_diff::{DiffHunk, DiffLine, DiffSide, FileDiff, FileDiffKind};
@@ -96,8 +96,8 @@ pub use sandbox::{
     SandboxAccess, SandboxTier,
 };
 pub use server::{
-    Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, QUESTION_ANSWER, QuestionOption,
-    ServerPrompt, ServerResource, ServerState, ServerStatus,
+    BACKEND_SERVER, Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, QUESTION_ANSWER,
+    QuestionOption, ServerPrompt, ServerResource, ServerState, ServerStatus,
 };
 pub use setup::{ApprovalsChoice, FoundModel, Reach, SetupEvent, SetupInfo, SetupRequest, TestOutcome};
 pub use state::{SessionState, SessionStatus, TaskState, TaskStatus};

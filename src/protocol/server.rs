@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// Name of the server that offers the back-end tools.
+pub const BACKEND_SERVER: &str = "backend-tools";
+
 /// State of a configured server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,7 +1,7 @@
 //! Tools: definitions, proposals and results.
 
 use super::left_out::{LeftOut, truncate_again};
-use super::{CallId, FileDiagnostics, FileDiffs, Image, ModelUse, SandboxAccess};
+use super::{ARTIFACT_SCHEME, CallId, FileDiagnostics, FileDiffs, Image, ModelUse, SandboxAccess};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -249,7 +249,10 @@ impl ToolResult {
 
     /// Returns the note after an output that was truncated in the middle, with the location of the full text.
     fn rest_note(&self) -> String {
-        let rest = match &self.artifact_uris[..] {
+        // Copies in an object store are for others: tools read the artifact itself.
+        let here: Vec<&str> =
+            self.artifact_uris.iter().map(String::as_str).filter(|uri| uri.starts_with(ARTIFACT_SCHEME)).collect();
+        let rest = match &here[..] {
             [] => "request less per call".to_owned(),
             uris => format!("read the rest of {} with ReadFile (`offset`, `limit`) or search it with Grep", uris.join(", ")),
         };

@@ -338,6 +338,7 @@ impl OpenCall {
             Decision::Amended { amendment } => self.amendments.push(amendment.clone()),
             Decision::Approved
             | Decision::ApprovedInCleanContext
+            | Decision::ApprovedByService
             | Decision::ApprovedAlways { .. }
             | Decision::Renewed
             | Decision::Previewed => {}

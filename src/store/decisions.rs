@@ -2,12 +2,13 @@
 
 use super::StoreError;
 use super::database::Database;
+use super::logged_decision::LoggedDecision;
+use super::outbox::{self, OutboxEntry, OutboxFeed, SessionOutbox};
 use super::records::{self, Place};
 use crate::ports::{Durability, Record};
-use crate::protocol::{APPROVED_BY_YOU, CallId, Decision, Mode};
+use crate::protocol::{APPROVED_BY_YOU, CallId, DENIED_BY_SERVICE, Decision, Mode};
 use crate::session::{CallChange, Change, SessionState, plans_call};
 use rusqlite::{Transaction, params};
-use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 
 /// Maximum age of a logged decision, in days.
@@ -25,28 +26,8 @@ const DAY_MS: i64 = 86_400_000;
 const SUMMARY_CHARS: usize = 400;
 /// Decider of a verdict for which no rule matched.
 const YOU: &str = "you";
-
-/// Logged verdict that allowed or refused an action.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct LoggedDecision {
-    pub time: jiff::Timestamp,
-    /// Session of the decision; absent for `aye tool call`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    pub workspace: String,
-    pub tool_name: String,
-    /// One-line summary of the action: `$ cargo test`.
-    pub summary: String,
-    /// Verdict: `allow` or `deny`.
-    pub verdict: String,
-    /// Rule or user that decided: `user:31`, `you`, `auto mode`.
-    pub by: String,
-    /// Reason for a refusal, or the effect of hooks on an allowed call.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    pub mode: String,
-}
+/// Decider of a denial by the approval service.
+const SERVICE: &str = "approval service";
 
 /// Filter for the decision log.
 #[derive(Debug, Clone, Default)]
@@ -139,6 +120,7 @@ impl Calls {
                     "no user can approve this call" | "no one to ask" => reason,
                     _ if reason.starts_with("no answer within") => "timeout",
                     "the task was cancelled" => "cancel",
+                    _ if reason.starts_with(DENIED_BY_SERVICE) => SERVICE,
                     _ => YOU,
                 };
                 Some(self.row(id, "deny", by, if by == reason { "" } else { reason }))
@@ -177,13 +159,16 @@ fn find_call(transaction: &Transaction<'_>, session: i64, id: &CallId) -> rusqli
     Ok(found)
 }
 
-/// Inserts decisions in the transaction of their records, and deletes the oldest from time to time.
+/// Inserts decisions in the transaction of their records, and deletes the oldest from time to time. Returns what `feed` makes of
+/// them for the outbox.
 pub(super) fn insert(
     transaction: &Transaction<'_>,
     rows: &[Row],
     (session, workspace, mode): (Option<i64>, Option<&str>, &str),
     now: i64,
-) -> rusqlite::Result<()> {
+    feed: Option<&dyn OutboxFeed>,
+) -> rusqlite::Result<Vec<OutboxEntry>> {
+    let mut entries = Vec::new();
     for row in rows {
         let found = match (session, &row.unknown) {
             (Some(session), Some(id)) => find_call(transaction, session, id)?,
@@ -209,6 +194,19 @@ pub(super) fn insert(
                 row.mode.unwrap_or(mode)
             ])?;
         let key = transaction.last_insert_rowid();
+        if let Some(feed) = feed {
+            entries.extend(feed.decision(&LoggedDecision {
+                time: jiff::Timestamp::from_millisecond(now).unwrap_or_default(),
+                session_id: None,
+                workspace: workspace.unwrap_or_default().to_owned(),
+                tool_name: tool_name.clone(),
+                summary: one_line(summary),
+                verdict: row.verdict.to_owned(),
+                by: row.by.clone(),
+                reason: one_line(&row.reason),
+                mode: row.mode.unwrap_or(mode).to_owned(),
+            }));
+        }
         if key % SWEEP_EVERY == 0 {
             transaction
                 .prepare_cached(
@@ -218,7 +216,7 @@ pub(super) fn insert(
                 .execute(params![key - KEPT_ROWS, now - KEPT_DAYS * DAY_MS, MAX_SWEPT_ROWS])?;
         }
     }
-    Ok(())
+    Ok(entries)
 }
 
 fn one_line(text: &str) -> String {
@@ -227,7 +225,11 @@ fn one_line(text: &str) -> String {
 }
 
 /// Logs a decision without a session.
-pub(super) fn log_decision(database: &Database, decision: LoggedDecision) -> Result<(), StoreError> {
+pub(super) fn log_decision(
+    database: &Database,
+    decision: LoggedDecision,
+    outbox: Option<SessionOutbox>,
+) -> Result<(), StoreError> {
     let verdict = if decision.verdict == "allow" { "allow" } else { "deny" };
     let row = Row {
         unknown: None,
@@ -241,7 +243,12 @@ pub(super) fn log_decision(database: &Database, decision: LoggedDecision) -> Res
     let now = decision.time.as_millisecond();
     database.write(move |desk| {
         desk.transact(Durability::Process, row.summary.len(), |transaction| {
-            insert(transaction, &[row], (None, Some(&decision.workspace), &decision.mode), now)
+            let feed = outbox.as_ref().map(|outbox| outbox.feed.as_ref());
+            let entries = insert(transaction, &[row], (None, Some(&decision.workspace), &decision.mode), now, feed)?;
+            match &outbox {
+                Some(outbox) => outbox::insert(transaction, &entries, outbox.limit, now).map(drop),
+                None => Ok(()),
+            }
         })
     })
 }

@@ -1,12 +1,14 @@
 //! Import of a session in one transaction, without its decisions.
 
-use super::StoreError;
 use super::database::Database;
 use super::metadata::{self, Parent};
 use super::new_session::NewSession;
 use super::scan::TimedRecord;
+use super::session_lock::is_held_by;
+use super::{Claim, StoreError, records};
 use crate::ports::Durability;
 use crate::session::{SessionState, SessionStatus};
+use crate::sys::instance::Instance;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Session to import.
@@ -23,14 +25,53 @@ pub(crate) struct ImportedSession {
 
 /// Imports a session. Returns `false` if a session with this ID exists, which is left unchanged.
 pub(super) fn import(database: &Database, foreign: ImportedSession) -> Result<bool, StoreError> {
-    let texts = foreign.records.iter().map(|written| serde_json::to_string(&written.record));
-    let texts: Vec<String> = texts.collect::<Result<_, _>>().map_err(|error| StoreError::Database {
+    let texts = texts(database, &foreign.records)?;
+    let bytes = texts.iter().map(String::len).sum();
+    database.write(move |desk| desk.transact(Durability::Power, bytes, |transaction| foreign.write(transaction, &texts)))
+}
+
+/// Adds the records after the first `known` ones to a claimed session, which has the records before them. Its draft is replaced unless
+/// the other one is empty. Returns `false`, and changes nothing, if this process does not hold its lock.
+pub(super) fn extend(database: &Database, claim: &Claim, foreign: ImportedSession, known: usize) -> Result<bool, StoreError> {
+    let new = foreign.records.get(known..).unwrap_or_default();
+    let (texts, id) = (texts(database, new)?, claim.id().clone());
+    let times: Vec<i64> = new.iter().map(|written| written.time.as_millisecond()).collect();
+    let bytes = texts.iter().map(String::len).sum();
+    let status = SessionState::from_records(foreign.records.iter().map(|written| &written.record)).status;
+    let (me, now) = (Instance::current(), jiff::Timestamp::now().as_millisecond());
+    database.write(move |desk| {
+        let written = desk.transact(Durability::Power, bytes, |transaction| {
+            let found: Option<(i64, Option<String>)> = transaction
+                .query_row("SELECT key, owner FROM sessions WHERE id = ?1", [id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let Some((key, _)) = found.filter(|(_, owner)| is_held_by(&me, owner.as_deref())) else { return Ok(false) };
+            let last = records::last(transaction, key)?;
+            let mut insert =
+                transaction.prepare_cached("INSERT INTO records (session, seq, json, time) VALUES (?1, ?2, ?3, ?4)")?;
+            for (seq, (text, time)) in (last + 1..).zip(texts.iter().zip(&times)) {
+                insert.execute(params![key, seq, text, time])?;
+            }
+            transaction.execute(
+                "UPDATE sessions SET updated = max(updated + 1, ?2), status = coalesce(?3, status), title = coalesce(?4, title),
+                 draft = CASE WHEN ?5 = '' THEN draft ELSE ?5 END WHERE key = ?1",
+                params![key, now, status.map(SessionStatus::as_str), foreign.title, foreign.draft],
+            )?;
+            Ok(true)
+        });
+        if matches!(written, Ok(true)) {
+            desk.on_written(&id, bytes);
+        }
+        written
+    })
+}
+
+fn texts(database: &Database, records: &[TimedRecord]) -> Result<Vec<String>, StoreError> {
+    let texts = records.iter().map(|written| serde_json::to_string(&written.record));
+    texts.collect::<Result<_, _>>().map_err(|error| StoreError::Database {
         path: database.path.clone(),
         reason: format!("cannot encode a record as JSON: {error}"),
         remedy: None,
-    })?;
-    let bytes = texts.iter().map(String::len).sum();
-    database.write(move |desk| desk.transact(Durability::Power, bytes, |transaction| foreign.write(transaction, &texts)))
+    })
 }
 
 impl ImportedSession {

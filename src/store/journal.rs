@@ -6,12 +6,13 @@ use super::error::not_saved_reason;
 use super::lock_ignoring_poison;
 use super::metadata;
 use super::new_session::NewSession;
+use super::outbox::{self, OutboxEntry, SessionOutbox};
 use super::output_tails::{self, TailCleanup};
 use super::records;
 use super::session_lock::{Holder, is_held_by, live_holder};
 use super::writer::WriterState;
 use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record, SavedTail};
-use crate::protocol::{CallId, Mode, SessionId};
+use crate::protocol::{CallId, Mode, SessionId, size};
 use crate::session::{Change, SessionState, SessionStatus};
 use crate::sys::instance::Instance;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -25,6 +26,7 @@ pub(super) struct SessionJournal {
     unwritten: Option<NewSession>,
     mode: Mode,
     calls: Mutex<Calls>,
+    outbox: Option<SessionOutbox>,
     /// Process that must own the session lock for every entry.
     me: Instance,
 }
@@ -45,11 +47,26 @@ struct JournalTransaction {
     /// Saved output of a running command.
     tail: Option<(CallId, SavedTail)>,
     clears: TailCleanup,
+    outbox: Option<OutboxPart>,
+}
+
+/// Part of a transaction for the outbox.
+struct OutboxPart {
+    outbox: SessionOutbox,
+    entries: Vec<OutboxEntry>,
+    /// Whether the records start an effect, which must wait while the outbox is full.
+    starts_effect: bool,
 }
 
 impl SessionJournal {
-    pub(super) fn new(database: Arc<Database>, id: SessionId, unwritten: Option<NewSession>, mode: Mode) -> Self {
-        Self { database, id, unwritten, mode, calls: Mutex::default(), me: Instance::current() }
+    pub(super) fn new(
+        database: Arc<Database>,
+        id: SessionId,
+        unwritten: Option<NewSession>,
+        mode: Mode,
+        outbox: Option<SessionOutbox>,
+    ) -> Self {
+        Self { database, id, unwritten, mode, calls: Mutex::default(), outbox, me: Instance::current() }
     }
 
     fn entry(&self) -> JournalTransaction {
@@ -67,6 +84,7 @@ impl SessionJournal {
             title: None,
             tail: None,
             clears: TailCleanup::Calls(Vec::new()),
+            outbox: None,
         }
     }
 
@@ -108,6 +126,11 @@ impl Journal for SessionJournal {
             entry.title = state.title;
             entry.clears = TailCleanup::for_changes(&changes);
             entry.decisions = lock_ignoring_poison(&self.calls).decisions(&changes);
+            entry.outbox = self.outbox.as_ref().map(|outbox| OutboxPart {
+                outbox: outbox.clone(),
+                entries: outbox.feed.changes(&changes, jiff::Timestamp::now()),
+                starts_effect: outbox.limit.pauses && outbox::starts_effect(&changes),
+            });
             entry.records = records
                 .iter()
                 .map(serde_json::to_string)
@@ -115,6 +138,10 @@ impl Journal for SessionJournal {
                 .map_err(|error| retryable_error(format!("cannot encode a record as JSON: {error}")))?;
             self.write(entry, durability).await
         })
+    }
+
+    fn must_save(&self) -> bool {
+        self.outbox.as_ref().is_some_and(|outbox| outbox.limit.pauses)
     }
 
     fn save_tail(&self, call: CallId, tail: SavedTail) -> BoxFuture<'_, Result<(), JournalError>> {
@@ -138,11 +165,14 @@ fn retryable_error(message: String) -> JournalError {
 
 /// Result of writing an entry.
 enum WriteOutcome {
-    Yes,
+    /// Written; `is_complete` is false if the outbox had no room for all of its rows.
+    Yes { is_complete: bool },
     /// The session was deleted before the entry was written.
     Deleted,
     /// Another process owns the session lock; no data was written.
     NotOwner(Option<String>),
+    /// An effect must wait until the outbox has room; nothing was written.
+    OutboxFull(u64),
 }
 
 /// Result of looking up the session of an entry.
@@ -157,13 +187,17 @@ enum SessionLookup {
 impl JournalTransaction {
     fn write(&self, desk: &mut WriterState, durability: Durability) -> Result<(), JournalError> {
         let said = self.records.iter().map(String::len).sum::<usize>();
-        let bytes = said + self.draft.as_ref().map_or(0, String::len);
+        let queued = self.outbox.iter().flat_map(|part| &part.entries).map(|entry| entry.body.len()).sum::<usize>();
+        let bytes = said + queued + self.draft.as_ref().map_or(0, String::len);
         let now = jiff::Timestamp::now().as_millisecond();
         let written = desk.transact(durability, bytes, |transaction| self.write_rows(transaction, now));
         match written {
-            Ok(WriteOutcome::Yes) => {
+            Ok(WriteOutcome::Yes { is_complete }) => {
                 if said > 0 {
                     desk.on_written(&self.id, said);
+                }
+                if let Some(part) = &self.outbox {
+                    (part.outbox.committed)(is_complete);
                 }
                 Ok(())
             }
@@ -177,6 +211,10 @@ impl JournalTransaction {
                 };
                 Err(JournalError { message, lost: true })
             }
+            Ok(WriteOutcome::OutboxFull(limit)) => Err(retryable_error(format!(
+                "the outbox has reached its limit of {} and `services.audit.required` is set; run `aye sync` to deliver it",
+                size(limit)
+            ))),
             Err(error) => Err(retryable_error(not_saved_reason(desk.path(), &error))),
         }
     }
@@ -184,10 +222,16 @@ impl JournalTransaction {
     fn write_rows(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<WriteOutcome> {
         let key = match self.find_or_make(transaction, now)? {
             SessionLookup::Owned(key) => key,
-            SessionLookup::Nothing => return Ok(WriteOutcome::Yes),
+            SessionLookup::Nothing => return Ok(WriteOutcome::Yes { is_complete: true }),
             SessionLookup::Deleted => return Ok(WriteOutcome::Deleted),
             SessionLookup::NotOwner(owner) => return Ok(WriteOutcome::NotOwner(owner)),
         };
+        if let Some(part) = &self.outbox
+            && part.starts_effect
+            && outbox::is_full(transaction, part.outbox.limit)?
+        {
+            return Ok(WriteOutcome::OutboxFull(part.outbox.limit.bytes));
+        }
         if !self.records.is_empty() {
             let last = records::last(transaction, key)?;
             let mut insert =
@@ -196,7 +240,13 @@ impl JournalTransaction {
                 insert.execute(params![key, seq, record, now])?;
             }
         }
-        decisions::insert(transaction, &self.decisions, (Some(key), None, self.mode.as_str()), now)?;
+        let feed = self.outbox.as_ref().map(|part| part.outbox.feed.as_ref());
+        let decided = decisions::insert(transaction, &self.decisions, (Some(key), None, self.mode.as_str()), now, feed)?;
+        let mut is_complete = true;
+        if let Some(part) = &self.outbox {
+            is_complete &= outbox::insert(transaction, &part.entries, part.outbox.limit, now)?;
+            is_complete &= outbox::insert(transaction, &decided, part.outbox.limit, now)?;
+        }
         output_tails::clear(transaction, key, &self.clears)?;
         if let Some((call, tail)) = &self.tail {
             output_tails::replace(transaction, key, call, tail)?;
@@ -217,7 +267,7 @@ impl JournalTransaction {
                 )?
                 .execute([key])?;
         }
-        Ok(WriteOutcome::Yes)
+        Ok(WriteOutcome::Yes { is_complete })
     }
 
     fn find_or_make(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<SessionLookup> {

@@ -12,8 +12,10 @@ mod health;
 mod import;
 mod index_file;
 mod journal;
+mod logged_decision;
 mod metadata;
 mod new_session;
+mod outbox;
 mod output_tails;
 mod packed;
 mod prune;
@@ -28,12 +30,17 @@ mod snapshots;
 mod writer;
 
 pub(crate) use artifacts::ArtifactStore;
-pub(crate) use decisions::{DecisionFilter, LoggedDecision};
+pub(crate) use decisions::DecisionFilter;
 pub(crate) use error::StoreError;
 pub(crate) use health::{Health, health};
 pub(crate) use import::ImportedSession;
+pub(crate) use logged_decision::LoggedDecision;
 pub(crate) use metadata::Parent;
 pub(crate) use new_session::NewSession;
+pub(crate) use outbox::{
+    ClaimResult, GAP, OutboxClaim, OutboxEntry, OutboxFeed, OutboxLimit, OutboxRow, OutboxSink, SessionOutbox, SinkStatus,
+    stored_sinks,
+};
 pub(crate) use prune::ReleaseMode;
 pub(crate) use scan::{Size, TimedRecord};
 pub(crate) use session_lock::{Claim, Holder};
@@ -77,8 +84,13 @@ impl Store {
 
     /// Returns the journal of a created or claimed session.
     pub(crate) fn journal(&self, id: &SessionId, mode: Mode) -> Arc<dyn Journal> {
+        self.journal_with_outbox(id, mode, None)
+    }
+
+    /// Returns the journal of a created or claimed session, whose records also produce rows of the outbox.
+    pub(crate) fn journal_with_outbox(&self, id: &SessionId, mode: Mode, outbox: Option<SessionOutbox>) -> Arc<dyn Journal> {
         let unwritten = self.database.unwritten.get(id);
-        Arc::new(journal::SessionJournal::new(self.database.clone(), id.clone(), unwritten, mode))
+        Arc::new(journal::SessionJournal::new(self.database.clone(), id.clone(), unwritten, mode, outbox))
     }
 
     /// Returns all sessions, or those of a workspace, latest first.
@@ -185,9 +197,37 @@ impl Store {
         import::import(&self.database, foreign)
     }
 
-    /// Logs a decision without a session.
-    pub(crate) fn log_decision(&self, decision: LoggedDecision) -> Result<(), StoreError> {
-        decisions::log_decision(&self.database, decision)
+    /// Adds the records after the first `known` ones, which another machine wrote, to a claimed session. Returns `false` if this
+    /// process does not hold its lock.
+    pub(crate) fn extend(&self, claim: &Claim, foreign: ImportedSession, known: usize) -> Result<bool, StoreError> {
+        import::extend(&self.database, claim, foreign, known)
+    }
+
+    /// Logs a decision without a session, with its rows of the outbox.
+    pub(crate) fn log_decision(&self, decision: LoggedDecision, outbox: Option<SessionOutbox>) -> Result<(), StoreError> {
+        decisions::log_decision(&self.database, decision, outbox)
+    }
+
+    /// Stores data for services that belongs to no record, and returns whether all of it was stored. A full outbox counts the rest
+    /// as missing.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for services whose data belongs to no record"))]
+    pub(crate) fn enqueue(&self, entries: Vec<OutboxEntry>, limit: OutboxLimit) -> Result<bool, StoreError> {
+        outbox::enqueue(&self.database, entries, limit)
+    }
+
+    /// Moves the rows of the outbox to another store. Rows that are being delivered stay.
+    pub(crate) fn move_outbox(&self, to: &Self) -> Result<(), StoreError> {
+        outbox::transfer(&self.database, &to.database)
+    }
+
+    /// Claims a sink of the outbox for delivery. `at_once`: even if the next attempt is not due.
+    pub(crate) fn claim_sink(&self, sink: OutboxSink, at_once: bool) -> Result<ClaimResult, StoreError> {
+        outbox::claim(&self.database, sink, at_once)
+    }
+
+    /// Returns the state of all sinks of the outbox that ever had a row.
+    pub(crate) fn sinks(&self) -> Result<Vec<SinkStatus>, StoreError> {
+        outbox::status(&self.database)
     }
 
     /// Returns the latest decisions, oldest first.

@@ -39,6 +39,35 @@ const METADATA: &str = "
     );
 ";
 
+/// Rows for services, and the state of each service. `key` is never used again, because it is the position of an acknowledgement.
+const OUTBOX: &str = "
+    CREATE TABLE outbox (
+        key INTEGER PRIMARY KEY AUTOINCREMENT,
+        sink TEXT NOT NULL,
+        id TEXT NOT NULL,
+        time INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        body BLOB NOT NULL
+    );
+    CREATE INDEX outbox_by_sink ON outbox (sink, key);
+    CREATE TABLE outbox_sinks (
+        sink TEXT PRIMARY KEY,
+        pending INTEGER NOT NULL DEFAULT 0,
+        bytes INTEGER NOT NULL DEFAULT 0,
+        acknowledged INTEGER NOT NULL DEFAULT 0,
+        dropped INTEGER NOT NULL DEFAULT 0,
+        missing INTEGER NOT NULL DEFAULT 0,
+        missing_from INTEGER NOT NULL DEFAULT 0,
+        missing_until INTEGER NOT NULL DEFAULT 0,
+        lost INTEGER NOT NULL DEFAULT 0,
+        owner TEXT,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        next_attempt INTEGER NOT NULL DEFAULT 0,
+        error TEXT,
+        delivered INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+";
+
 /// One step per version; a store at version n has run the first n.
 pub(super) const MIGRATIONS: &[&str] = &[
     "
@@ -115,14 +144,17 @@ pub(super) const MIGRATIONS: &[&str] = &[
 ",
     OUTPUT_TAILS,
     METADATA,
+    OUTBOX,
 ];
 /// Query that names every column, and so fails if one is missing.
 const EXPECTED: &str = "
     SELECT s.key, s.id, s.workspace_id, s.workspace, s.title, s.created, s.updated, s.status, s.model, s.draft, s.owner,
            r.key, r.session, r.seq, r.json, r.time,
            p.key, p.session, p.first, p.last, p.data,
-           d.key, d.time, d.session, d.workspace, d.tool, d.summary, d.verdict, d.decider, d.reason, d.mode
-    FROM sessions s JOIN records r ON r.session = s.key JOIN packed p ON p.session = s.key JOIN decisions d ON d.session = s.key";
+           d.key, d.time, d.session, d.workspace, d.tool, d.summary, d.verdict, d.decider, d.reason, d.mode,
+           o.key, o.sink, o.id, o.time, o.kind, o.body
+    FROM sessions s JOIN records r ON r.session = s.key JOIN packed p ON p.session = s.key JOIN decisions d ON d.session = s.key
+    JOIN outbox o ON o.time = s.created";
 const VERSION: i64 = MIGRATIONS.len() as i64;
 
 pub(super) enum State {

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 mod damage;
 mod decisions;
 mod format;
+mod outbox;
 mod pruning;
 mod salvage;
 mod size;
@@ -78,7 +79,7 @@ fn decisions_are_stored_with_their_records() {
         reason: String::new(),
         mode: "ask".to_owned(),
     };
-    store.log_decision(decision("allow")).unwrap();
+    store.log_decision(decision("allow"), None).unwrap();
     let all = |denied_only, session: Option<&str>| {
         let filter = DecisionFilter { session: session.map(str::to_owned), denied_only, most: 10 };
         store.decisions(&filter).unwrap().into_iter().map(|one| (one.verdict, one.by, one.reason)).collect::<Vec<_>>()
@@ -90,9 +91,9 @@ fn decisions_are_stored_with_their_records() {
     assert_eq!(all(false, Some("001122")), [owned(no)]);
     // The oldest rows are deleted, at most a few rows late.
     let old = LoggedDecision { time: jiff::Timestamp::UNIX_EPOCH, ..decision("deny") };
-    store.log_decision(old).unwrap();
+    store.log_decision(old, None).unwrap();
     assert_eq!(all(true, None).len(), 2);
-    (0..256).for_each(|_| store.log_decision(decision("allow")).unwrap());
+    (0..256).for_each(|_| store.log_decision(decision("allow"), None).unwrap());
     assert_eq!(all(true, None), [owned(no)]);
 }
 

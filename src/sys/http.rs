@@ -2,10 +2,12 @@
 
 mod decompress;
 pub(crate) mod fetch;
+mod object_connector;
 mod proxies;
 mod roots;
 mod same_origin;
 
+pub(crate) use object_connector::ObjectConnector;
 pub(crate) use roots::{count_authorities, trust_also};
 pub(crate) use same_origin::same_origin_client;
 
@@ -147,6 +149,12 @@ impl Server {
             .post(format!("{}{path}", self.base))
             .header("content-type", "application/json")
             .header("accept", "text/event-stream");
+        self.send(request.body(body), headers).await
+    }
+
+    /// Sends `body` to the address itself, as this type of content, and waits for the head of the response. Redirects are not followed.
+    pub(crate) async fn post_as(&self, content_type: &str, headers: &Headers, body: Bytes) -> Result<Reply, HttpError> {
+        let request = self.client()?.post(&self.base).header("content-type", content_type);
         self.send(request.body(body), headers).await
     }
 

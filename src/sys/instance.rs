@@ -12,6 +12,11 @@ pub(crate) struct Instance {
     pub boot_id: String,
 }
 
+/// Returns the host name; empty if the system does not provide it.
+pub(crate) fn host_name() -> String {
+    nix::sys::utsname::uname().map(|system| system.nodename().to_string_lossy().into_owned()).unwrap_or_default()
+}
+
 impl Instance {
     pub(crate) fn current() -> Self {
         let pid = std::process::id();

@@ -59,6 +59,7 @@ fn settings(workspace: &Path) -> Settings {
         diagnostics: None,
         changes: None,
         artifacts: None,
+        uploads: None,
         commands: Commands::default(),
         seen: ReadState::default(),
         session: None,

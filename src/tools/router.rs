@@ -14,7 +14,7 @@ use super::editor_check::{changed_files, check_before_planning};
 use super::error::invalid;
 use super::executable_files::mark_by_actions;
 use super::mcp::RemoteTools;
-use super::output::{KEPT_FROM_BYTES, keep_diff, preview_for_user, uris};
+use super::output::{KEPT_FROM_BYTES, keep_diff, preview_for_user, uris, with_uploads};
 use super::preimage_watch::follow;
 use super::redaction::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::registry::{built_in_names, canonical_name};
@@ -299,6 +299,7 @@ impl ToolRouter for Router {
         } else {
             Arc::clone(self.settings())
         };
+        let uploads = settings.uploads.clone();
         async move {
             let id = plan.call.tool_call_id.clone();
             if !permit.covers(&plan.actions) {
@@ -357,6 +358,7 @@ impl ToolRouter for Router {
             result = add_new_errors(written, result).await;
             with_diff(hide_in_result(&redactor, result), proposal, settings).await
         }
+        .then(|result| with_uploads(result, uploads))
         .boxed()
     }
 

@@ -6,7 +6,7 @@ use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit, UnaskedConditions};
-use crate::ports::{Artifacts, Checkpoints, Diagnostics, UserQuestions};
+use crate::ports::{ArtifactUploads, Artifacts, Checkpoints, Diagnostics, UserQuestions};
 use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
@@ -63,6 +63,8 @@ pub(crate) struct Settings {
     pub(crate) changes: Option<ChangeLog>,
     /// Store for long output; `None` if there is none.
     pub(crate) artifacts: Option<Arc<dyn Artifacts>>,
+    /// Copies of the artifacts in an object store.
+    pub(crate) uploads: Option<Arc<dyn ArtifactUploads>>,
     /// Files open in an editor, if one is connected; unaffected by policy changes.
     pub(crate) editor: Option<EditorConnection>,
     /// Language servers of the session, unaffected by policy changes; `None` without trust, or if they are disabled.

@@ -193,7 +193,7 @@ pub(crate) fn keep(store: &ArtifactStore, artifacts: Vec<ArtifactContent>) -> Ve
 }
 
 /// Returns a title: a single line of limited length, without control characters.
-fn clean_title(text: &str) -> String {
+pub(crate) fn clean_title(text: &str) -> String {
     let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     if line.chars().count() <= TITLE_CHARS {
         return line;

@@ -321,6 +321,7 @@ fn format_expense(spent: Expense) -> String {
 fn describe_decision(decision: &Decision) -> String {
     match decision {
         Decision::Approved => "you approved it".to_owned(),
+        Decision::ApprovedByService => "the approval service approved it".to_owned(),
         Decision::ApprovedInCleanContext => "you approved it, to be carried out in a clean context".to_owned(),
         Decision::ApprovedAlways { .. } => "you approved it and saved a rule to always allow it".to_owned(),
         Decision::Denied { reason: Some(reason) } => format!("you denied it: {reason}"),

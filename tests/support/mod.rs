@@ -9,10 +9,12 @@ macro_rules! shared {
 pub(crate) use shared;
 
 mod editor;
+mod object_store;
 mod process;
 mod project;
 mod rpc;
 mod server;
+pub mod service;
 #[cfg(target_os = "linux")]
 pub mod story;
 mod terminal;
@@ -22,6 +24,7 @@ pub mod trace;
 mod wire;
 
 pub use editor::Editor;
+pub use object_store::{Fault, ObjectServer};
 pub use process::{Events, Output, Running, processes_running, wait_until};
 pub use project::Project;
 pub use rpc::Rpc;

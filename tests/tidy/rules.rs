@@ -37,6 +37,11 @@ const OWNERS: &[Owner] = &[
         places: &["src/sys/keyring"],
         why: "a keyring may hang; `sys` waits for it with a limit",
     },
+    Owner {
+        words: &["object_store"],
+        places: &["src/services/workspace", "src/sys/http/object_connector"],
+        why: "the object store belongs to the workspace, which is given the HTTP client of `sys`",
+    },
     Owner { words: &["rusqlite"], places: &["src/store/"], why: "the database belongs to `store`" },
     Owner {
         words: &["tree_sitter", "tree_sitter_bash"],

@@ -110,6 +110,11 @@ impl SessionJournal {
             self.emit(EventKind::Notice { message: message.to_owned() });
             return false;
         }
+        if self.port.must_save() {
+            let message = "cannot continue unsaved: `services.audit.required` is set, so every record must be saved";
+            self.emit(EventKind::Notice { message: message.to_owned() });
+            return false;
+        }
         if !stalled {
             let message = match self.unsaved {
                 None => "this session is being saved; there is no need to continue unsaved",

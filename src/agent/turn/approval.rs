@@ -60,7 +60,7 @@ impl CallRunner<'_> {
         approval.opens_in_copy = call.runs_again_in_layer(&plan);
         approval.agent.clone_from(&self.cx.options.agent);
         approval.proposal.notes.extend(self.call_notes(call, &plan));
-        if self.cx.options.approver == Approver::Nobody {
+        if !self.cx.options.approver.may_decide(approval.risk_level, approval.critical) {
             let decision = Decision::Denied { reason: Some("no user can approve this call".to_owned()) };
             let rule = question.rule.clone();
             self.cx.out.event(EventKind::ApprovalRequested(approval));
@@ -171,7 +171,9 @@ impl CallRunner<'_> {
     pub(super) fn ask_unsandboxed(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
         let asked = match self.cx.options.approver {
             Approver::User => self.cx.policy.ask_unsandboxed(&plan.tool_name, &plan.actions, at.now),
-            Approver::Everyone | Approver::Nobody => Err("no user is available to approve it".to_owned()),
+            Approver::Service { .. } | Approver::Everyone | Approver::Nobody => {
+                Err("no user is available to approve it".to_owned())
+            }
         };
         match asked {
             Ok(question) => self.ask(call, index, plan, question, batch, at),
@@ -317,7 +319,10 @@ impl CallRunner<'_> {
                 );
                 self.report(call, 0);
             }
-            Decision::Approved | Decision::ApprovedInCleanContext | Decision::ApprovedAlways { .. }
+            Decision::Approved
+            | Decision::ApprovedInCleanContext
+            | Decision::ApprovedByService
+            | Decision::ApprovedAlways { .. }
                 if plan.task_plan.is_some() =>
             {
                 self.cx.wants_clean_context = decision == Decision::ApprovedInCleanContext;
@@ -327,6 +332,7 @@ impl CallRunner<'_> {
             Decision::Approved | Decision::ApprovedInCleanContext => {
                 self.permit(call, index, plan, question.approve(), &mut batch);
             }
+            Decision::ApprovedByService => self.permit(call, index, plan, question.approve_by_service(), &mut batch),
             Decision::ApprovedAlways { remember } => {
                 let choice = (remember, self.directory(&plan));
                 self.grants.remember(&always, choice, self.cx);
@@ -419,7 +425,7 @@ fn no_such_decision(call: &Call, plan: &Plan, decision: &Decision) -> Option<Str
         Decision::Amended { amendment } => {
             no_amendment(plan, amendment).map(|why| format!("cannot apply this change to the proposal: {why}"))
         }
-        Decision::Approved | Decision::ApprovedInCleanContext | Decision::ApprovedAlways { .. } => {
+        Decision::Approved | Decision::ApprovedInCleanContext | Decision::ApprovedByService | Decision::ApprovedAlways { .. } => {
             plan.effects.as_ref().and_then(|effects| effects.approval_obstacle())
         }
         Decision::Denied { .. } => None,

@@ -1,6 +1,6 @@
 //! Denials of calls: the reasons that the journal stores, and the errors that the model gets.
 
-use crate::protocol::{ErrorCode, FileDiagnostics, Proposal};
+use crate::protocol::{DENIED_BY_SERVICE, ErrorCode, FileDiagnostics, Proposal};
 
 /// Maximum number of rows about errors in a denial.
 const MAX_ERROR_ROWS: usize = 10;
@@ -17,6 +17,7 @@ pub(super) fn denial(reason: Option<&str>) -> (ErrorCode, String) {
             (ErrorCode::ApprovalTimeout, format!("not approved: {reason}. Continue without it, or say what you need it for."))
         }
         Some(CANCELLED) => (ErrorCode::Cancelled, "the task was stopped before this call ran".to_owned()),
+        Some(reason) if reason.starts_with(DENIED_BY_SERVICE) => (ErrorCode::UserDenied, format!("this call was {reason}")),
         Some(reason) => (ErrorCode::UserDenied, format!("the user denied this call: {reason}")),
         None => (ErrorCode::UserDenied, "the user denied this call".to_owned()),
     }

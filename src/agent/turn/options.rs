@@ -2,7 +2,7 @@
 
 use super::super::limits::{BYTES_PER_TOKEN, MIN_RESULT_BYTES, RESULTS_PERCENT};
 use super::super::retry::Backoff;
-use crate::protocol::{AskingAgent, AssumedPrice, BudgetLimit, Effort, HookEvents, Mode, ModelFacts, ToolDefinition};
+use crate::protocol::{AskingAgent, AssumedPrice, BudgetLimit, Effort, HookEvents, Mode, ModelFacts, Risk, ToolDefinition};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +10,25 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Approver {
     User,
+    /// The approval service, up to this risk, and never about anything critical. Whatever it may not decide is denied at once.
+    Service {
+        max_risk: Risk,
+    },
     /// No user: actions that require approval are denied immediately.
     Nobody,
     /// Everything that requires approval is approved; only for disposable environments.
     Everyone,
+}
+
+impl Approver {
+    /// Returns true if somebody can decide about a call with this risk.
+    pub(super) fn may_decide(self, risk: Risk, critical: bool) -> bool {
+        match self {
+            Self::User | Self::Everyone => true,
+            Self::Service { max_risk } => risk <= max_risk && !critical,
+            Self::Nobody => false,
+        }
+    }
 }
 
 /// Handling of a task that was not finished when the process ended.

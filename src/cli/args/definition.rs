@@ -415,6 +415,14 @@ pub(super) enum Sub {
     ///
     /// aye does not replace itself. It finds out how it was installed, and prints the commands that update it.
     Update(UpdateArgs),
+    /// Deliver records that wait for services
+    ///
+    /// Services are set in `[services]` of config.toml. The exit code is 1 if records are left.
+    Sync {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Run sessions for an editor over the Agent Client Protocol
     ///
     /// The editor starts this command and talks to it on stdin and stdout.

@@ -145,6 +145,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Validate one file and print JSON", "aye policy validate .aye/policy.toml --json"),
         ],
     ),
+    ("policy pull", &[("Load the policy of the organisation", "aye policy pull")]),
     (
         "policy init",
         &[
@@ -215,6 +216,20 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("Search for text", "aye sessions search \"rate limit\""),
             ("Search all projects for a regular expression", "aye sessions search '/time.?out/' --all"),
+        ],
+    ),
+    (
+        "sessions push",
+        &[
+            ("Push the sessions of this project to the object store", "aye sessions push"),
+            ("Push a session that another machine continued", "aye sessions push 7f3a9c --take-over"),
+        ],
+    ),
+    (
+        "sessions pull",
+        &[
+            ("List the sessions in the object store", "aye sessions pull"),
+            ("Continue a session on this machine", "aye sessions pull 7f3a9c"),
         ],
     ),
     (

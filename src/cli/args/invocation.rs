@@ -99,6 +99,9 @@ pub(crate) enum Action {
         answers: Answers,
     },
     Update(UpdateArgs),
+    Sync {
+        json: bool,
+    },
     Acp,
     Completions {
         shell: Shell,
@@ -291,6 +294,7 @@ impl Sub {
             Self::Doctor { json } => Action::Doctor { json },
             Self::Setup { yes } => Action::Setup { answers: answers(yes) },
             Self::Update(args) => Action::Update(args),
+            Self::Sync { json } => Action::Sync { json },
             Self::Acp => Action::Acp,
             Self::Completions { shell } => Action::Completions { shell },
             Self::Man { dir } => Action::Man { dir },
@@ -485,6 +489,7 @@ impl Invocation {
             | Action::Man { .. }
             | Action::Setup { .. }
             | Action::Update(_)
+            | Action::Sync { .. }
             | Action::Acp
             | Action::Doctor { .. } => false,
         };
@@ -496,6 +501,7 @@ impl Invocation {
             ("--take-over", self.common.take_over),
             ("--yes", says_yes),
             ("aye auth", matches!(&self.action, Action::Auth(auth) if auth.changes_keys())),
+            ("aye sync", matches!(&self.action, Action::Sync { .. })),
             ("aye mcp serve", matches!(&self.action, Action::Mcp(McpAction::Serve { .. }))),
             ("aye mcp", matches!(&self.action, Action::Mcp(mcp) if mcp.changes_servers())),
             ("aye task", matches!(&self.action, Action::Task(task) if task.changes_tasks())),

@@ -180,6 +180,8 @@ fn arguments_are_parsed_into_actions() {
         ("config keys", Action::ConfigKeys),
         ("config schema", Action::ConfigSchema),
         ("doctor", Action::Doctor { json: false }),
+        ("sync", Action::Sync { json: false }),
+        ("sync --json", Action::Sync { json: true }),
         ("doctor --json", Action::Doctor { json: true }),
     ] {
         assert_eq!(invocation(line).action, expected, "aye {line}");

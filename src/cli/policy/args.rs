@@ -67,6 +67,8 @@ pub(crate) enum PolicySub {
         #[arg(short = 'n', value_name = "N", default_value_t = 50)]
         most: usize,
     },
+    /// Load the policy from `services.policy.url` now
+    Pull,
     /// Print the JSON Schema of a policy, for editors
     Schema,
     /// Evaluate tool calls from stdin without running them
@@ -177,6 +179,7 @@ pub(crate) enum PolicyAction {
     Init { template: Template, place: InitPlace },
     Grants(GrantsAction),
     Log { json: bool, session: Option<String>, denied: bool, most: usize },
+    Pull,
     Schema,
     Check,
     Redact { jsonl: bool },
@@ -225,6 +228,7 @@ impl PolicySub {
                 PolicyAction::Grants(GrantsAction::Revoke { names: rules, all, expired })
             }
             Self::Log { json, session, denied, most } => PolicyAction::Log { json, session, denied, most },
+            Self::Pull => PolicyAction::Pull,
             Self::Schema => PolicyAction::Schema,
             Self::Check { jsonl: _ } => PolicyAction::Check,
             Self::Redact { jsonl } => PolicyAction::Redact { jsonl },
@@ -244,6 +248,7 @@ impl PolicyAction {
             | Self::Show { .. }
             | Self::Test { .. }
             | Self::Validate { .. }
+            | Self::Pull
             | Self::Schema
             | Self::Redact { .. }
             | Self::Check => false,

@@ -8,6 +8,7 @@ pub(crate) mod init;
 mod log;
 mod origin;
 mod paint;
+mod pull;
 mod redact;
 mod schema;
 mod server_tools;
@@ -46,6 +47,7 @@ pub(crate) fn run(common: &Common, action: PolicyAction) -> Result<Exit, CliErro
             let filter = crate::store::DecisionFilter { session, denied_only: denied, most };
             log::run(&AppContext::find(common)?, &filter, json)
         }
+        PolicyAction::Pull => pull::run(&AppContext::find(common)?),
         PolicyAction::Schema => schema::run(),
     }
 }

@@ -80,23 +80,10 @@ pub(crate) fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report 
         report
             .mistakes
             .extend(bundle.tests.iter().filter_map(|test| Some(at(test.tool_line, check_tool_exists(test, &bundle).err()?))));
-        report.mistakes.extend(find_unsupported(&bundle, text).map(|(line, message)| at(line, message)));
         let found = warnings(&bundle, is_of_project(file), now);
         report.warnings.extend(found.into_iter().map(|warning| at(warning.line, warning.message)));
     }
     report
-}
-
-/// Finds the capability for backend tools, which is accepted but grants nothing.
-fn find_unsupported(bundle: &Bundle, text: &str) -> Option<(usize, String)> {
-    const NAME: &str = "BackendTool.Invoke";
-    bundle.granted.iter().find(|name| *name == NAME)?;
-    let line = text.lines().position(|line| line.contains(NAME)).map_or(1, |line| line + 1);
-    let message = format!(
-        "`{NAME}` is not supported: aye has no backend tools, so this grants nothing; grant `Mcp.Invoke` for tools of \
-        MCP servers, or `Tool.Custom` for custom tools"
-    );
-    Some((line, message))
 }
 
 pub(crate) fn text(reports: &[Report], paint: &Paint) -> String {

@@ -63,6 +63,34 @@ pub(crate) enum SessionsSub {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// Push sessions to the object store
+    ///
+    /// The store is `services.workspace.url` in config.toml. Sessions are also pushed after each task.
+    Push {
+        /// Session ID [default: all sessions of this project]
+        #[arg(value_parser = session_id)]
+        id: Option<String>,
+        /// Push a session that another machine continues
+        #[arg(long, requires = "id")]
+        take_over: bool,
+    },
+    /// Pull a session from the object store, to continue it here
+    ///
+    /// Without an ID, the sessions in the store are listed.
+    Pull {
+        /// Session ID, or its first 6 or more digits
+        #[arg(value_parser = session_id)]
+        id: Option<String>,
+        /// Pull a session whose task runs on another machine
+        #[arg(long, requires = "id")]
+        take_over: bool,
+        /// Import the session under a new ID
+        #[arg(long, requires = "id")]
+        fork: bool,
+        /// Print the list as JSON
+        #[arg(long, conflicts_with = "id")]
+        json: bool,
+    },
     /// Fork a session: start a new one with the same history
     Fork {
         /// Session ID, or its first 6 or more digits
@@ -131,6 +159,9 @@ pub(crate) enum SessionsAction {
     Search { text: String, json: bool, scope: SessionScope },
     Export { id: String, form: ExportForm, output: Option<PathBuf>, artifacts: WithArtifacts },
     Import { file: PathBuf },
+    Push { id: Option<String>, take_over: bool },
+    Pull { id: String, take_over: bool, fork: bool },
+    ListStored { json: bool },
     Fork { id: String },
     Rename { id: String, title: String },
     Archive { id: String, archived: bool },
@@ -176,6 +207,9 @@ impl SessionsSub {
                 artifacts: if with_artifacts { WithArtifacts::Yes } else { WithArtifacts::No },
             },
             Self::Import { file } => SessionsAction::Import { file },
+            Self::Push { id, take_over } => SessionsAction::Push { id, take_over },
+            Self::Pull { id: Some(id), take_over, fork, .. } => SessionsAction::Pull { id, take_over, fork },
+            Self::Pull { id: None, json, .. } => SessionsAction::ListStored { json },
             Self::Fork { id } => SessionsAction::Fork { id },
             Self::Rename { title, .. } if title.trim().is_empty() => {
                 let problem = Problem::new("cannot rename the session: the title is empty");

@@ -1,4 +1,4 @@
-//! `aye sessions`: lists, shows, searches, exports and manages sessions.
+//! `aye sessions`: lists, shows, searches, exports, pushes, pulls and manages sessions.
 
 mod archive;
 pub(crate) mod args;
@@ -8,6 +8,8 @@ mod fork;
 mod import;
 pub(crate) mod list;
 mod prune;
+mod pull;
+mod push;
 mod rename;
 mod search;
 mod show;
@@ -24,6 +26,9 @@ pub(crate) fn run(place: &AppContext, asked: SessionsAction) -> Result<Exit, Cli
         SessionsAction::Search { text, json, scope } => search::run(place, &text, json, scope),
         SessionsAction::Export { id, form, output, artifacts } => export::run(place, &id, form, output.as_deref(), artifacts),
         SessionsAction::Import { file } => import::run(place, &file),
+        SessionsAction::Push { id, take_over } => push::run(place, id.as_deref(), take_over),
+        SessionsAction::Pull { id, take_over, fork } => pull::run(place, &id, take_over, fork),
+        SessionsAction::ListStored { json } => pull::list_stored(place, json),
         SessionsAction::Archive { id, archived } => archive::run(place, &id, archived),
         SessionsAction::Delete { id } => delete::run(place, &id),
         SessionsAction::Fork { id } => fork::run(place, &id),

@@ -12,7 +12,8 @@ use crate::agent;
 use crate::mcp::{self, Entry, Spec};
 use crate::policy::Enforcer;
 use crate::ports::RemoteServers;
-use crate::protocol::{ServerState, ServerStatus};
+use crate::protocol::{BACKEND_SERVER, ServerState, ServerStatus};
+use crate::services::backend_tools::{BackendManifest, WithBackendTools};
 use crate::text::file_uri;
 use crate::tools::{self, Conflict, Pins, RemoteConfig, Router, ServerLauncher};
 use specs::{SpecReloader, specs_again};
@@ -66,13 +67,15 @@ pub(crate) struct SessionServers {
 /// whether a user is present to answer requests.
 pub(crate) fn connect(
     place: &AppContext,
-    (specs, problems): (Vec<Spec>, Vec<String>),
+    (specs, mut problems): (Vec<Spec>, Vec<String>),
     policy: &Enforcer,
     settings: impl FnOnce() -> tools::Settings,
     approval: Arc<ServerApproval>,
     person: bool,
 ) -> SessionServers {
-    let timeouts = timeouts(&specs);
+    let backend = backend_tools(place, &specs, &mut problems);
+    let mut timeouts = timeouts(&specs);
+    timeouts.extend(backend.iter().map(|manifest| (BACKEND_SERVER.to_owned(), WithBackendTools::timeout(manifest))));
     let launcher = Arc::new(ServerLauncher::new(settings()));
     let roots = place.roots.iter().map(|root| (file_uri(root), root_name(root))).collect();
     let in_force = Arc::new(Mutex::new(policy.clone()));
@@ -84,7 +87,12 @@ pub(crate) fn connect(
     let (asks, asked) = agent::request_handler(person, roots, samples);
     let directory = place.directories.shared.join("mcp");
     let own = connect::servers(place, specs, launcher.clone(), (asks, approval.clone()), directory.join("known"));
-    let port = Arc::new(WithToolCounts::new(Arc::new(own.clone())));
+    let mut all: Arc<dyn RemoteServers> = Arc::new(own.clone());
+    if let Some(manifest) = backend {
+        let (environment, credentials) = (place.environment.clone(), place.credentials.clone());
+        all = Arc::new(WithBackendTools::new(all, manifest, environment, credentials));
+    }
+    let port = Arc::new(WithToolCounts::new(all));
     let servers = Servers {
         port: port.clone(),
         own,
@@ -98,6 +106,16 @@ pub(crate) fn connect(
     };
     servers.disable_unlisted(policy);
     SessionServers { servers, remote: agent::ServerConnections { servers: port, asked }, problems }
+}
+
+/// Returns the back-end tools, if they are configured and no MCP server has their name.
+fn backend_tools(place: &AppContext, specs: &[Spec], problems: &mut Vec<String>) -> Option<BackendManifest> {
+    let path = place.settings.backend_manifest(&place.directories, &place.home)?;
+    if specs.iter().any(|spec| spec.name.eq_ignore_ascii_case(BACKEND_SERVER)) {
+        problems.push(format!("ignored the back-end tools: an MCP server has the name `{BACKEND_SERVER}`; rename it"));
+        return None;
+    }
+    BackendManifest::read(&path).map_err(|problem| problems.push(problem.one_line())).ok()
 }
 
 /// Adds the servers of a front end; servers of the settings take precedence.
@@ -176,7 +194,11 @@ impl Servers {
         if let Some(known) = trusted {
             self.approval.update(known);
         }
-        *self.timeouts.lock().unwrap_or_else(PoisonError::into_inner) = timeouts(&specs);
+        let mut all = self.timeouts.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_backend = all.remove(BACKEND_SERVER);
+        *all = timeouts(&specs);
+        all.extend(of_backend.map(|timeout| (BACKEND_SERVER.to_owned(), timeout)));
+        drop(all);
         let off: HashMap<String, String> = specs.iter().filter_map(|spec| Some((spec.name.clone(), spec.off.clone()?))).collect();
         let told = |(name, entry): (String, Entry)| match (entry, off.get(&name)) {
             (Entry::Removed, _) => format!("{name} (MCP): removed from the settings"),

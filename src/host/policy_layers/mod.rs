@@ -27,6 +27,16 @@ pub(crate) struct Sources {
     pub managed: PathBuf,
     /// The rules the user saved for this project; `--policy` replaces them too.
     pub mine: PathBuf,
+    /// The policy from a URL, if one is configured.
+    pub service: Option<ServiceSource>,
+}
+
+/// The policy from a URL.
+#[derive(Debug, Clone)]
+pub(crate) struct ServiceSource {
+    pub url: String,
+    /// The last good policy, if there is one.
+    pub file: Option<PathBuf>,
 }
 
 /// The layers of the policy, and its name in the status row.
@@ -40,11 +50,13 @@ pub(crate) struct Policy {
 
 impl Sources {
     /// Returns all files whose changes matter.
-    pub(crate) fn files(&self) -> Vec<&Path> {
-        match &self.given {
-            Some(given) => vec![given, &self.managed],
-            None => vec![&self.own, &self.mine, &self.managed],
-        }
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let mut files = match &self.given {
+            Some(given) => vec![given.clone(), self.managed.clone()],
+            None => vec![self.own.clone(), self.mine.clone(), self.managed.clone()],
+        };
+        files.extend(self.service.as_ref().and_then(|service| service.file.clone()));
+        files
     }
 }
 
@@ -82,6 +94,10 @@ impl Policy {
             policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, &sources.managed));
             policy.name = format!("managed + {}", policy.name);
         }
+        if let Some(service) = &sources.service {
+            policy.layers.push(service_layer(service, &mut hasher)?);
+            policy.name = format!("service + {}", policy.name);
+        }
         if sources.given.is_none()
             && let Some(bundle) = bundle(&sources.mine, &mut hasher, accept_any_owner, Bundle::parse_rules_bytes)?
         {
@@ -107,6 +123,17 @@ impl Policy {
                 .hint("resume that session, or remove `session_id` from the policy file")),
         }
     }
+}
+
+/// Returns the last good policy from a URL.
+fn service_layer(service: &ServiceSource, hasher: &mut blake3::Hasher) -> Result<Layer, CliError> {
+    let missing = || {
+        let problem = Problem::new(format!("the policy from `{}` was not loaded yet", service.url));
+        CliError::usage(problem.hint("run `aye policy pull`"))
+    };
+    let path = service.file.as_ref().ok_or_else(missing)?;
+    let bundle = bundle(path, hasher, accept_any_owner, Bundle::parse_bytes)?.ok_or_else(missing)?;
+    Ok(Layer::from_file(Scope::Service, bundle, path))
 }
 
 /// Returns the bundle in a file after `check` has accepted the open file; `None` if there is no file.

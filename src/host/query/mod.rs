@@ -13,6 +13,7 @@ pub(crate) use attachments::store_image;
 use super::context::AppContext;
 use super::error::CliError;
 use super::project::ProjectConfig;
+use super::session_services::service_rows;
 use super::setup::handler;
 use super::stored_sessions;
 use crate::protocol::{Event, EventKind, HostRequest, HostResponse, SessionId, SetupRequest};
@@ -157,7 +158,9 @@ impl QueryHandler {
             HostRequest::Fork { session_id, until } => response_or_failure(
                 stored_sessions::fork(store, place, &session_id, &until).map(|session_id| HostResponse::Forked { session_id }),
             ),
-            HostRequest::Places => HostResponse::Places { rows: file_locations(place) },
+            HostRequest::Places => {
+                HostResponse::Places { rows: file_locations(place).into_iter().chain(service_rows(place)).collect() }
+            }
             HostRequest::KeepTheme { name } => {
                 let kept = super::theme::keep(place, &name).map_err(|error| error.to_string());
                 HostResponse::ThemeKept { name, kept }

@@ -1,12 +1,14 @@
 //! A session that this process owns, before its servers and tools are connected.
 
 use super::agent_service::AgentService;
+use super::approval_service::ServiceDecisions;
 use super::front_end::{ApprovalExpiry, FrontEnd, Pruning, ServerStart, SessionPurpose, TrustHandling};
 use super::null_journal::NullJournal;
 use super::prepared::PreparedSession;
 use super::{SessionBuilder, SessionNotices, local_model, with_project};
 use crate::agent::{self, Approver, SummaryModelSetup};
 use crate::host::agent_authority::{AgentLinks, Authority};
+use crate::host::background_uploads::BackgroundUploads;
 use crate::host::context::AppContext;
 use crate::host::drift;
 use crate::host::history::SessionHistory;
@@ -24,12 +26,14 @@ use crate::host::sandbox_host::SandboxHost;
 use crate::host::session::{self, Session, SessionOptions};
 use crate::host::session_error::SessionError;
 use crate::host::session_servers;
+use crate::host::session_services::{redact_text, session_facts};
 use crate::host::tool_name_lints::find_misnamed;
 use crate::host::user_rules::UserRules;
 use crate::llm::MissingModel;
 use crate::mcp::Spec;
 use crate::policy::{Approve, Enforcer};
 use crate::protocol::Mode;
+use crate::services::ApprovalService;
 use crate::store::LoadedSession;
 use crate::tools::{EditorConnection, SessionAgents};
 use std::sync::Arc;
@@ -251,17 +255,20 @@ impl ClaimedSession {
     pub(crate) async fn prepare(mut self) -> Result<PreparedSession, SessionError> {
         self.session.mark_resumed();
         self.load_rest()?;
-        let mut remote = None;
+        self.connect_approver();
+        let (mut remote, mut uploads) = (None, None);
         if self.front_end.purpose == SessionPurpose::Tasks {
             self.read_keys().await;
             let layers = self.enforcer().layers();
             self.notices.add_all(drift::describe_changes(&self.session, &self.place, &layers).await);
             remote = self.connect_servers().await;
             self.connect_language_servers();
+            uploads = self.connect_uploads();
             self.start_agents();
         }
         let sandbox = self.find_sandbox();
         let mut setup = self.setup(remote);
+        let decisions = self.service_decisions(&setup);
         let Self { front_end, common, place, project, policy, mut session, mut notices, .. } = self;
         notices.add_all(std::mem::take(&mut session.notices));
         if front_end.pruning == Pruning::InBackground {
@@ -273,7 +280,10 @@ impl ClaimedSession {
             setup.policy_updates = Some(updates);
             reload
         });
-        Ok(PreparedSession::new(front_end, (setup, reload), (place, session), unread, notices))
+        if let (Some(uploads), Some(reload)) = (&mut uploads, &reload) {
+            uploads.notices = Some(reload.notices());
+        }
+        Ok(PreparedSession::new(front_end, (setup, reload), (place, session), (unread, uploads), notices).deciding_by(decisions))
     }
 
     /// Loads the part of the journal that is still missing.
@@ -306,6 +316,20 @@ impl ClaimedSession {
         let service = AgentService::new(session, self.place.clone(), store, (id, tools), (&authority, &account));
         let agents = SessionAgents::new(self.place.agents.set(), Arc::new(service));
         self.session.kept.start_agents(AgentLinks { agents, authority, account });
+    }
+
+    /// Prepares uploads to the object store, if one is configured. Nothing is requested yet.
+    fn connect_uploads(&mut self) -> Option<BackgroundUploads> {
+        if self.place.parent.is_some() {
+            return None;
+        }
+        let session = (self.session.id().clone(), self.session.kept.artifacts());
+        let uploads = BackgroundUploads::new(&self.place, &self.session.store, session)?;
+        self.session.kept.connect_outbox(uploads.outbox());
+        if self.place.settings.uploads_artifacts() {
+            self.session.kept.connect_uploads(uploads.artifacts());
+        }
+        Some(uploads)
     }
 
     /// Prepares the language servers of a trusted project. None is started yet.
@@ -357,6 +381,37 @@ impl ClaimedSession {
         let mut setup = session::setup(&self.place, &self.policy, &mut self.session, models, options);
         setup.tell_changes = self.front_end.reports_changes;
         setup
+    }
+
+    /// Lets the approval service decide, if there is no user to ask and the policy allows it.
+    fn connect_approver(&mut self) {
+        if self.front_end.approver == Approver::Nobody
+            && self.asked_service().is_some()
+            && let Some(max_risk) = self.enforcer().service_risk()
+        {
+            self.front_end.approver = Approver::Service { max_risk };
+            self.front_end.approvals = ApprovalExpiry::AsSet;
+        }
+    }
+
+    /// Returns the approval service that this session asks. A command that aye runs could name its own service, so none is asked
+    /// inside it.
+    fn asked_service(&self) -> Option<ApprovalService> {
+        let service = self.place.services.as_ref()?.approvals()?;
+        let may_ask = self.front_end.asks_service && self.place.parent.is_none() && Nesting::detect() == Nesting::Outermost;
+        (may_ask && service.decides()).then(|| service.clone())
+    }
+
+    fn service_decisions(&mut self, setup: &agent::Setup) -> Option<ServiceDecisions> {
+        let service = self.asked_service()?;
+        let max_risk = self.enforcer().service_risk()?;
+        Some(ServiceDecisions {
+            service,
+            facts: session_facts(&self.place, self.session.id()),
+            redact: redact_text(&setup.redactor),
+            max_risk,
+            timeout: self.approval_timeout().unwrap_or(self.place.settings.approval.timeout),
+        })
     }
 
     fn approval_timeout(&mut self) -> Option<Duration> {

@@ -8,6 +8,8 @@ use crate::host::session::LoadScope;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrontEnd {
     pub approver: Approver,
+    /// True if the approval service may be asked, if one is configured for that.
+    pub asks_service: bool,
     /// True if a user can answer the requests of MCP servers.
     pub answers_servers: bool,
     /// The handling of an unfinished task of an earlier process.
@@ -101,6 +103,7 @@ impl FrontEnd {
     pub(crate) fn interactive() -> Self {
         Self {
             approver: Approver::User,
+            asks_service: false,
             answers_servers: true,
             unfinished: ResumePolicy::Pause,
             lock: LockHandling::AskUser,
@@ -121,6 +124,7 @@ impl FrontEnd {
     pub(crate) fn exec(approver: Approver) -> Self {
         Self {
             approver,
+            asks_service: true,
             answers_servers: false,
             // Without a prompt, the caller asks to continue the task.
             unfinished: ResumePolicy::Discard,
@@ -141,6 +145,7 @@ impl FrontEnd {
     /// `/review`, alongside the session on screen.
     pub(crate) fn review() -> Self {
         Self {
+            asks_service: false,
             notices: NoticeTarget::FrontEnd,
             pruning: Pruning::ByProcess,
             reports_changes: false,
@@ -161,7 +166,7 @@ impl FrontEnd {
 
     /// A task in a copy of the workspace, without a screen. Its approvals wait until the user opens it.
     pub(crate) fn task() -> Self {
-        Self { reports_changes: false, ..Self::exec(Approver::User) }
+        Self { asks_service: false, reports_changes: false, ..Self::exec(Approver::User) }
     }
 
     /// `aye serve`.
@@ -181,6 +186,7 @@ impl FrontEnd {
     /// `aye acp`.
     pub(crate) fn editor() -> Self {
         Self {
+            asks_service: false,
             answers_servers: user_unless_nested() == Approver::User,
             // A user who continues does so with a prompt.
             unfinished: ResumePolicy::Discard,
@@ -199,6 +205,7 @@ impl FrontEnd {
     /// `aye rewind`.
     pub(crate) fn rewind() -> Self {
         Self {
+            asks_service: false,
             // No work of the session continues here.
             unfinished: ResumePolicy::Discard,
             purpose: SessionPurpose::Command,

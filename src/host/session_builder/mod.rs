@@ -7,6 +7,7 @@ mod agent_approvals;
 mod agent_error;
 mod agent_run;
 mod agent_service;
+mod approval_service;
 mod claimed;
 pub(crate) mod front_end;
 mod notices;
@@ -80,6 +81,7 @@ impl SessionBuilder {
         if front_end.purpose == SessionPurpose::Tasks {
             place.mode = place.session_mode(common.mode);
         }
+        load_service_policy(&place, &mut notices)?;
         let mut project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
         let file = common.policy.as_deref();
         // With `--trust`, problems of the project are reported at once.
@@ -237,6 +239,14 @@ fn check_lock(store: &Store, id: &SessionId, handling: LockHandling, takes_over:
         }
         _ => Ok(()),
     }
+}
+
+/// Loads the policy from its URL, if one is configured and was not loaded recently.
+fn load_service_policy(place: &AppContext, notices: &mut SessionNotices) -> Result<(), SessionError> {
+    if let Some(service) = place.service_policy().filter(|_| place.parent.is_none()) {
+        notices.add_all(service.ensure().map_err(SessionError::Policy)?);
+    }
+    Ok(())
 }
 
 /// Returns the model, or a local one instead of a missing one, and a notice.

@@ -1,16 +1,20 @@
 //! A session with its servers and tools, ready to start; and the same session while it runs.
 
 use super::SessionNotices;
+use super::approval_service::ServiceDecisions;
 use super::front_end::{FrontEnd, NoticeTarget, Pruning, ServerStart};
 use crate::agent::{self, Account, SessionHandle, SessionQueries};
+use crate::host::background_uploads::BackgroundUploads;
 use crate::host::console::warn_all;
 use crate::host::context::AppContext;
 use crate::host::project::UnreadReports;
 use crate::host::reload::PolicyReloader;
 use crate::host::retention;
 use crate::host::session::Session;
+use crate::host::session_services::keep_outbox;
 use crate::ports::ToolRouter;
-use crate::protocol::{ChangedFiles, Event, SessionCommand};
+use crate::protocol::{ChangedFiles, Event, EventKind, SessionCommand, SessionId, WorkspaceId};
+use crate::services::{DeliveryTask, Services};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -20,7 +24,11 @@ pub(crate) struct PreparedSession {
     setup: Box<agent::Setup>,
     /// The watcher of the policy files, unless the policy is fixed.
     reload: Option<Box<PolicyReloader>>,
+    /// The uploads to the object store, if one is configured.
+    uploads: Option<BackgroundUploads>,
     notices: SessionNotices,
+    /// The approval service, if it decides.
+    decisions: Option<Box<ServiceDecisions>>,
     resources: Box<Resources>,
 }
 
@@ -30,6 +38,10 @@ struct Resources {
     place: AppContext,
     session: Session,
     unread: Arc<UnreadReports>,
+    /// The delivery of records to services, while the session runs.
+    delivery: Option<DeliveryTask>,
+    /// The task that warns of a full outbox.
+    warnings: Option<JoinHandle<()>>,
 }
 
 /// A session that runs until all senders of its commands are dropped, or until it receives the command to quit.
@@ -46,11 +58,16 @@ impl PreparedSession {
         front_end: FrontEnd,
         (setup, reload): (agent::Setup, Option<PolicyReloader>),
         (place, session): (AppContext, Session),
-        unread: Arc<UnreadReports>,
+        (unread, uploads): (Arc<UnreadReports>, Option<BackgroundUploads>),
         notices: SessionNotices,
     ) -> Self {
-        let resources = Box::new(Resources { front_end, place, session, unread });
-        Self { setup: Box::new(setup), reload: reload.map(Box::new), notices, resources }
+        let resources = Box::new(Resources { front_end, place, session, unread, delivery: None, warnings: None });
+        Self { setup: Box::new(setup), reload: reload.map(Box::new), uploads, notices, decisions: None, resources }
+    }
+
+    /// Sets the approval service that decides.
+    pub(super) fn deciding_by(self, decisions: Option<ServiceDecisions>) -> Self {
+        Self { decisions: decisions.map(Box::new), ..self }
     }
 
     /// Returns all inputs of the agent's host.
@@ -80,11 +97,31 @@ impl PreparedSession {
     ) -> StartedSession {
         self.setup.room = room;
         let router = self.setup.router.clone();
+        let (commands, events) = match self.decisions.take() {
+            Some(decisions) => decisions.connect(commands, events),
+            None => (commands, events),
+        };
+        let to_front_end = events.downgrade();
         let SessionHandle { ended, queries, account } = agent::spawn(*self.setup, commands, events);
         if let Some(reload) = self.reload {
+            let place = &self.resources.place;
+            if let Some(service) = place.service_policy().filter(|_| place.parent.is_none()) {
+                tokio::spawn(service.poll(reload.notices()));
+            }
             tokio::spawn(reload.run());
         }
-        let resources = self.resources;
+        if let Some(uploads) = self.uploads {
+            tokio::spawn(uploads.run());
+        }
+        let mut resources = self.resources;
+        // The sessions of agents have the same store, so that of their parent is enough.
+        if resources.place.parent.is_none()
+            && let Some(services) = &resources.place.services
+        {
+            resources.delivery = Some(services.start(&resources.session.store));
+            let (services, session) = (services.clone(), (resources.place.workspace_id(), resources.session.id().clone()));
+            resources.warnings = Some(tokio::spawn(warn_when_full(services, session, to_front_end)));
+        }
         resources.session.kept.connect_account(&account);
         if resources.front_end.servers == ServerStart::Background
             && let Some(servers) = resources.session.kept.servers()
@@ -131,7 +168,14 @@ impl StartedSession {
 }
 
 impl Resources {
-    async fn release(self: Box<Self>) {
+    async fn release(mut self: Box<Self>) {
+        // Rows that are not acknowledged stay in the outbox.
+        if let Some(delivery) = self.delivery.take() {
+            delivery.end().await;
+        }
+        if let Some(warnings) = self.warnings.take() {
+            warnings.abort();
+        }
         self.session.end_servers().await;
         let unread = self.unread.take();
         if matches!(self.front_end.notices, NoticeTarget::Stderr | NoticeTarget::Both) {
@@ -142,8 +186,24 @@ impl Resources {
             if self.front_end.pruning == Pruning::AtTheEnd {
                 retention::prune_at_end(&self.place, &self.session.store);
             }
+            if self.place.parent.is_none() {
+                keep_outbox(&self.place, &self.session.store);
+            }
             drop(self.session);
         });
         let _ = released.await;
+    }
+}
+
+/// Reports once that records no longer fit in the outbox.
+async fn warn_when_full(
+    services: Services,
+    (workspace_id, session_id): (WorkspaceId, SessionId),
+    events: mpsc::WeakUnboundedSender<Event>,
+) {
+    let (message, timestamp) = (services.warning().await, jiff::Timestamp::now());
+    if let Some(events) = events.upgrade() {
+        let kind = EventKind::Notice { message };
+        let _ = events.send(Event { workspace_id, session_id, task_id: None, step_id: None, timestamp, kind });
     }
 }

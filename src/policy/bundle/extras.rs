@@ -1,6 +1,7 @@
 //! Tables of a bundle that are not capabilities.
 
 use super::reader::{BundleError, Section};
+use crate::protocol::Risk;
 use std::collections::BTreeMap;
 
 /// Allowed models, and limits on their use.
@@ -71,7 +72,7 @@ pub(crate) fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, Appr
 /// Reads the time in seconds that an approval waits for an answer over a connection.
 pub(crate) fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, BundleError> {
     let Some(section) = root.section("approval")? else { return Ok(None) };
-    section.only(&["timeout_seconds", "guard"])?;
+    section.only(&["timeout_seconds", "guard", "service_max_risk"])?;
     section.choice("guard", &[("normal", ()), ("strict", ())])?;
     match section.number("timeout_seconds")? {
         Some(0) => {
@@ -80,4 +81,19 @@ pub(crate) fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, Bundle
         }
         seconds => Ok(seconds),
     }
+}
+
+/// Highest risk that the approval service may approve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ServiceRisk {
+    /// The service may approve nothing.
+    None,
+    UpTo(Risk),
+}
+
+/// Reads the highest risk that the approval service may approve. Nothing critical can be named.
+pub(crate) fn service_risk(root: &Section<'_>) -> Result<Option<ServiceRisk>, BundleError> {
+    let Some(section) = root.section("approval")? else { return Ok(None) };
+    let risks = [Risk::Low, Risk::Medium, Risk::High].map(|risk| (risk.as_str(), ServiceRisk::UpTo(risk)));
+    section.choice("service_max_risk", &[("none", ServiceRisk::None), risks[0], risks[1], risks[2]])
 }

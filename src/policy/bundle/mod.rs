@@ -24,7 +24,7 @@ pub use approve::{Approve, BuildOutputMode};
 pub(crate) use capability::{Files, Shell, Upload};
 pub(crate) use entries::BundleEntry;
 pub use examples::Test;
-pub(crate) use extras::{ApprovalRule, Llm};
+pub(crate) use extras::{ApprovalRule, Llm, ServiceRisk};
 pub(crate) use file_rule::FileRule;
 pub use lint::{lint_narrow_grants, warnings};
 pub use named_command::{ArgumentKind, NamedCommand};
@@ -55,6 +55,7 @@ pub(crate) const CAPABILITIES: &[&str] = &[
     "Network.Http",
     "Network.Search",
     "Mcp.Invoke",
+    "BackendTool.Invoke",
     "Tool.Custom",
     "Workspace.Upload",
 ];
@@ -78,6 +79,8 @@ pub struct Bundle {
     pub search: Option<Search>,
     pub upload: Option<Upload>,
     pub mcp: Option<Tools>,
+    /// Back-end tools; the patterns name them as `SERVER/TOOL`, like those of MCP servers.
+    pub backend: Option<Tools>,
     /// Rules about custom tools, by name.
     pub custom: Vec<ToolRule>,
     /// Tools that are disabled, even if a capability grants them.
@@ -89,6 +92,8 @@ pub struct Bundle {
     pub approval_rules: BTreeMap<String, ApprovalRule>,
     /// Time that an approval waits for an answer, in seconds.
     pub approval_timeout_seconds: Option<u64>,
+    /// Highest risk that the approval service may approve.
+    pub service_risk: Option<ServiceRisk>,
     /// Redactions in addition to the built-in ones.
     pub redactions: Vec<super::redact::Rule>,
     /// Every entry as written.
@@ -172,6 +177,7 @@ impl Bundle {
         bundle.approval_rules = extras::approval_rules(root)?;
         bundle.tests = Test::list(root)?;
         bundle.approval_timeout_seconds = extras::approval_timeout(root)?;
+        bundle.service_risk = extras::service_risk(root)?;
         bundle.redactions = redaction::rules(root)?;
         bundle.widens = project_limits::widens(root)?;
         bundle.stated = entries::bundle_entries(root);
@@ -204,8 +210,7 @@ impl Bundle {
                 "Network.Search" => self.search = Some(Search::read(&capability)?),
                 "Tool.Custom" => self.custom = tools::custom_rules(&capability)?,
                 "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability)?),
-                // Unsupported, as `policy validate` reports: no key of it is valid, so none is suggested.
-                "BackendTool.Invoke" => {}
+                "BackendTool.Invoke" => self.backend = Some(Tools::read_backend(&capability)?),
                 "Workspace.Upload" => self.upload = Some(Upload::read(&capability)?),
                 other => {
                     let message = format!("unknown capability `{other}`; {}", suggestion(other, CAPABILITIES));

@@ -3,6 +3,7 @@
 use super::reader::{BundleError, Section, Text};
 use super::rule::{Decision, decision};
 use crate::policy::shell::pattern;
+use crate::protocol::BACKEND_SERVER;
 use jiff::Timestamp;
 
 /// Keys of `Mcp.Invoke`: the allowed tools, and the servers that may send prompts to the model.
@@ -67,6 +68,40 @@ impl Tools {
             approval_line: section.line_number("requires_approval").unwrap_or_else(|| section.line()),
             approval_rule: section.text("approval_rule")?.map(|text| text.text),
             rules: section.sections("rules")?.iter().map(ToolRule::read).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// Keys of `BackendTool.Invoke` with the allowed tools: aye's own spelling, and that of policy services.
+const BACKEND_TOOLS: [&str; 2] = ["allowed_tool_names", "allowedToolNames"];
+
+impl Tools {
+    /// Reads `BackendTool.Invoke`, whose patterns are names without a server.
+    pub fn read_backend(section: &Section<'_>) -> Result<Self, BundleError> {
+        let [own, other] = BACKEND_TOOLS;
+        section.only(&[own, other, "requires_approval", "approval_rule", "rules"])?;
+        let key = if section.line_number(other).is_some() { other } else { own };
+        if key == other && section.line_number(own).is_some() {
+            let message = format!("`{own}` and `{other}` are the same key; keep one of them");
+            return Err(section.source.error(&section.span, message));
+        }
+        let of_server = |mut pattern: ToolPattern| {
+            pattern.text = format!("{BACKEND_SERVER}/{}", pattern.text);
+            pattern
+        };
+        let rules = section.sections("rules")?.iter().map(ToolRule::read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            line: section.line(),
+            allowed: tool_patterns(section, key)?.map(|patterns| patterns.into_iter().map(of_server).collect()),
+            allowed_line: section.line_number(key).unwrap_or_else(|| section.line()),
+            sampling: None,
+            requires_approval: section.switch("requires_approval")?.unwrap_or(false),
+            approval_line: section.line_number("requires_approval").unwrap_or_else(|| section.line()),
+            approval_rule: section.text("approval_rule")?.map(|text| text.text),
+            rules: rules
+                .into_iter()
+                .map(|rule| ToolRule { tools: rule.tools.into_iter().map(of_server).collect(), ..rule })
+                .collect(),
         })
     }
 }

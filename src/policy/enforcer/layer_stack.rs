@@ -1,11 +1,11 @@
 //! Layers in effect: as given, compiled for the context, and the resulting terms.
 
-use crate::policy::bundle::{Approve, Rule, Terms};
+use crate::policy::bundle::{Approve, Rule, ServiceRisk, Terms};
 use crate::policy::excluded::ExcludedPaths;
 use crate::policy::layer::{CompiledLayer, Layer, Scope};
 use crate::policy::paths::Context;
 use crate::policy::program_kinds::runs_repository_programs;
-use crate::protocol::{GrantScope, PolicyLayer};
+use crate::protocol::{GrantScope, PolicyLayer, Risk};
 use jiff::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
@@ -125,6 +125,20 @@ impl LayerStack {
         Some(Duration::from_secs(seconds.max(1)))
     }
 
+    /// Returns the highest risk that the approval service may approve: the lowest of all layers, and medium if none of the user or
+    /// the organisation names one. `None`: the service may approve nothing.
+    pub(crate) fn service_risk(&self) -> Option<Risk> {
+        let risk = |only_tightens: bool| {
+            let layers = self.layers.iter().filter(move |layer| (layer.scope >= Scope::Mine) == only_tightens);
+            layers.filter_map(|layer| layer.bundle.service_risk).min()
+        };
+        let set = risk(false).unwrap_or(ServiceRisk::UpTo(Risk::Medium));
+        match risk(true).map_or(set, |tighter| tighter.min(set)) {
+            ServiceRisk::None => None,
+            ServiceRisk::UpTo(risk) => Some(risk),
+        }
+    }
+
     /// Returns the reason for denials, once a bundle has expired.
     pub(crate) fn expiry_reason(&self, now: Timestamp) -> Option<String> {
         self.layers.iter().find_map(|layer| {
@@ -162,7 +176,7 @@ impl LayerStack {
             let approve = layer.bundle.shell.as_ref().map(|shell| shell.terms.approve);
             match layer.scope {
                 Scope::Managed | Scope::ManagedBase => approve.is_some_and(|approve| approve != Some(Approve::Effects)),
-                Scope::Project => approve == Some(Some(Approve::Command)),
+                Scope::Project | Scope::Service => approve == Some(Some(Approve::Command)),
                 Scope::BuiltIn | Scope::User | Scope::File | Scope::Mine | Scope::Session => false,
             }
         };
@@ -188,7 +202,9 @@ fn terms(layers: &[CompiledLayer]) -> Terms {
     let mut terms = of(false).fold(of(true).fold(Terms::default(), Terms::strictest).with_defaults(), Terms::strictest);
     // A managed layer that grants commands without setting `approve` means approval of the command.
     let is_silent = |layer: &CompiledLayer| {
-        layer.scope.is_managed() && layer.bundle.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
+        layer.scope.is_managed()
+            && layer.scope.grants()
+            && layer.bundle.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
     };
     if layers.iter().any(is_silent) {
         terms.approve = Some(Approve::Command);

@@ -245,7 +245,7 @@ impl Enforcer {
 
     /// Returns whether any tool of a server could be listed.
     pub fn lists_any(&self, server: &str) -> bool {
-        self.grants("Mcp.Invoke")
+        self.grants(invoke::capability(server))
             && self.outer_allows(|outer| outer.lists_any(server))
             && self.stack.compiled_layers().iter().all(|layer| invoke::may_list(server, layer))
     }
@@ -738,6 +738,11 @@ impl Enforcer {
     /// Returns the time that an approval waits for an answer: the shortest of all layers.
     pub fn approval_timeout(&self) -> Option<Duration> {
         self.stack.approval_timeout()
+    }
+
+    /// Returns the highest risk that the approval service may approve; `None` if it may approve nothing.
+    pub fn service_risk(&self) -> Option<Risk> {
+        self.stack.service_risk()
     }
 
     /// Returns the reason for denials, once a bundle has expired.

@@ -163,6 +163,7 @@ impl Source {
         self.each(&[Table::Packed], |row| salvage_packed_row(transaction, &row, &mut known))?;
         self.each(&[Table::Records], |row| record(transaction, &row, &mut known))?;
         self.each(&[Table::Decisions], |row| decision(transaction, &row, &known))?;
+        self.each(&[Table::Outbox], |row| outbox_row(transaction, &row))?;
         // If the trees are intact, an unreadable row may have been the last of its session.
         let may_miss_more = !self.is_whole || self.unread > 0;
         let mut saved = Salvage { may_miss_more, may_miss_sessions, ..Salvage::default() };
@@ -195,7 +196,7 @@ fn roots(pages: &mut Pages) -> Vec<(String, u32)> {
         let Some(page) = pages.read(number) else { return Vec::new() };
         for at in pages::rows(&page, number) {
             let Some((name, root)) = rows::parse_schema_row(&page, at) else { return Vec::new() };
-            if [SESSIONS, "records", "packed", "decisions"].contains(&name.as_str()) {
+            if [SESSIONS, "records", "packed", "decisions", "outbox"].contains(&name.as_str()) {
                 roots.push((name, root));
             }
         }
@@ -291,6 +292,27 @@ fn decision(transaction: &Transaction<'_>, row: &Row, known: &BTreeMap<i64, Salv
         .execute(params![
             row.key, values[1], session, workspace, values[4], values[5], values[6], values[7], values[8], values[9]
         ])?;
+    Ok(())
+}
+
+/// Restores a row for a service. A row that was already acknowledged may be sent again, with the same idempotency key.
+fn outbox_row(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<()> {
+    let [_, sink, id, time, kind, body @ Value::Blob(bytes)] = &row.values[..] else { return Ok(()) };
+    let is_name = |value: &Value| value.text().is_some_and(|text| !text.is_empty() && text.len() <= 64);
+    if row.is_cut || ![sink, id, kind].into_iter().all(is_name) {
+        return Ok(());
+    }
+    let added = transaction
+        .prepare_cached("INSERT OR IGNORE INTO outbox (key, sink, id, time, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .execute(params![row.key, sink, id, time, kind, body])?;
+    if added > 0 {
+        transaction
+            .prepare_cached(
+                "INSERT INTO outbox_sinks (sink, pending, bytes) VALUES (?1, 1, ?2)
+                 ON CONFLICT (sink) DO UPDATE SET pending = pending + 1, bytes = bytes + ?2",
+            )?
+            .execute(params![sink, i64::try_from(bytes.len()).unwrap_or(i64::MAX)])?;
+    }
     Ok(())
 }
 

@@ -20,6 +20,7 @@ pub(super) enum Table {
     Records,
     Packed,
     Decisions,
+    Outbox,
 }
 
 pub(super) struct Row {
@@ -119,9 +120,15 @@ fn table_for_types(types: &[u64]) -> Option<Table> {
                 _ => found == b'n',
             })
     };
-    [("nttt?iittt?", Table::Sessions), ("nii+i", Table::Records), ("niiib", Table::Packed), ("ni*?tttttt", Table::Decisions)]
-        .into_iter()
-        .find_map(|(pattern, table)| fits(pattern).then_some(table))
+    [
+        ("nttt?iittt?", Table::Sessions),
+        ("nii+i", Table::Records),
+        ("niiib", Table::Packed),
+        ("ni*?tttttt", Table::Decisions),
+        ("nttitb", Table::Outbox),
+    ]
+    .into_iter()
+    .find_map(|(pattern, table)| fits(pattern).then_some(table))
 }
 
 fn shape(kind: u64) -> char {

@@ -4,7 +4,7 @@ use super::answer::{Offer, SUMMARY_CHARS, convert_result, single_line};
 use super::pins::{PinState, Pins};
 use super::schema::{self, CompiledSchema, Fit};
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, RunContext};
-use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
+use crate::protocol::{Action, BACKEND_SERVER, ErrorCode, Proposal, ToolError};
 use crate::text::clean;
 use crate::tools::call_result::{CallResult, ToolFailure, blocking};
 use crate::tools::draft::{CallDraft, Effect};
@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 const CAPABILITY: &str = "Mcp.Invoke";
+const BACKEND: &str = "BackendTool.Invoke";
 /// Maximum length of a server's description in characters, because it is part of every request.
 const DESCRIPTION_CHARS: usize = 4096;
 
@@ -80,6 +81,10 @@ impl ServerTool {
         self.offered.len() + self.tool().description.len().min(DESCRIPTION_CHARS) + self.tool().input_schema.to_string().len()
     }
 
+    fn is_backend(&self) -> bool {
+        self.tool().server == BACKEND_SERVER
+    }
+
     fn pin_state(&self) -> PinState {
         self.wires.pins.as_ref().map_or(PinState::New, |pins| pins.compare(self.tool()))
     }
@@ -109,11 +114,12 @@ impl ServerTool {
 
     fn notes(&self, arguments: &Map<String, Value>, known: &PinState, unchecked: Option<String>) -> Vec<String> {
         let RemoteTool { server, fingerprint, .. } = self.tool();
-        let mut notes = vec![format!(
-            "MCP server {}, {}",
-            single_line(server, SUMMARY_CHARS),
-            single_line(&self.offer.reached_by, SUMMARY_CHARS)
-        )];
+        let reached_by = single_line(&self.offer.reached_by, SUMMARY_CHARS);
+        let mut notes = vec![if self.is_backend() {
+            format!("back-end tool, {}", reached_by.replace("/NAME/", &format!("/{}/", self.tool().name)))
+        } else {
+            format!("MCP server {}, {reached_by}", single_line(server, SUMMARY_CHARS))
+        }];
         match known {
             PinState::Changed(what) => notes.push(format!("the tool's definition changed since it was last approved:\n{what}")),
             PinState::New => notes.push(format!("first use; description by the server: {}", self.description_of_server())),
@@ -191,7 +197,7 @@ impl AnyTool for ServerTool {
     }
 
     fn capability(&self) -> &'static str {
-        CAPABILITY
+        if self.is_backend() { BACKEND } else { CAPABILITY }
     }
 
     fn description(&self) -> &str {
@@ -199,6 +205,9 @@ impl AnyTool for ServerTool {
             let server = single_line(&self.tool().server, SUMMARY_CHARS);
             let words = self.description_of_server();
             let gap = if words.is_empty() { "" } else { "\n" };
+            if self.is_backend() {
+                return format!("{words}{gap}[a back-end tool]");
+            }
             format!("{words}{gap}[a tool of the MCP server {server}]")
         })
     }

@@ -10,9 +10,10 @@ pub(in crate::tools) use spool::{ArtifactSpool, keep_text};
 
 use super::call_result::CallResult;
 use super::settings::Settings;
-use crate::ports::{ArtifactError, Artifacts, NewArtifact, StoredArtifact};
+use crate::ports::{ArtifactError, ArtifactUploads, Artifacts, NewArtifact, StoredArtifact};
 use crate::protocol::{Artifact, ArtifactKind, Proposal, ToolResult, cut_position_before, size};
 use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 /// Size in bytes above which output is stored.
 pub(in crate::tools) const KEPT_FROM_BYTES: usize = 10 * 1024;
@@ -97,6 +98,17 @@ fn reads_as_text(content_type: &str) -> bool {
 
 pub(in crate::tools) fn uris(artifacts: &[Artifact]) -> Vec<String> {
     artifacts.iter().map(|artifact| artifact.uri.clone()).collect()
+}
+
+/// Uploads the artifacts of a result, and adds the URLs of their copies.
+pub(in crate::tools) async fn with_uploads(mut result: ToolResult, uploads: Option<Arc<dyn ArtifactUploads>>) -> ToolResult {
+    if let Some(uploads) = uploads
+        && !result.artifact_uris.is_empty()
+    {
+        let copies = uploads.upload(result.artifact_uris.clone()).await;
+        result.artifact_uris.extend(copies);
+    }
+    result
 }
 
 /// Stores the diff of a call if it is long: the proposed one, or the detected changes of a command.

@@ -169,6 +169,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         editor: None,
         diagnostics: None,
         artifacts: None,
+        uploads: None,
         changes: None,
         commands: Commands::default(),
         seen: ReadState::default(),

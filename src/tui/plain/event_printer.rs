@@ -257,6 +257,7 @@ fn decided<W: Write>(decision: &Decision, what: &str, paper: &mut LineWriter<W>)
     match decision {
         Decision::ApprovedInCleanContext => paper.write_text(&format!("Approved, in a clean context: {what}")),
         Decision::Approved => paper.write_text(&format!("Approved once: {what}")),
+        Decision::ApprovedByService => paper.write_text(&format!("Approved by the approval service: {what}")),
         Decision::ApprovedAlways { .. } => paper.write_text(&format!("Approved, and a rule was saved: {what}")),
         Decision::Amended { .. } => paper.write_text(&format!("Approved with your edits: {what}")),
         Decision::Denied { .. } => paper.write_text(&format!("Denied: {what}")),

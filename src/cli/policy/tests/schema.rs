@@ -178,6 +178,7 @@ const TABLES: &[(&str, &str)] = &[
     ("[capabilities.\"Network.Http\"]", "/properties/capabilities/properties/Network.Http"),
     ("[capabilities.\"Network.Search\"]", "/properties/capabilities/properties/Network.Search"),
     ("[capabilities.\"Mcp.Invoke\"]", "/properties/capabilities/properties/Mcp.Invoke"),
+    ("[capabilities.\"BackendTool.Invoke\"]", "/properties/capabilities/properties/BackendTool.Invoke"),
     ("[capabilities.\"Tool.Custom\"]", "/properties/capabilities/properties/Tool.Custom"),
     ("[capabilities.\"Workspace.Upload\"]", "/properties/capabilities/properties/Workspace.Upload"),
     ("[approval_rules.x]", "/properties/approval_rules/additionalProperties"),

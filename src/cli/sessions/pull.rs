@@ -1,0 +1,92 @@
+//! `aye sessions pull`: continues a session of the object store on this machine, or lists those in the store.
+
+use crate::cli::session_ids::short_id;
+use crate::host::console::{print_json, print_text, warn, warn_all};
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::exit::Exit;
+use crate::host::session_uploads::SessionUploads;
+use crate::host::startup::{open_store, runtime};
+use crate::protocol::{Problem, SessionId};
+use crate::services::workspace::{ListedSession, PullOptions, PullResult, find, list, pull};
+use crate::transfer::format::{format_count, format_size};
+use std::fmt::Write;
+
+/// Maximum number of sessions in a list.
+const LISTED: usize = 100;
+/// Maximum number of sessions that are named for an ambiguous ID.
+const AMBIGUOUS: usize = 8;
+
+pub(crate) fn run(place: &AppContext, id: &str, take_over: bool, fork: bool) -> Result<Exit, CliError> {
+    let store = open_store(place)?;
+    let uploads = SessionUploads::for_command(place, &store)?;
+    let SessionUploads { bucket, local, machine } = &uploads;
+    let found = runtime()?.block_on(async {
+        let found = find(bucket, id, AMBIGUOUS + 1).await.map_err(|error| CliError::failed(error.problem))?;
+        let id = only_one(id, found)?;
+        pull(bucket, local, &id, machine, PullOptions { take_over, fork }).await.map_err(|error| CliError::failed(error.problem))
+    });
+    let pulled = found?;
+    let (id, records) = (&pulled.id, format_count(pulled.records, "record"));
+    print_text(&match pulled.result {
+        PullResult::New | PullResult::Extended => format!("pulled session {id}: {records}\n"),
+        PullResult::UpToDate => format!("session {id} is up to date\n"),
+        PullResult::Ahead => format!("session {id} on this machine is newer than in the store\n"),
+    });
+    warn_all(&pulled.notices);
+    warn(format!("to continue: `aye --resume {}`", short_id(id)));
+    Ok(Exit::Completed)
+}
+
+fn only_one(given: &str, mut found: Vec<SessionId>) -> Result<SessionId, CliError> {
+    let problem = Problem::new(format!("cannot pull session `{given}`"));
+    let hint = "list the sessions of the store: `aye sessions pull`";
+    match found.len() {
+        0 => Err(CliError::failed(problem.because("the store does not have it").hint(hint))),
+        1 => Ok(found.remove(0)),
+        _ => {
+            let ids: Vec<&str> = found.iter().take(AMBIGUOUS).map(SessionId::as_str).collect();
+            Err(CliError::failed(problem.because(format!("several sessions begin with it: {}", ids.join(", "))).hint(hint)))
+        }
+    }
+}
+
+/// Prints the sessions in the store, latest first.
+pub(crate) fn list_stored(place: &AppContext, json: bool) -> Result<Exit, CliError> {
+    let store = open_store(place)?;
+    let SessionUploads { bucket, machine, .. } = SessionUploads::for_command(place, &store)?;
+    let listed = runtime()?.block_on(list(&bucket, &machine, LISTED + 1));
+    let (mut sessions, notices) = listed.map_err(|error| CliError::failed(error.problem))?;
+    warn_all(&notices);
+    if sessions.len() > LISTED {
+        sessions.truncate(LISTED);
+        warn(format!("only the last {LISTED} sessions are listed"));
+    }
+    if json {
+        print_json(&sessions);
+        return Ok(Exit::Completed);
+    }
+    let mut lines: String = sessions.iter().map(line).collect();
+    if sessions.is_empty() {
+        lines.push_str("no sessions in the store yet\n");
+    }
+    print_text(&lines);
+    Ok(Exit::Completed)
+}
+
+fn line(session: &ListedSession) -> String {
+    let mut line = format!(
+        "{}  {}  {}  {}",
+        short_id(&session.session_id),
+        session.updated.strftime("%Y-%m-%d %H:%M UTC"),
+        format_size(session.bytes),
+        session.title.as_deref().unwrap_or("(no title)"),
+    );
+    match (&session.host, session.is_here, session.busy) {
+        (Some(host), false, true) => drop(write!(line, "  (a task runs on {host})")),
+        (Some(host), false, false) => drop(write!(line, "  (last on {host})")),
+        _ => {}
+    }
+    line.push('\n');
+    line
+}

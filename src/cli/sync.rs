@@ -1,0 +1,90 @@
+//! `aye sync`: delivers the records that wait for services.
+
+use crate::host::console::{print_json, print_text};
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::exit::Exit;
+use crate::host::session_uploads::SessionUploads;
+use crate::host::startup::runtime;
+use crate::protocol::Problem;
+use crate::services::workspace::PushQueue;
+use crate::services::{DrainEnd, DrainResult, push_waiting};
+use crate::store::Store;
+use crate::text::clean;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// Result of one service, for `--json`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SyncResult {
+    service: &'static str,
+    delivered: u64,
+    /// Number of records that still wait.
+    pending: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+pub(crate) fn run(place: &AppContext, json: bool) -> Result<Exit, CliError> {
+    if place.services.is_none() && place.settings.workspace_store.is_none() {
+        let problem = Problem::new("no service is configured").hint("set `[services]` in config.toml: see docs/SERVICES.md");
+        return Err(CliError::usage(problem));
+    }
+    let store = Store::open(&place.directories.data)?;
+    let uploads = SessionUploads::open(place, &store).map_err(CliError::failed)?;
+    let results = runtime()?.block_on(async {
+        let mut results = match &place.services {
+            Some(services) => services.drain(&store).await,
+            None => Vec::new(),
+        };
+        if let Some(SessionUploads { bucket, local, machine }) = uploads {
+            results.push(push_waiting(&store, PushQueue { bucket, local, machine }).await);
+        }
+        results
+    });
+    let sinks = store.sinks()?;
+    let pending =
+        |result: &DrainResult| sinks.iter().find(|status| status.sink == result.sink).map_or(0, |status| status.pending);
+    let results: Vec<SyncResult> = results
+        .iter()
+        .map(|result| SyncResult {
+            service: result.sink.as_str(),
+            delivered: result.delivered,
+            pending: pending(result),
+            error: error(&result.end),
+        })
+        .collect();
+    let is_complete = results.iter().all(|result| result.error.is_none());
+    if json {
+        print_json(&results);
+    } else {
+        print_text(&clean(&as_text(&results)));
+    }
+    Ok(if is_complete { Exit::Completed } else { Exit::Failed })
+}
+
+/// Returns why records are left.
+fn error(end: &DrainEnd) -> Option<String> {
+    match end {
+        DrainEnd::Empty => None,
+        DrainEnd::HeldBy(pid) => Some(format!("process {pid} delivers them")),
+        DrainEnd::Failed { message, .. } => Some(message.clone()),
+        DrainEnd::NotBefore(time) => Some(format!("the next attempt is due at {time:.0}")),
+        DrainEnd::Unreadable(error) => Some(error.clone()),
+    }
+}
+
+fn as_text(results: &[SyncResult]) -> String {
+    let records = |count: u64| if count == 1 { "1 record".to_owned() } else { format!("{count} records") };
+    let mut text = String::new();
+    for SyncResult { service, delivered, pending, error } in results {
+        let _ = match error {
+            None => writeln!(text, "{service}: {} delivered", records(*delivered)),
+            Some(error) => {
+                writeln!(text, "{service}: {} delivered, {} left: {error}", records(*delivered), records(*pending))
+            }
+        };
+    }
+    text
+}

@@ -1,0 +1,63 @@
+//! Settings of the policy from a URL.
+
+use super::file::{self, Value, Values};
+use super::workspace_store::WorkspaceStore;
+use super::{ConfigError, address, schema};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A policy bundle that is loaded from a URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PolicyService {
+    pub url: String,
+    /// The object store and the name of the object, unless it is on a web server.
+    pub store: Option<(WorkspaceStore, String)>,
+    /// PEM file with the key that bundles are signed with.
+    pub public_key: Option<String>,
+    /// Environment variable with a bearer token.
+    pub token_env: Option<String>,
+    /// Time between two requests while a session runs.
+    pub poll: Duration,
+}
+
+impl PolicyService {
+    pub(super) fn from_values(values: &Values) -> Result<Option<Self>, ConfigError> {
+        let path = |key: &'static str| ["services", "policy", key];
+        let Some(url) = file::text(values, &path("url")) else { return Ok(None) };
+        let store = if url.starts_with("http:") || url.starts_with("https:") {
+            let origin = file::entry(values, &path("url")).map(|entry| entry.origin.to_string()).unwrap_or_default();
+            address::check(url)
+                .map_err(|problem| ConfigError::single(problem.with_location(format!("{origin}: `services.policy.url`"))))?;
+            None
+        } else {
+            Some(WorkspaceStore::of_object(values, &path("url"), url)?)
+        };
+        let text = |key| file::text(values, &path(key)).map(str::to_owned);
+        Ok(Some(Self {
+            url: url.to_owned(),
+            store,
+            public_key: text("public_key"),
+            token_env: text("token_env"),
+            poll: Duration::from_secs(poll_seconds(values)),
+        }))
+    }
+
+    /// Returns what a cached policy belongs to.
+    pub(crate) fn identity(&self) -> String {
+        format!("{} {}", self.url, self.public_key.as_deref().unwrap_or("unsigned"))
+    }
+
+    /// Returns the file of the public key. A relative path is below the directory of `config.toml`.
+    pub(crate) fn public_key_file(&self, config: &Path, home: &Path) -> Option<PathBuf> {
+        let path = self.public_key.as_ref()?;
+        Some(path.strip_prefix("~/").map_or_else(|| config.join(path), |below| home.join(below)))
+    }
+}
+
+fn poll_seconds(values: &Values) -> u64 {
+    let path = ["services", "policy", "poll_seconds"].map(str::to_owned);
+    match values.get(path.as_slice()).map(|entry| &entry.value) {
+        Some(Value::Number(seconds)) => *seconds,
+        _ => schema::find(&path).and_then(|key| key.default.parse().ok()).unwrap_or_default(),
+    }
+}

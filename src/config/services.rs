@@ -1,0 +1,185 @@
+//! Settings of services beyond this machine: `[services]`. All of them are off unless their address is set.
+
+use super::file::{self, Value, Values};
+use super::{ConfigError, address};
+use crate::protocol::Problem;
+
+/// Name under which `aye auth login` saves the secret of the approval service.
+pub(super) const APPROVALS_KEY: &str = "approvals";
+/// Address that stands for the `OTEL_EXPORTER_OTLP_*` variables.
+const FROM_ENVIRONMENT: &str = "env";
+/// Default of `services.outbox.limit`, in bytes.
+const OUTBOX_BYTES: u64 = 1 << 30;
+
+/// Services of the settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServiceSettings {
+    /// Limit of all rows that wait for a service, in bytes.
+    pub outbox_bytes: u64,
+    pub approvals: Option<ApprovalServiceSettings>,
+    pub audit: Option<AuditSettings>,
+    pub telemetry: Option<TelemetrySettings>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ApprovalServiceSettings {
+    pub url: String,
+    pub secret: SecretReference,
+    /// True if the service is asked for decisions.
+    pub ask: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AuditSettings {
+    pub endpoint: OtlpEndpoint,
+    /// True if a session pauses before its next effect when records can no longer be stored.
+    pub required: bool,
+    /// True if prompts, responses, arguments and results are sent, redacted.
+    pub content: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TelemetrySettings {
+    pub endpoint: OtlpEndpoint,
+    pub content: bool,
+}
+
+/// Address of an OTLP receiver, without the path of the signal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OtlpEndpoint {
+    /// As the `OTEL_EXPORTER_OTLP_*` variables say.
+    Environment,
+    Url(String),
+}
+
+/// Location of a secret; never the secret itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SecretReference {
+    /// Environment variable.
+    Variable(String),
+    /// Key that `aye auth login NAME` saved.
+    Saved(String),
+}
+
+impl SecretReference {
+    fn parse(text: &str) -> Option<Self> {
+        let (kind, name) = text.split_once(':')?;
+        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+        match kind {
+            "env" if is_name => Some(Self::Variable(name.to_owned())),
+            "keyring" if is_name => Some(Self::Saved(name.to_owned())),
+            _ => None,
+        }
+    }
+}
+
+impl ServiceSettings {
+    /// Reads the settings, and checks the addresses without any request.
+    pub(super) fn from_values(values: &Values) -> Result<Self, ConfigError> {
+        let outbox_bytes = match file::entry(values, &["services", "outbox", "limit"]).map(|entry| &entry.value) {
+            Some(Value::Number(bytes)) => *bytes,
+            _ => OUTBOX_BYTES,
+        };
+        let audit = endpoint(values, "audit")?.map(|endpoint| AuditSettings {
+            endpoint,
+            required: flag(values, &["services", "audit", "required"]),
+            content: flag(values, &["services", "audit", "content"]),
+        });
+        let telemetry = endpoint(values, "telemetry")?
+            .map(|endpoint| TelemetrySettings { endpoint, content: flag(values, &["services", "telemetry", "content"]) });
+        Ok(Self { outbox_bytes, approvals: approvals(values)?, audit, telemetry })
+    }
+
+    /// Returns true if no service is configured.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.approvals.is_none() && self.audit.is_none() && self.telemetry.is_none()
+    }
+}
+
+fn approvals(values: &Values) -> Result<Option<ApprovalServiceSettings>, ConfigError> {
+    let Some(url) = url(values, "approvals")? else { return Ok(None) };
+    let path = ["services", "approvals", "secret"];
+    let hint = "set it to `env:NAME` (an environment variable) or `keyring:approvals` (saved by `aye auth login approvals`)";
+    let Some(text) = file::text(values, &path) else {
+        let problem = Problem::new("`services.approvals.secret` is missing, so no message could be signed");
+        return Err(ConfigError::single(problem.hint(hint)));
+    };
+    let Some(secret) = SecretReference::parse(text) else {
+        // The value may be the secret itself, so no error repeats it.
+        let origin = file::entry(values, &path).map(|entry| entry.origin.to_string()).unwrap_or_default();
+        let problem = Problem::new(format!("{origin}: `services.approvals.secret` is not a reference to a secret"));
+        return Err(ConfigError::single(problem.hint(hint)));
+    };
+    Ok(Some(ApprovalServiceSettings { url, secret, ask: flag(values, &["services", "approvals", "ask"]) }))
+}
+
+fn endpoint(values: &Values, service: &str) -> Result<Option<OtlpEndpoint>, ConfigError> {
+    if file::text(values, &["services", service, "url"]) == Some(FROM_ENVIRONMENT) {
+        return Ok(Some(OtlpEndpoint::Environment));
+    }
+    Ok(url(values, service)?.map(OtlpEndpoint::Url))
+}
+
+fn flag(values: &Values, path: &[&str]) -> bool {
+    matches!(file::entry(values, path).map(|entry| &entry.value), Some(Value::Flag(true)))
+}
+
+fn url(values: &Values, service: &str) -> Result<Option<String>, ConfigError> {
+    let path = ["services", service, "url"];
+    let Some(given) = file::text(values, &path).filter(|given| !given.trim().is_empty()) else { return Ok(None) };
+    let origin = || file::entry(values, &path).map(|entry| entry.origin.to_string()).unwrap_or_default();
+    let checked = address::check(given.trim())
+        .map_err(|problem| ConfigError::single(problem.with_location(format!("{}: `{}`", origin(), path.join(".")))))?;
+    Ok(Some(checked))
+}
+
+/// Checks an address from a variable, by the same rules as one from the settings.
+pub(crate) fn check_service_url(given: &str) -> Result<String, Problem> {
+    address::check(given.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn read(text: &str) -> Result<ServiceSettings, String> {
+        let values = file::parse(text, Path::new("config.toml")).unwrap();
+        ServiceSettings::from_values(&values).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn services_are_off_unless_their_address_is_set() {
+        let none = read("[services.audit]\nrequired = true\n[services.approvals]\nask = true\n").unwrap();
+        assert!(none.is_empty());
+        assert_eq!(none.outbox_bytes, 1 << 30);
+        let some = read(
+            "[services.outbox]\nlimit = \"10MB\"\n[services.approvals]\nurl = \"https://a.example/hook/\"\nsecret = \"env:HOOK\"\nask = true\n\
+             [services.audit]\nurl = \"http://127.0.0.1:4318\"\nrequired = true\n[services.telemetry]\nurl = \"env\"\ncontent = true\n",
+        )
+        .unwrap();
+        assert_eq!(some.outbox_bytes, 10 << 20);
+        let secret = SecretReference::Variable("HOOK".to_owned());
+        assert_eq!(some.approvals, Some(ApprovalServiceSettings { url: "https://a.example/hook".to_owned(), secret, ask: true }));
+        let endpoint = OtlpEndpoint::Url("http://127.0.0.1:4318".to_owned());
+        assert_eq!(some.audit, Some(AuditSettings { endpoint, required: true, content: false }));
+        assert_eq!(some.telemetry, Some(TelemetrySettings { endpoint: OtlpEndpoint::Environment, content: true }));
+    }
+
+    #[test]
+    fn plain_secrets_and_unencrypted_addresses_are_rejected_without_repeating_the_secret() {
+        let hook = "[services.approvals]\nurl = \"https://a.example\"\n";
+        for (text, reason) in [
+            (hook.to_owned(), "`services.approvals.secret` is missing"),
+            (format!("{hook}secret = \"whsec_c2VjcmV0c2VjcmV0\"\n"), "not a reference"),
+            (format!("{hook}secret = \"env:\"\n"), "not a reference"),
+            (format!("{hook}secret = \"file:x\"\n"), "not a reference"),
+            ("[services.audit]\nurl = \"http://audit.example\"\n".to_owned(), "unencrypted"),
+            ("[services.telemetry]\nurl = \"ftp://x\"\n".to_owned(), "scheme"),
+            ("[services.telemetry]\nurl = \"https://me:pw@x.example\"\n".to_owned(), "contains a password"),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.contains(reason) && !error.contains("c2VjcmV0"), "{text}: {error}");
+        }
+    }
+}

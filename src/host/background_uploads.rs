@@ -1,0 +1,299 @@
+//! Uploads of a running session: its history after each task, and artifacts before their results. Nothing waits for them,
+//! except a result for its artifacts, for a limited time.
+
+use super::context::AppContext;
+use super::session_uploads::SessionUploads;
+use crate::agent::PolicyUpdate;
+use crate::ports::{ArtifactUploads, Artifacts, BoxFuture};
+use crate::protocol::{Problem, SessionId};
+use crate::services::workspace::{BATCH, TaskFeed, TaskSignal, mark_busy, push_rows, upload_artifact};
+use crate::store::{ClaimResult, OutboxClaim, OutboxLimit, OutboxSink, SessionOutbox, Store, StoreError};
+use jiff::{SignedDuration, Timestamp};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{OnceCell, Semaphore, mpsc, watch};
+use tokio::time::Instant;
+
+/// Maximum time that a result waits for its artifacts.
+const ARTIFACT_WAIT: Duration = Duration::from_secs(2);
+/// Time after a failed upload in which no result waits.
+const ARTIFACT_PAUSE: Duration = Duration::from_secs(60);
+/// Maximum number of artifacts that are uploaded at the same time.
+const ARTIFACTS_AT_ONCE: usize = 2;
+/// Delay before the first retry; doubled for each further one.
+const FIRST_RETRY: Duration = Duration::from_secs(2);
+const MAX_RETRY: Duration = Duration::from_secs(300);
+/// Time after which rows that another process delivers are checked again.
+const OTHER_OWNER: Duration = Duration::from_secs(30);
+/// Notices that wait to be shown; more are dropped.
+const NOTICES: usize = 8;
+
+/// The object store of a session, opened by the first upload.
+struct Target {
+    place: AppContext,
+    store: Store,
+    session: SessionId,
+    opened: OnceCell<SessionUploads>,
+}
+
+impl Target {
+    async fn uploads(&self) -> Result<&SessionUploads, Problem> {
+        let open = || async {
+            let (place, store) = (self.place.clone(), self.store.clone());
+            // A directory on a network file system may block.
+            let opened = tokio::task::spawn_blocking(move || SessionUploads::open(&place, &store)).await;
+            let opened = opened.map_err(|error| Problem::new("cannot open the object store").because(error))??;
+            opened.ok_or_else(|| Problem::new("no object store is configured"))
+        };
+        self.opened.get_or_try_init(open).await
+    }
+}
+
+/// Uploads of a session, in the background.
+pub(crate) struct BackgroundUploads {
+    target: Arc<Target>,
+    artifacts: Arc<ArtifactCopies>,
+    reported: mpsc::Receiver<String>,
+    signals: watch::Sender<Option<TaskSignal>>,
+    /// The session, for notices.
+    pub notices: Option<mpsc::Sender<PolicyUpdate>>,
+    /// The last notice, which is not repeated.
+    last: Option<String>,
+}
+
+impl BackgroundUploads {
+    /// Prepares the uploads; `None` if no store is configured. Nothing is opened yet.
+    pub(crate) fn new(place: &AppContext, store: &Store, (session, artifacts): (SessionId, Arc<dyn Artifacts>)) -> Option<Self> {
+        place.settings.workspace_store.as_ref()?;
+        let target = Arc::new(Target { place: place.clone(), store: store.clone(), session, opened: OnceCell::new() });
+        let (report, reported) = mpsc::channel(NOTICES);
+        let artifacts = Arc::new(ArtifactCopies {
+            target: target.clone(),
+            artifacts,
+            report,
+            paused_until: Mutex::default(),
+            slots: Arc::new(Semaphore::new(ARTIFACTS_AT_ONCE)),
+        });
+        let signals = watch::Sender::new(None);
+        Some(Self { target, artifacts, reported, signals, notices: None, last: None })
+    }
+
+    pub(crate) fn artifacts(&self) -> Arc<dyn ArtifactUploads> {
+        self.artifacts.clone()
+    }
+
+    /// Returns the outbox of the session's journal, so that the end of a task and the row for its upload are committed together.
+    pub(crate) fn outbox(&self) -> SessionOutbox {
+        let feed = TaskFeed::new(self.target.session.clone(), self.signals.clone());
+        let committed = feed.clone();
+        SessionOutbox {
+            feed,
+            limit: OutboxLimit { bytes: self.target.place.settings.services.outbox_bytes, pauses: false },
+            committed: Arc::new(move |_| committed.on_commit()),
+        }
+    }
+
+    /// Uploads until the session ends: first what earlier processes left.
+    pub(crate) async fn run(mut self) {
+        let mut signals = self.signals.subscribe();
+        // The journal has the other sender: when it is dropped, the session has ended.
+        drop(std::mem::replace(&mut self.signals, watch::Sender::new(None)));
+        let mut due = self.deliver(false).await;
+        loop {
+            tokio::select! {
+                changed = signals.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    let signal = *signals.borrow_and_update();
+                    match signal {
+                        Some(TaskSignal::Started(_)) => self.mark_busy().await,
+                        Some(TaskSignal::Queued(_)) => due = self.deliver(true).await,
+                        None => {}
+                    }
+                }
+                () = until(due) => due = self.deliver(false).await,
+                Some(notice) = self.reported.recv() => self.notify(notice).await,
+            }
+        }
+    }
+
+    /// Pushes the sessions in the outbox. Returns when the next attempt is due, if one is.
+    async fn deliver(&mut self, at_once: bool) -> Option<Timestamp> {
+        match self.try_deliver(at_once).await {
+            Ok(due) => due,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the outbox");
+                Some(Timestamp::now() + SignedDuration::try_from(MAX_RETRY).unwrap_or_default())
+            }
+        }
+    }
+
+    async fn try_deliver(&mut self, at_once: bool) -> Result<Option<Timestamp>, StoreError> {
+        let store = self.target.store.clone();
+        let mut claim = match blocking(move || store.claim_sink(OutboxSink::Workspace, at_once)).await? {
+            ClaimResult::Taken(claim) => Arc::new(claim),
+            ClaimResult::Empty => return Ok(None),
+            ClaimResult::HeldBy(_) => return Ok(Some(after(OTHER_OWNER))),
+            ClaimResult::NotBefore(time) => return Ok(Some(time)),
+        };
+        loop {
+            let reader = claim.clone();
+            let rows = blocking(move || reader.rows(0, BATCH.0, BATCH.1)).await?;
+            if rows.is_empty() {
+                match release(claim).await? {
+                    Some(again) => claim = Arc::new(again),
+                    None => return Ok(None),
+                }
+                continue;
+            }
+            let target = self.target.clone();
+            let (done, failure) = match target.uploads().await {
+                Ok(SessionUploads { bucket, local, machine }) => {
+                    let result = push_rows(bucket, local, machine, &rows).await;
+                    for conflict in &result.conflicts {
+                        self.notify(conflict.one_line()).await;
+                    }
+                    (result.done, result.failure)
+                }
+                Err(problem) => (0, Some(problem)),
+            };
+            if let Some(row) = done.checked_sub(1).and_then(|last| rows.get(last)) {
+                let (writer, key) = (claim.clone(), row.key);
+                blocking(move || writer.acknowledge(key, 0)).await?;
+            }
+            match failure {
+                Some(problem) => return self.fail(claim, problem).await.map(Some),
+                None => self.last = None,
+            }
+        }
+    }
+
+    /// Notes and reports a failed attempt. Returns when the next one is due.
+    async fn fail(&mut self, claim: Arc<OutboxClaim>, problem: Problem) -> Result<Timestamp, StoreError> {
+        let message = problem.one_line();
+        tracing::warn!(message, "cannot push sessions");
+        self.notify(message.clone()).await;
+        blocking(move || {
+            let next = after(retry_delay(claim.attempts()?));
+            claim.fail(&message, next)?;
+            Ok(next)
+        })
+        .await
+    }
+
+    /// Records in the store that a task runs here. It is not repeated: the end of the task corrects it.
+    async fn mark_busy(&mut self) {
+        let target = self.target.clone();
+        let marked = match target.uploads().await {
+            Ok(uploads) => mark_busy(&uploads.bucket, &target.session, &uploads.machine).await.map_err(|error| error.problem),
+            Err(problem) => Err(problem),
+        };
+        if let Err(problem) = marked {
+            self.notify(problem.one_line()).await;
+        }
+    }
+
+    async fn notify(&mut self, notice: String) {
+        if self.last.as_ref() == Some(&notice) {
+            return;
+        }
+        self.last = Some(notice.clone());
+        if let Some(notices) = &self.notices {
+            let _ = notices.send(PolicyUpdate::Notice { message: notice }).await;
+        }
+    }
+}
+
+/// Returns the delay before the next attempt, with a random part.
+fn retry_delay(failures: u32) -> Duration {
+    let delay = FIRST_RETRY.saturating_mul(1 << failures.min(16)).min(MAX_RETRY);
+    let random = u32::from(uuid::Uuid::new_v4().as_bytes()[0]);
+    delay + delay / 4 * random / 255
+}
+
+fn after(delay: Duration) -> Timestamp {
+    Timestamp::now() + SignedDuration::try_from(delay).unwrap_or_default()
+}
+
+/// Waits until a time; forever without one.
+async fn until(due: Option<Timestamp>) {
+    match due {
+        Some(due) => tokio::time::sleep(Duration::try_from(due.duration_since(Timestamp::now())).unwrap_or_default()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Releases a claim; returns it if rows are due.
+async fn release(claim: Arc<OutboxClaim>) -> Result<Option<OutboxClaim>, StoreError> {
+    match Arc::try_unwrap(claim) {
+        Ok(claim) => blocking(move || claim.release_if_idle()).await,
+        // The last drop releases it.
+        Err(_) => Ok(None),
+    }
+}
+
+/// Runs a call of the store on a thread that may wait.
+async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(call).await {
+        Ok(result) => result,
+        // The runtime ends, so this task ends too.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// Copies of the artifacts of a session and its agents.
+struct ArtifactCopies {
+    target: Arc<Target>,
+    artifacts: Arc<dyn Artifacts>,
+    report: mpsc::Sender<String>,
+    /// Until then, no result waits for the store.
+    paused_until: Mutex<Option<Instant>>,
+    slots: Arc<Semaphore>,
+}
+
+impl ArtifactCopies {
+    fn is_paused(&self) -> bool {
+        let until = *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Lets no result wait for a while, and reports why.
+    fn pause(&self, why: &str) {
+        *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + ARTIFACT_PAUSE);
+        // A full channel means that enough is reported.
+        let _ = self.report.try_send(format!("artifacts are uploaded later, after the task: {why}"));
+    }
+
+    /// Starts an upload, which continues if nothing waits for it any more.
+    fn start(&self, uri: String) -> tokio::task::JoinHandle<Result<String, Problem>> {
+        let (target, artifacts, slots) = (self.target.clone(), self.artifacts.clone(), self.slots.clone());
+        tokio::spawn(async move {
+            let _slot = slots.acquire_owned().await;
+            let uploads = target.uploads().await?;
+            Ok(upload_artifact(&uploads.bucket, artifacts, uri).await?)
+        })
+    }
+}
+
+impl ArtifactUploads for ArtifactCopies {
+    fn upload(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async move {
+            if self.is_paused() {
+                return Vec::new();
+            }
+            let started: Vec<_> = uris.into_iter().map(|uri| self.start(uri)).collect();
+            let deadline = Instant::now() + ARTIFACT_WAIT;
+            let mut copies = Vec::new();
+            for upload in started {
+                match tokio::time::timeout_at(deadline, upload).await {
+                    Ok(Ok(Ok(url))) => copies.push(url),
+                    Ok(Ok(Err(problem))) => self.pause(&problem.one_line()),
+                    Ok(Err(error)) => self.pause(&error.to_string()),
+                    Err(_) => self.pause("the object store takes more than 2 s"),
+                }
+            }
+            copies
+        })
+    }
+}

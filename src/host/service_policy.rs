@@ -1,0 +1,133 @@
+//! The policy from a URL: loaded before a session opens, and again while it runs. The last good one is a file, whose changes the
+//! session follows like those of the other policy files.
+
+use super::error::CliError;
+use crate::agent::PolicyUpdate;
+use crate::config::{Directories, Environment, PolicyService, Settings};
+use crate::protocol::Problem;
+use crate::services::policy_bundles::{PolicyCache, PublicKey, refresh};
+use jiff::{SignedDuration, Timestamp};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Maximum bytes of a public key file.
+const KEY_BYTES: u64 = 64 << 10;
+/// Maximum time that the start of a session waits for the policy.
+const FIRST_WAIT: Duration = Duration::from_secs(8);
+
+/// The configured policy from a URL.
+#[derive(Clone)]
+pub(crate) struct ServicePolicy {
+    service: PolicyService,
+    key_file: Option<PathBuf>,
+    token: Option<String>,
+    cache: PolicyCache,
+}
+
+impl ServicePolicy {
+    /// Returns the configured policy; `None` if none is.
+    pub(crate) fn find(settings: &Settings, environment: &Environment, directories: &Directories, home: &Path) -> Option<Self> {
+        let service = settings.policy_service.clone()?;
+        let key_file = service.public_key_file(&directories.config, home);
+        let token = service.token_env.as_ref().and_then(|name| environment.get(name)).map(str::to_owned);
+        Some(Self { service, key_file, token, cache: PolicyCache::new(&directories.shared) })
+    }
+
+    /// Returns the file of the last good policy; `None` if there is none yet.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        self.cache.is_there(&self.service.identity()).then(|| self.cache.file())
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.service.url
+    }
+
+    /// Requests the policy.
+    pub(crate) async fn refresh(&self) -> Result<(), Problem> {
+        let key = self.key_file.as_ref().map(|path| {
+            let failed = |why: String| {
+                let problem = Problem::new(format!("cannot use the public key `{}`", path.display())).because(why);
+                problem.hint("correct `services.policy.public_key` in config.toml")
+            };
+            let pem = crate::sys::file::read(path, KEY_BYTES).map_err(|error| failed(error.to_string()))?;
+            PublicKey::parse(&pem).map_err(failed)
+        });
+        if let Some(name) = self.service.token_env.as_ref().filter(|_| self.token.is_none()) {
+            let problem = Problem::new(format!("the environment variable `{name}` is not set"));
+            return Err(problem.because("`services.policy.token_env` names it"));
+        }
+        refresh(&self.service, key.transpose()?.as_ref(), self.token.as_deref(), &self.cache).await
+    }
+
+    /// Returns the notices about the last change that were not shown yet.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        self.cache.take_notices(&self.service.identity())
+    }
+
+    /// Loads the policy if there is none yet.
+    pub(crate) fn ensure_loaded(&self) -> Result<(), CliError> {
+        if self.file().is_some() {
+            return Ok(());
+        }
+        let hint = "without the policy, no session starts; remove `services.policy.url` from config.toml to do without it";
+        self.refresh_now().map_err(|problem| CliError::failed(problem.hint(hint)))
+    }
+
+    /// Loads the policy unless it was checked recently. Returns notices. Without a last good policy, a failure is an error.
+    pub(crate) fn ensure(&self) -> Result<Vec<String>, CliError> {
+        self.ensure_loaded()?;
+        let poll = SignedDuration::try_from(self.service.poll).unwrap_or(SignedDuration::MAX);
+        let earliest = Timestamp::now().checked_sub(poll).unwrap_or(Timestamp::MIN);
+        let mut notices = Vec::new();
+        if !self.cache.is_current(&self.service.identity(), earliest)
+            && let Err(problem) = self.refresh_now()
+        {
+            notices.push(format!("{}; the last good policy stays in effect", problem.one_line()));
+        }
+        notices.extend(self.take_notices());
+        Ok(notices)
+    }
+
+    /// Refreshes from code that may already run inside of a runtime.
+    fn refresh_now(&self) -> Result<(), Problem> {
+        let own = self.clone();
+        let failed = |why: String| Problem::new(format!("cannot load the policy from `{}`", self.service.url)).because(why);
+        let thread = std::thread::Builder::new().name("aye-policy".to_owned()).spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
+            let refreshed = runtime.block_on(async { tokio::time::timeout(FIRST_WAIT, own.refresh()).await });
+            Ok::<_, String>(refreshed.unwrap_or_else(|_| {
+                Err(Problem::new(format!("cannot load the policy from `{}`", own.service.url)).because("it takes too long"))
+            }))
+        });
+        let thread = thread.map_err(|error| failed(error.to_string()))?;
+        thread.join().map_err(|_| failed("the request ended unexpectedly".to_owned()))?.map_err(failed)?
+    }
+
+    /// Requests the policy again and again until the session ends. Each failure is reported once.
+    pub(crate) async fn poll(self, notices: mpsc::Sender<PolicyUpdate>) {
+        let mut failure = None;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(self.service.poll) => {}
+                () = notices.closed() => return,
+            }
+            let new = match self.refresh().await {
+                Ok(()) => {
+                    failure = None;
+                    self.take_notices()
+                }
+                Err(problem) if failure.as_ref() == Some(&problem) => Vec::new(),
+                Err(problem) => {
+                    let line = format!("{}; the last good policy stays in effect", problem.one_line());
+                    failure = Some(problem);
+                    vec![line]
+                }
+            };
+            for message in new {
+                let _ = notices.send(PolicyUpdate::Notice { message }).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Decisions of the approval service: each approval of a session is also sent to the service, and its answer becomes a command.
+
+use crate::agent::CHANNEL_DEPTH;
+use crate::protocol::{Approval, ApprovalId, Command, Decision, Event, EventKind, Risk, SessionCommand};
+use crate::services::{ApprovalAnswer, ApprovalService, RedactText, SessionFacts};
+use std::collections::HashMap;
+use std::time::Duration;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Approval service of one session.
+pub(super) struct ServiceDecisions {
+    pub service: ApprovalService,
+    pub facts: SessionFacts,
+    pub redact: RedactText,
+    /// Highest risk that the service may approve.
+    pub max_risk: Risk,
+    /// Time after which an approval counts as denied.
+    pub timeout: Duration,
+}
+
+/// Answer of the service to one approval; without a decision, the reason why it was not asked.
+type Answer = (Box<Event>, ApprovalId, Result<ApprovalAnswer, String>);
+
+impl ServiceDecisions {
+    /// Returns the commands that the session receives and the events that it sends, with the service in between.
+    pub(super) fn connect(
+        self,
+        commands: mpsc::Receiver<SessionCommand>,
+        events: UnboundedSender<Event>,
+    ) -> (mpsc::Receiver<SessionCommand>, UnboundedSender<Event>) {
+        let (decide, decided) = mpsc::channel(CHANNEL_DEPTH);
+        let (to_session, session_commands) = mpsc::channel(CHANNEL_DEPTH);
+        let (from_session, session_events) = mpsc::unbounded_channel();
+        tokio::spawn(pass_commands(commands, decided, to_session));
+        tokio::spawn(self.watch(session_events, events, decide));
+        (session_commands, from_session)
+    }
+
+    /// Passes on all events, and asks the service about each approval until it is resolved.
+    async fn watch(
+        self,
+        mut from_session: UnboundedReceiver<Event>,
+        to_front_end: UnboundedSender<Event>,
+        decide: mpsc::Sender<Command>,
+    ) {
+        let mut asking: JoinSet<Answer> = JoinSet::new();
+        let mut open: HashMap<ApprovalId, AbortHandle> = HashMap::new();
+        loop {
+            tokio::select! {
+                event = from_session.recv() => {
+                    let Some(event) = event else { return };
+                    match &event.kind {
+                        EventKind::ApprovalRequested(approval) if self.may_approve(approval) => {
+                            let task = asking.spawn(self.question(&event, approval));
+                            if let Some(earlier) = open.insert(approval.approval_id.clone(), task) {
+                                earlier.abort();
+                            }
+                        }
+                        EventKind::ApprovalResolved { approval_id, .. } => {
+                            if let Some(task) = open.remove(approval_id) {
+                                task.abort();
+                            }
+                        }
+                        _ => {}
+                    }
+                    let _ = to_front_end.send(event);
+                }
+                Some(Ok((event, approval_id, answer))) = asking.join_next() => {
+                    open.remove(&approval_id);
+                    let decision = match answer {
+                        Ok(ApprovalAnswer::Approved) => Decision::ApprovedByService,
+                        Ok(ApprovalAnswer::Denied { reason }) => Decision::Denied { reason: Some(reason) },
+                        Err(reason) => {
+                            let message = format!("cannot ask the approval service: {reason}");
+                            let _ = to_front_end.send(Event { kind: EventKind::Notice { message }, ..*event });
+                            continue;
+                        }
+                    };
+                    let _ = decide.send(Command::Decide { approval_id, decision }).await;
+                }
+            }
+        }
+    }
+
+    fn may_approve(&self, approval: &Approval) -> bool {
+        approval.risk_level <= self.max_risk && !approval.critical
+    }
+
+    fn question(&self, event: &Event, approval: &Approval) -> impl Future<Output = Answer> + Send + use<> {
+        let (service, facts, redact) = (self.service.clone(), self.facts.clone(), self.redact.clone());
+        let time = approval.timeout_ms.map_or(self.timeout, Duration::from_millis);
+        let (event, approval) = (Box::new(event.clone()), approval.clone());
+        async move {
+            let answer = match tokio::time::timeout(time, service.decide(&facts, &approval, time, &redact)).await {
+                Ok(answer) => answer,
+                Err(_) => Err("no valid answer in time".to_owned()),
+            };
+            (event, approval.approval_id, answer)
+        }
+    }
+}
+
+/// Passes on the commands of the front end and of the service, until the front end closes its channel.
+async fn pass_commands(
+    mut commands: mpsc::Receiver<SessionCommand>,
+    mut decided: mpsc::Receiver<Command>,
+    to_session: mpsc::Sender<SessionCommand>,
+) {
+    loop {
+        let command = tokio::select! {
+            command = commands.recv() => match command {
+                Some(command) => command,
+                None => return,
+            },
+            Some(command) = decided.recv() => command.into(),
+        };
+        if to_session.send(command).await.is_err() {
+            return;
+        }
+    }
+}

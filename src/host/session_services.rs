@@ -1,0 +1,126 @@
+//! Services of a session: the outbox of its journal, and the state of the delivery for the user.
+
+use super::context::AppContext;
+use crate::policy::redact::Redactor;
+use crate::ports::Record;
+use crate::protocol::{SessionId, size};
+use crate::services::{RedactText, Services, SessionFacts};
+use crate::session::SessionState;
+use crate::store::{OutboxSink, SessionOutbox, SinkStatus, Store, stored_sinks};
+use std::sync::Arc;
+
+/// Returns the outbox of a session's journal; `None` if no service is configured.
+/// `records`: those of earlier processes.
+pub(super) fn session_outbox(
+    place: &AppContext,
+    id: &SessionId,
+    records: &[Record],
+    redactor: &Arc<Redactor>,
+) -> Option<SessionOutbox> {
+    let services = place.services.as_ref()?;
+    let outbox = services.session_outbox(session_facts(place, id), redact_text(redactor));
+    // The records of earlier processes were sent by them; they only tell which calls are open.
+    let mut state = SessionState::default();
+    for record in records {
+        outbox.feed.changes(&[state.apply(record).change], jiff::Timestamp::now());
+    }
+    Some(outbox)
+}
+
+/// Returns the description of a session for services.
+pub(super) fn session_facts(place: &AppContext, id: &SessionId) -> SessionFacts {
+    SessionFacts {
+        session_id: id.clone(),
+        workspace_id: place.workspace_id(),
+        workspace: place.workspace.display().to_string(),
+        agent: place.parent.as_ref().map(|parent| parent.agent.name.clone()),
+    }
+}
+
+pub(super) fn redact_text(redactor: &Arc<Redactor>) -> RedactText {
+    let redactor = redactor.clone();
+    Arc::new(move |text| redactor.redact(text).text.into_owned())
+}
+
+/// State of the delivery to one service, for the user.
+pub(crate) struct ServiceState {
+    pub sink: OutboxSink,
+    /// Records that wait: `3 records wait (12 KB)`.
+    pub summary: String,
+    /// The last failure, or records that are missing.
+    pub problem: Option<String>,
+}
+
+/// Returns the state of each configured service, and of each other one with records that wait. Changes nothing.
+pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
+    let configured = place.services.as_ref().map(Services::sinks).unwrap_or_default();
+    let stored = match stored_sinks(&place.directories.data) {
+        Ok(stored) => stored,
+        Err(error) => {
+            let problem = Some(error.to_string());
+            let summary = "the outbox cannot be read".to_owned();
+            return configured
+                .into_iter()
+                .map(|sink| ServiceState { sink, summary: summary.clone(), problem: problem.clone() })
+                .collect();
+        }
+    };
+    let limit = place.services.as_ref().map(|services| services.limit().bytes);
+    let used: u64 = stored.iter().map(|status| status.bytes).sum();
+    let is_full = limit.is_some_and(|limit| used >= limit);
+    let shown = OutboxSink::ALL.into_iter().filter_map(|sink| {
+        let status = stored.iter().find(|status| status.sink == sink);
+        let is_configured = configured.contains(&sink);
+        let is_pending = status.is_some_and(|status| status.pending > 0);
+        (is_configured || is_pending).then(|| service_state(sink, status, is_configured, is_full))
+    });
+    shown.collect()
+}
+
+fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, is_configured: bool, is_full: bool) -> ServiceState {
+    let Some(status) = status else { return ServiceState { sink, summary: "no records yet".to_owned(), problem: None } };
+    let mut summary = match (status.pending, status.delivered) {
+        (0, Some(time)) => format!("all records are delivered, the last at {time:.0}"),
+        (0, None) => "no records wait".to_owned(),
+        (1, _) => format!("1 record waits ({})", size(status.bytes)),
+        (count, _) => format!("{count} records wait ({})", size(status.bytes)),
+    };
+    if status.dropped > 0 {
+        summary.push_str(&format!(", {} dropped so far", status.dropped));
+    }
+    let mut problems = Vec::new();
+    if !is_configured {
+        problems.push("the service is no longer configured".to_owned());
+    }
+    if is_full {
+        problems.push("the outbox has reached its limit".to_owned());
+    }
+    if status.missing > 0 {
+        problems.push(format!("{} records are missing, because the outbox was full", status.missing));
+    }
+    if let Some(error) = status.error.as_ref().filter(|_| status.pending > 0) {
+        let next = status.next_attempt.map(|time| format!(", next attempt at {time:.0}")).unwrap_or_default();
+        problems.push(format!("attempt {} failed: {error}{next}", status.attempts));
+    }
+    ServiceState { sink, summary, problem: Some(problems.join("; ")).filter(|problem| !problem.is_empty()) }
+}
+
+/// Returns the rows about services for `/status`.
+pub(super) fn service_rows(place: &AppContext) -> Vec<(String, String)> {
+    let row = |state: ServiceState| {
+        let problem = state.problem.map(|problem| format!("; {problem}")).unwrap_or_default();
+        (state.sink.as_str().to_owned(), format!("{}{problem}", state.summary))
+    };
+    service_states(place).into_iter().map(row).collect()
+}
+
+/// Moves the rows of a run with its own data directory to the store of the user, which is delivered by every start.
+pub(super) fn keep_outbox(place: &AppContext, store: &Store) {
+    let shared = &place.directories.shared;
+    if place.services.is_none() || *shared == place.directories.data {
+        return;
+    }
+    if let Err(error) = Store::open(shared).and_then(|shared| store.move_outbox(&shared)) {
+        tracing::warn!(%error, "cannot keep the records that wait for services");
+    }
+}

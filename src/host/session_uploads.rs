@@ -1,0 +1,41 @@
+//! The object store of this machine's sessions, as configured.
+
+use super::context::AppContext;
+use super::error::CliError;
+use super::nesting::Nesting;
+use crate::protocol::{Problem, SessionId};
+use crate::services::workspace::{self, Bucket, LocalSessions, Machine};
+use crate::store::{ArtifactStore, Store};
+use std::sync::Arc;
+
+/// The object store, and what is uploaded to it.
+#[derive(Clone)]
+pub(crate) struct SessionUploads {
+    pub bucket: Bucket,
+    pub local: LocalSessions,
+    pub machine: Machine,
+}
+
+impl SessionUploads {
+    /// Opens the configured object store; `None` if none is. Nothing is requested yet.
+    pub(crate) fn open(place: &AppContext, store: &Store) -> Result<Option<Self>, Problem> {
+        let Some(settings) = &place.settings.workspace_store else { return Ok(None) };
+        let bucket = workspace::open(settings)?;
+        let machine = Machine::this(&place.directories.data)?;
+        let (data, budget) = (place.directories.data.clone(), place.settings.retention.artifacts_bytes);
+        let artifacts = move |id: &SessionId| ArtifactStore::new(&data, Some(id)).with_budget(budget);
+        let local = LocalSessions { store: store.clone(), artifacts: Arc::new(artifacts), workspace: place.workspace.clone() };
+        Ok(Some(Self { bucket, local, machine }))
+    }
+
+    /// Opens the object store for a command of the user.
+    pub(crate) fn for_command(place: &AppContext, store: &Store) -> Result<Self, CliError> {
+        if Nesting::detect() == Nesting::InsideAye {
+            return Err(CliError::usage("a command that aye runs (AYE=1) cannot push or pull sessions"));
+        }
+        Self::open(place, store).map_err(CliError::failed)?.ok_or_else(|| {
+            CliError::usage("no object store is configured")
+                .hint("set `services.workspace.url` in config.toml, for example to `s3://BUCKET/PREFIX`")
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! Client of the approval service: signed messages over HTTP.
+
+use super::signature::Signer;
+use crate::config::{ApprovalServiceSettings, Credentials, Environment, SecretReference};
+use crate::ports::BoxFuture;
+use crate::services::delivery::{Receiver, SendFailure, SendResult};
+use crate::store::{GAP, OutboxRow, OutboxSink};
+use crate::sys::http::{Headers, Reply, Server, Timeouts};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Maximum time to wait for the response to a decision.
+const RECORD_TIME: Duration = Duration::from_secs(15);
+/// Maximum time that one request for a decision stays open; the service holds it until somebody decides.
+pub(super) const QUESTION_TIME: Duration = Duration::from_secs(60);
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Maximum size of a response, in bytes.
+pub(super) const RESPONSE_BYTES: usize = 64 << 10;
+/// Maximum number and size of decisions that are read at once; each is sent by itself.
+const BATCH: (usize, usize) = (128, 1 << 20);
+
+/// The configured approval service. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct ApprovalService(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    settings: ApprovalServiceSettings,
+    environment: Environment,
+    credentials: Credentials,
+    records: OnceLock<Server>,
+    questions: OnceLock<Server>,
+}
+
+/// Message to the service, with the parts that its signature covers.
+pub(super) struct Message<'a> {
+    pub id: &'a str,
+    pub body: Bytes,
+    /// Maximum time to wait for the head of the response.
+    pub patience: Duration,
+}
+
+impl ApprovalService {
+    pub(crate) fn new(settings: ApprovalServiceSettings, environment: Environment, credentials: Credentials) -> Self {
+        let (records, questions) = (OnceLock::new(), OnceLock::new());
+        Self(Arc::new(Inner { settings, environment, credentials, records, questions }))
+    }
+
+    /// Returns true if the service is asked for decisions.
+    pub(crate) fn decides(&self) -> bool {
+        self.0.settings.ask
+    }
+
+    /// Returns the host of the service, for messages.
+    pub(crate) fn host(&self) -> String {
+        url::Url::parse(&self.0.settings.url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
+    }
+
+    /// Returns the key of the signatures. May wait a few seconds for the keyring.
+    pub(super) async fn signer(&self) -> Result<Signer, String> {
+        let secret = match &self.0.settings.secret {
+            SecretReference::Variable(name) => {
+                let secret = self.0.environment.get(name).map(str::to_owned);
+                secret.ok_or_else(|| format!("the environment variable `{name}` with the secret is not set"))?
+            }
+            SecretReference::Saved(name) => {
+                let (credentials, key) = (self.0.credentials.clone(), name.clone());
+                let read = tokio::task::spawn_blocking(move || credentials.secret(&key)).await;
+                let secret = read.map_err(|error| error.to_string())??;
+                let secret = secret.ok_or_else(|| format!("no secret is saved; run `aye auth login {name}`"))?;
+                secret.reveal().to_owned()
+            }
+        };
+        Signer::new(&secret).map_err(str::to_owned)
+    }
+
+    /// Sends a signed message and waits for the head of the response.
+    pub(super) async fn post(&self, signer: &Signer, message: Message<'_>, is_question: bool) -> Result<Reply, String> {
+        let slot = if is_question { &self.0.questions } else { &self.0.records };
+        let server = match slot.get() {
+            Some(server) => server,
+            None => {
+                let idle = if is_question { QUESTION_TIME } else { RECORD_TIME };
+                let server = Server::new(&self.0.settings.url, Timeouts { connect: CONNECT_TIME, idle });
+                let server = server.map_err(|error| error.to_string())?;
+                slot.get_or_init(|| server)
+            }
+        };
+        let timestamp = jiff::Timestamp::now().as_second().to_string();
+        let signature = signer.sign(message.id, &timestamp, &message.body);
+        let headers: Headers = vec![
+            ("webhook-id".into(), message.id.to_owned()),
+            ("webhook-timestamp".into(), timestamp),
+            ("webhook-signature".into(), signature),
+        ];
+        match tokio::time::timeout(message.patience, server.post("", &headers, message.body)).await {
+            Ok(reply) => reply.map_err(|error| error.to_string()),
+            Err(_) => Err(format!("`{}` sent no response in time", server.host())),
+        }
+    }
+
+    async fn send_row(&self, signer: &Signer, row: &OutboxRow) -> Result<(), SendFailure> {
+        let body = if row.kind == GAP { gap_body(row) } else { row.body.clone() };
+        let message = Message { id: &format!("msg_{}", row.id), body: body.into(), patience: RECORD_TIME };
+        let reply = self.post(signer, message, false).await.map_err(SendFailure::new)?;
+        let (status, line, retry_after) = (reply.status(), reply.status_line(), retry_after(&reply));
+        // Read to the end, so that the connection is used again.
+        let _ = tokio::time::timeout(RECORD_TIME, reply.into_body(RESPONSE_BYTES)).await;
+        if (200..300).contains(&status) {
+            return Ok(());
+        }
+        Err(SendFailure { retry_after, ..SendFailure::new(format!("`{}` responded with {line}", self.host())) })
+    }
+}
+
+/// Returns the delay that a response requests, in whole seconds.
+pub(super) fn retry_after(reply: &Reply) -> Option<Duration> {
+    reply.header("retry-after")?.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// Returns the message about decisions that are missing, because the outbox was full.
+fn gap_body(row: &OutboxRow) -> Vec<u8> {
+    let gap: Value = serde_json::from_slice(&row.body).unwrap_or_default();
+    json!({"type": "approval.gap", "timestamp": row.time.to_string(), "data": gap}).to_string().into_bytes()
+}
+
+impl Receiver for ApprovalService {
+    fn sink(&self) -> OutboxSink {
+        OutboxSink::Approvals
+    }
+
+    fn batch(&self) -> (usize, usize) {
+        BATCH
+    }
+
+    fn send<'a>(&'a self, rows: &'a [OutboxRow]) -> BoxFuture<'a, SendResult> {
+        Box::pin(async move {
+            let mut result = SendResult::default();
+            let signer = match self.signer().await {
+                Ok(signer) => signer,
+                Err(message) => return SendResult { failure: Some(SendFailure::new(message)), ..result },
+            };
+            for row in rows {
+                match self.send_row(&signer, row).await {
+                    Ok(()) => result.done += 1,
+                    Err(failure) => {
+                        result.failure = Some(failure);
+                        break;
+                    }
+                }
+            }
+            result
+        })
+    }
+}

@@ -1,0 +1,191 @@
+//! Questions to the approval service. Only an answer that is signed, and bound to exactly this question, counts.
+
+use super::client::{ApprovalService, Message, QUESTION_TIME, RESPONSE_BYTES, retry_after};
+use super::record::shown_request;
+use super::signature::Signer;
+use crate::protocol::{Approval, DENIED_BY_SERVICE};
+use crate::services::SessionFacts;
+use crate::services::backoff;
+use crate::services::redaction::{RedactText, redact_value};
+use serde::Deserialize;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Type of the message that asks for a decision.
+const REQUESTED: &str = "approval.requested";
+/// Type of the answer.
+const ANSWERED: &str = "approval.answered";
+/// Delay before the service is asked again, if it has no decision yet and names no delay.
+const LATER: Duration = Duration::from_secs(2);
+const MIN_LATER: Duration = Duration::from_secs(1);
+
+/// Decision of the service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ApprovalAnswer {
+    Approved,
+    /// Denied, with the reason for the model: `denied by the approval service: not today`.
+    Denied {
+        reason: String,
+    },
+}
+
+/// Question with everything that an answer must repeat.
+struct Question {
+    id: String,
+    approval_id: String,
+    nonce: String,
+    /// Hash of the request as it is sent: `sha256:…`.
+    digest: String,
+    body: Vec<u8>,
+}
+
+/// Body of an answer.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(rename = "type")]
+    kind: String,
+    data: AnswerData,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AnswerData {
+    approval_id: String,
+    nonce: String,
+    digest: String,
+    decision: String,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// Result of one request.
+#[derive(Debug)]
+enum Attempt {
+    Answer(ApprovalAnswer),
+    /// The service has no decision yet.
+    Later(Duration),
+}
+
+impl ApprovalService {
+    /// Asks for a decision until there is one. An invalid answer counts as none, so the caller must limit the time.
+    ///
+    /// # Errors
+    /// The service cannot be asked at all.
+    pub(crate) async fn decide(
+        &self,
+        facts: &SessionFacts,
+        approval: &Approval,
+        time: Duration,
+        redact: &RedactText,
+    ) -> Result<ApprovalAnswer, String> {
+        let signer = self.signer().await?;
+        let question = Question::new(facts, approval, time, redact)?;
+        let end = Instant::now() + time;
+        let mut failures = 0;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let wait = match self.attempt(&signer, &question, left.min(QUESTION_TIME)).await {
+                Ok(Attempt::Answer(answer)) => return Ok(answer),
+                Ok(Attempt::Later(delay)) => {
+                    failures = 0;
+                    delay
+                }
+                Err(reason) => {
+                    tracing::warn!(reason, "no valid answer of the approval service");
+                    failures += 1;
+                    backoff::delay(failures, None)
+                }
+            };
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn attempt(&self, signer: &Signer, question: &Question, patience: Duration) -> Result<Attempt, String> {
+        let message = Message { id: &question.id, body: question.body.clone().into(), patience };
+        let reply = self.post(signer, message, true).await?;
+        let status = reply.status();
+        if status == 202 {
+            return Ok(Attempt::Later(retry_after(&reply).unwrap_or(LATER).max(MIN_LATER)));
+        }
+        if status != 200 {
+            return Err(format!("responded with {}", reply.status_line()));
+        }
+        let header = |name: &str| reply.header(name).map(str::to_owned).ok_or_else(|| format!("no header `{name}`"));
+        let (id, timestamp, signature) = (header("webhook-id")?, header("webhook-timestamp")?, header("webhook-signature")?);
+        let body = tokio::time::timeout(patience, reply.into_body(RESPONSE_BYTES)).await;
+        let body = body.map_err(|_| "the response is not complete")?.map_err(|error| error.to_string())?;
+        let body = body.ok_or("the response is too large")?;
+        if !signer.verify(&id, &timestamp, &body, &signature) {
+            return Err("the signature is wrong".to_owned());
+        }
+        question.check(&body).map(Attempt::Answer)
+    }
+}
+
+impl Question {
+    fn new(facts: &SessionFacts, approval: &Approval, time: Duration, redact: &RedactText) -> Result<Self, String> {
+        let mut request = shown_request(approval);
+        if request.get("isTruncated").is_some() {
+            return Err("the request is too large to be shown in full".to_owned());
+        }
+        redact_value(&mut request, redact);
+        let shown = serde_json::value::to_raw_value(&request).map_err(|error| error.to_string())?;
+        let digest = format!("sha256:{}", hex(&Sha256::digest(shown.get().as_bytes())));
+        // The key stays the same for all attempts, so that the service can recognize them.
+        let (id, nonce) = (format!("ask_{}", random()), format!("{}{}", random(), random()));
+        let now = jiff::Timestamp::now();
+        let mut data = json!({
+            "approvalId": approval.approval_id,
+            "sessionId": facts.session_id,
+            "workspaceId": facts.workspace_id,
+            "workspace": redact(&facts.workspace),
+            "nonce": nonce,
+            "digest": digest,
+            "expiresInSeconds": time.as_secs(),
+        })
+        .to_string();
+        // The request is the last member, byte for byte as it was hashed.
+        data.truncate(data.len() - 1);
+        let body = format!(r#"{{"type":"{REQUESTED}","timestamp":"{now}","data":{data},"request":{}}}}}"#, shown.get());
+        Ok(Self { id, approval_id: approval.approval_id.to_string(), nonce, digest, body: body.into_bytes() })
+    }
+
+    /// Returns the decision of an answer with a valid signature.
+    ///
+    /// # Errors
+    /// The answer is not about exactly this question.
+    fn check(&self, body: &[u8]) -> Result<ApprovalAnswer, String> {
+        let answer: Answer = serde_json::from_slice(body).map_err(|error| format!("not an answer: {error}"))?;
+        let data = answer.data;
+        for (name, found, expected) in [
+            ("type", &answer.kind, ANSWERED),
+            ("approvalId", &data.approval_id, &self.approval_id),
+            ("nonce", &data.nonce, &self.nonce),
+            ("digest", &data.digest, &self.digest),
+        ] {
+            if found != expected {
+                return Err(format!("the answer has another `{name}`"));
+            }
+        }
+        match data.decision.as_str() {
+            "approved" => Ok(ApprovalAnswer::Approved),
+            "denied" => {
+                let reason = data.reason.map(|reason| crate::text::clean_line(&reason)).filter(|reason| !reason.is_empty());
+                let reason =
+                    reason.map_or_else(|| DENIED_BY_SERVICE.to_owned(), |reason| format!("{DENIED_BY_SERVICE}: {reason}"));
+                Ok(ApprovalAnswer::Denied { reason })
+            }
+            _ => Err("the answer has an unknown `decision`".to_owned()),
+        }
+    }
+}
+
+fn random() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

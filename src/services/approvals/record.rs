@@ -1,0 +1,140 @@
+//! Approval records: each decision with the request that it answers.
+
+use crate::protocol::{Approval, CallId, DENIED_BY_SERVICE, Decision, StepId, TaskId};
+use crate::services::SessionFacts;
+use crate::services::redaction::{RedactText, redact_value};
+use crate::session::{CallChange, Change};
+use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxSink};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Kind of a row with a decision, which is also the type of its message.
+const DECIDED: &str = "approval.decided";
+/// Maximum size of a request in a record, in bytes; a larger one is sent without its changes.
+const MAX_REQUEST_BYTES: usize = 512 << 10;
+/// Maximum number of calls that are remembered; a step has fewer.
+const MAX_CALLS: usize = 1024;
+
+/// Conversion of decisions to signed messages.
+pub(in super::super) struct ApprovalFeed {
+    facts: SessionFacts,
+    redact: RedactText,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    task_id: Option<TaskId>,
+    step_id: Option<StepId>,
+    calls: BTreeMap<CallId, Request>,
+}
+
+/// Request for a decision, or only the call if nobody could be asked.
+#[derive(Default)]
+struct Request {
+    tool_name: String,
+    summary: String,
+    approval: Option<Box<Approval>>,
+    requested: Option<jiff::Timestamp>,
+}
+
+impl ApprovalFeed {
+    pub(in super::super) fn new(facts: SessionFacts, redact: RedactText) -> Self {
+        Self { facts, redact, state: Mutex::default() }
+    }
+
+    fn entry(&self, state: &State, call: &CallId, decision: &Decision, now: jiff::Timestamp) -> OutboxEntry {
+        let request = state.calls.get(call);
+        let approval = request.and_then(|request| request.approval.as_deref());
+        let mut data = json!({
+            "approvalId": approval.map(|approval| approval.approval_id.as_str()),
+            "sessionId": self.facts.session_id,
+            "workspaceId": self.facts.workspace_id,
+            "workspace": self.facts.workspace,
+            "agent": self.facts.agent,
+            "taskId": state.task_id,
+            "stepId": state.step_id,
+            "toolCallId": call,
+            "toolName": request.map(|request| request.tool_name.as_str()),
+            "actionSummary": request.map(|request| request.summary.as_str()),
+            "decidedBy": decider(decision),
+            "requestedAt": request.and_then(|request| request.requested).map(|time| time.to_string()),
+            "decidedAt": now.to_string(),
+            "request": approval.map(shown_request),
+        });
+        if let (Value::Object(data), Ok(Value::Object(decided))) = (&mut data, serde_json::to_value(decision)) {
+            data.extend(decided);
+            data.retain(|_, value| !value.is_null());
+        }
+        redact_value(&mut data, &self.redact);
+        let body = json!({"type": DECIDED, "timestamp": now.to_string(), "data": data}).to_string().into_bytes();
+        OutboxEntry { sink: OutboxSink::Approvals, kind: DECIDED, body }
+    }
+}
+
+/// Returns the request as a front end shows it, without the parts that only a front end can use.
+pub(super) fn shown_request(approval: &Approval) -> Value {
+    let mut request = serde_json::to_value(approval.clone().into_question()).unwrap_or_default();
+    if request.to_string().len() > MAX_REQUEST_BYTES
+        && let Value::Object(members) = &mut request
+    {
+        members.retain(|name, _| !["proposal", "effects", "plan"].contains(&name.as_str()));
+        members.insert("isTruncated".to_owned(), true.into());
+    }
+    request
+}
+
+/// Returns who decided: the user, the approval service, or nobody in time.
+fn decider(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::ApprovedByService => "service",
+        Decision::Denied { reason: Some(reason) } => match reason.as_str() {
+            "no user can approve this call" => "nobody",
+            "the task was cancelled" => "cancel",
+            reason if reason.starts_with("no answer within") => "timeout",
+            reason if reason.starts_with(DENIED_BY_SERVICE) => "service",
+            _ => "user",
+        },
+        _ => "user",
+    }
+}
+
+impl OutboxFeed for ApprovalFeed {
+    fn changes(&self, changes: &[Change<'_>], now: jiff::Timestamp) -> Vec<OutboxEntry> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = Vec::new();
+        for change in changes {
+            match change {
+                Change::TaskStarted { prompt, .. } => state.task_id = Some(prompt.task_id.clone()),
+                Change::StepStarted { task_id, step_id, .. } => {
+                    // The calls of earlier steps are over.
+                    state.calls.clear();
+                    (state.task_id, state.step_id) = (Some((*task_id).clone()), Some((*step_id).clone()));
+                }
+                Change::Call { tool_call_id, change } => match change {
+                    CallChange::Planned { call, summary, .. } if state.calls.len() < MAX_CALLS => {
+                        let request = state.calls.entry((*tool_call_id).clone()).or_default();
+                        request.tool_name.clone_from(&call.tool_name);
+                        (*summary).clone_into(&mut request.summary);
+                    }
+                    CallChange::Asked { approval } if state.calls.len() < MAX_CALLS => {
+                        let request = state.calls.entry((*tool_call_id).clone()).or_default();
+                        request.tool_name.clone_from(&approval.tool_name);
+                        request.summary.clone_from(&approval.action_summary);
+                        request.approval = Some(Box::new((*approval).clone()));
+                        request.requested = Some(now);
+                    }
+                    CallChange::Decided { decision } => entries.push(self.entry(&state, tool_call_id, decision, now)),
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        entries
+    }
+
+    fn decision(&self, _: &LoggedDecision) -> Vec<OutboxEntry> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,109 @@
+//! Calls of back-end tools: one POST for each, which is never repeated.
+
+use crate::ports::{RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult};
+use crate::protocol::Problem;
+use crate::sys::http::{Headers, HttpError, Reply, Server, Timeouts};
+use serde::Deserialize;
+use serde_json::json;
+use std::time::Duration;
+
+/// Maximum bytes of a response.
+const RESPONSE_BYTES: usize = 8 << 20;
+/// Maximum bytes of an error that is shown.
+const ERROR_BYTES: usize = 2_000;
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Result of a tool, as the service returns it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Response {
+    #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
+    output_text: Option<String>,
+    #[serde(default)]
+    output: Option<serde_json::Value>,
+    #[serde(default)]
+    error: Option<ResponseError>,
+}
+
+#[derive(Deserialize)]
+struct ResponseError {
+    #[serde(default)]
+    code: Option<String>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+/// Sends a call, and waits for its result or the end of its time.
+pub(super) async fn call(
+    url: &str,
+    token: Option<String>,
+    timeout: Duration,
+    call: RemoteCall,
+    context: RemoteContext,
+) -> Result<RemoteResult, RemoteError> {
+    let timeout = timeout.min(context.timeout);
+    let server = Server::new(url, Timeouts { connect: CONNECT, idle: timeout })
+        .map_err(|error| RemoteError::Refused { message: error.to_string() })?;
+    let mut headers: Headers = vec![("idempotency-key".into(), uuid::Uuid::new_v4().to_string())];
+    headers.extend(token.map(|token| ("authorization".into(), format!("Bearer {token}"))));
+    let body = json!({"toolName": call.tool, "arguments": call.arguments}).to_string();
+    let path = format!("/tools/{}/invoke", call.tool);
+    let sent = async {
+        let reply = server.post(&path, &headers, body.into()).await.map_err(|error| to_error(&error))?;
+        read(reply).await
+    };
+    tokio::select! {
+        result = tokio::time::timeout(timeout, sent) => match result {
+            Ok(result) => result,
+            // The service may still work on it.
+            Err(_) => Err(RemoteError::OutcomeUnknown {
+                message: format!("no response within {} s; the service may have run it", timeout.as_secs()),
+            }),
+        },
+        () = context.cancel.cancelled() => Err(RemoteError::OutcomeUnknown {
+            message: "stopped while the service worked on it; it may have run".to_owned(),
+        }),
+    }
+}
+
+/// Returns the error of a request: nothing was sent if there was no connection; otherwise it may have run.
+fn to_error(error: &HttpError) -> RemoteError {
+    let message = error.to_string();
+    match error {
+        HttpError::Silent { .. } | HttpError::Cut { .. } | HttpError::Packed { .. } => RemoteError::OutcomeUnknown { message },
+        HttpError::Unreachable { .. } | HttpError::ConnectTimeout { .. } => RemoteError::Unreachable { message },
+        HttpError::Address { .. } | HttpError::Setup(_) | HttpError::Bundle { .. } | HttpError::Header(_) => {
+            RemoteError::Refused { message }
+        }
+    }
+}
+
+async fn read(reply: Reply) -> Result<RemoteResult, RemoteError> {
+    let (status, line) = (reply.status(), reply.status_line());
+    if !(200..300).contains(&status) {
+        let head = reply.into_head(ERROR_BYTES).await;
+        let message = format!("the service responded with {line}: {}", String::from_utf8_lossy(&head));
+        return Err(match status {
+            // A gateway may have passed the call on before it failed.
+            500 | 502 | 504 => RemoteError::OutcomeUnknown { message },
+            429 | 503 => RemoteError::Busy { message },
+            404 => RemoteError::Unknown { message },
+            _ => RemoteError::Refused { message },
+        });
+    }
+    let body = reply.into_body(RESPONSE_BYTES).await.map_err(|error| to_error(&error))?;
+    let body = body.ok_or(RemoteError::TooLarge { limit: RESPONSE_BYTES as u64 })?;
+    let response: Response = serde_json::from_slice(&body).map_err(|error| {
+        let problem = Problem::new("the tool ran, but the response of the service is invalid").because(error);
+        RemoteError::OutcomeUnknown { message: problem.one_line() }
+    })?;
+    let is_error = response.error.is_some() || response.status.as_deref().is_some_and(|status| status != "succeeded");
+    let error = response
+        .error
+        .map(|error| format!("{}: {}", error.code.unwrap_or_else(|| "error".to_owned()), error.message.unwrap_or_default()));
+    let text = [error, response.output_text].into_iter().flatten().collect::<Vec<_>>().join("\n");
+    let content = if text.is_empty() { Vec::new() } else { vec![RemoteContent::Text(text)] };
+    Ok(RemoteResult { content, structured: response.output, is_error })
+}

@@ -1,0 +1,153 @@
+//! Delivery of the outbox: one task, which sleeps until rows are committed or an attempt is due.
+
+mod task;
+
+pub(crate) use task::DeliveryTask;
+
+use super::backoff;
+use crate::ports::BoxFuture;
+use crate::store::{ClaimResult, OutboxClaim, OutboxRow, OutboxSink, Store, StoreError};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Service at the end of a sink.
+pub(crate) trait Receiver: Send + Sync {
+    fn sink(&self) -> OutboxSink;
+
+    /// Returns the maximum number of rows and bytes that are sent at once.
+    fn batch(&self) -> (usize, usize);
+
+    /// Sends rows in order. The same rows come again after a failure.
+    fn send<'a>(&'a self, rows: &'a [OutboxRow]) -> BoxFuture<'a, SendResult>;
+}
+
+/// Result of sending rows.
+#[derive(Debug, Default)]
+pub(crate) struct SendResult {
+    /// Number of rows, from the first, that the service has and that are not sent again.
+    pub done: usize,
+    /// Number of records among them that the service rejected for good.
+    pub rejected: u64,
+    pub failure: Option<SendFailure>,
+}
+
+/// Failure of a request to a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SendFailure {
+    pub message: String,
+    /// Delay that the service requested.
+    pub retry_after: Option<Duration>,
+    /// True if fewer rows at once may succeed.
+    pub is_too_large: bool,
+}
+
+impl SendFailure {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), retry_after: None, is_too_large: false }
+    }
+}
+
+/// Result of delivering a sink.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct DrainResult {
+    pub sink: OutboxSink,
+    /// Number of acknowledged rows.
+    pub delivered: u64,
+    pub end: DrainEnd,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum DrainEnd {
+    /// No row is left.
+    Empty,
+    /// A live process delivers the rest.
+    HeldBy(u32),
+    /// The last attempt failed; the next one is due at this time.
+    Failed { message: String, next: jiff::Timestamp },
+    /// The next attempt is not due before this time.
+    NotBefore(jiff::Timestamp),
+    /// The store cannot be read or written.
+    Unreadable(String),
+}
+
+/// Delivers the rows of a sink until none is left or an attempt fails. `at_once`: also if the next attempt is not due.
+pub(super) async fn drain(store: &Store, receiver: &Arc<dyn Receiver>, at_once: bool) -> DrainResult {
+    let sink = receiver.sink();
+    let mut delivered = 0;
+    let end = match drain_rows(store, receiver.as_ref(), at_once, &mut delivered).await {
+        Ok(end) => end,
+        Err(error) => DrainEnd::Unreadable(error.to_string()),
+    };
+    DrainResult { sink, delivered, end }
+}
+
+async fn drain_rows(store: &Store, receiver: &dyn Receiver, at_once: bool, delivered: &mut u64) -> Result<DrainEnd, StoreError> {
+    let (claimed, sink) = (store.clone(), receiver.sink());
+    let mut claim = match blocking(move || claimed.claim_sink(sink, at_once)).await? {
+        ClaimResult::Taken(claim) => Arc::new(claim),
+        ClaimResult::Empty => return Ok(DrainEnd::Empty),
+        ClaimResult::HeldBy(pid) => return Ok(DrainEnd::HeldBy(pid)),
+        ClaimResult::NotBefore(time) => return Ok(DrainEnd::NotBefore(time)),
+    };
+    let (most, bytes) = receiver.batch();
+    let mut size = most;
+    loop {
+        let reader = claim.clone();
+        let rows = blocking(move || reader.rows(0, size, bytes)).await?;
+        if rows.is_empty() {
+            match release(claim).await? {
+                None => return Ok(DrainEnd::Empty),
+                Some(again) => claim = Arc::new(again),
+            }
+            continue;
+        }
+        let sent = receiver.send(&rows).await;
+        if let Some(last) = sent.done.checked_sub(1).and_then(|index| rows.get(index)) {
+            let (key, rejected, writer) = (last.key, sent.rejected, claim.clone());
+            blocking(move || writer.acknowledge(key, rejected)).await?;
+            *delivered += sent.done as u64;
+        }
+        let Some(failure) = sent.failure else {
+            size = most;
+            continue;
+        };
+        if failure.is_too_large && rows.len() > 1 {
+            size = rows.len() / 2;
+            continue;
+        }
+        let next = note_failure(&claim, &failure).await?;
+        release(claim).await?;
+        return Ok(DrainEnd::Failed { message: failure.message, next });
+    }
+}
+
+/// Notes a failed attempt, and returns when the next one is due.
+async fn note_failure(claim: &Arc<OutboxClaim>, failure: &SendFailure) -> Result<jiff::Timestamp, StoreError> {
+    let (writer, message, requested) = (claim.clone(), failure.message.clone(), failure.retry_after);
+    blocking(move || {
+        let delay = backoff::delay(writer.attempts()?.saturating_add(1), requested);
+        let next = jiff::Timestamp::now() + jiff::SignedDuration::try_from(delay).unwrap_or_default();
+        writer.fail(&message, next)?;
+        Ok(next)
+    })
+    .await
+}
+
+/// Releases a claim; returns it if rows are due.
+async fn release(claim: Arc<OutboxClaim>) -> Result<Option<OutboxClaim>, StoreError> {
+    match Arc::try_unwrap(claim) {
+        Ok(claim) => blocking(move || claim.release_if_idle()).await,
+        // All users of the claim have been waited for; the last drop releases it.
+        Err(_) => Ok(None),
+    }
+}
+
+/// Runs a call of the store in a thread that may wait.
+async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(call).await {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime is ending, so this task ends too.
+        Err(_) => std::future::pending().await,
+    }
+}

@@ -1,0 +1,188 @@
+//! Services beyond this machine: receivers of records, an object store, and tools. All of them are optional, and off unless the
+//! settings name them.
+
+pub(crate) mod approvals;
+mod audit;
+pub(crate) mod backend_tools;
+mod backoff;
+mod delivery;
+mod otlp;
+pub(crate) mod policy_bundles;
+mod redaction;
+mod telemetry;
+pub(crate) mod workspace;
+
+pub(crate) use approvals::{ApprovalAnswer, ApprovalService};
+pub(crate) use delivery::{DeliveryTask, DrainEnd, DrainResult};
+pub(crate) use redaction::RedactText;
+
+use crate::config::{Credentials, Environment, ServiceSettings};
+use crate::protocol::{SessionId, WorkspaceId, size};
+use crate::session::Change;
+use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxLimit, OutboxSink, SessionOutbox, Store};
+use delivery::{Receiver, drain};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Session whose records are sent.
+#[derive(Clone)]
+pub(crate) struct SessionFacts {
+    pub session_id: SessionId,
+    pub workspace_id: WorkspaceId,
+    /// Canonical path of the workspace.
+    pub workspace: String,
+    /// Name of the agent, if this is the session of an agent.
+    pub agent: Option<String>,
+}
+
+/// The configured services. Cheap to clone; nothing runs before [`Services::start`].
+#[derive(Clone)]
+pub(crate) struct Services(Arc<Inner>);
+
+struct Inner {
+    approvals: Option<ApprovalService>,
+    /// Whether audit records have content; `None` if there are none.
+    audit_content: Option<bool>,
+    /// The same for traces.
+    telemetry_content: Option<bool>,
+    receivers: Vec<Arc<dyn Receiver>>,
+    limit: OutboxLimit,
+    /// Number of commits with rows; a change wakes the delivery.
+    commits: watch::Sender<u64>,
+    /// True since records did not fit in the outbox.
+    losses: watch::Sender<bool>,
+}
+
+impl Services {
+    /// Returns the configured services; `None` if there are none. Reads no secret and opens no connection.
+    pub(crate) fn new(settings: &ServiceSettings, environment: &Environment, credentials: &Credentials) -> Option<Self> {
+        if settings.is_empty() {
+            return None;
+        }
+        let approvals = settings
+            .approvals
+            .as_ref()
+            .map(|service| ApprovalService::new(service.clone(), environment.clone(), credentials.clone()));
+        let mut receivers: Vec<Arc<dyn Receiver>> = Vec::new();
+        receivers.extend(approvals.clone().map(|service| Arc::new(service) as Arc<dyn Receiver>));
+        receivers.extend(
+            settings.audit.as_ref().map(|audit| Arc::new(audit::AuditReceiver::new(audit, environment)) as Arc<dyn Receiver>),
+        );
+        let disabled = environment.get("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let telemetry = settings.telemetry.clone().filter(|_| !disabled);
+        receivers.extend(
+            telemetry
+                .as_ref()
+                .map(|telemetry| Arc::new(telemetry::TelemetryReceiver::new(telemetry, environment)) as Arc<dyn Receiver>),
+        );
+        let limit =
+            OutboxLimit { bytes: settings.outbox_bytes, pauses: settings.audit.as_ref().is_some_and(|audit| audit.required) };
+        let audit_content = settings.audit.as_ref().map(|audit| audit.content);
+        let telemetry_content = telemetry.map(|telemetry| telemetry.content);
+        let (commits, losses) = (watch::Sender::new(0), watch::Sender::new(false));
+        Some(Self(Arc::new(Inner { approvals, audit_content, telemetry_content, receivers, limit, commits, losses })))
+    }
+
+    /// Returns the approval service, if one is configured.
+    pub(crate) fn approvals(&self) -> Option<&ApprovalService> {
+        self.0.approvals.as_ref()
+    }
+
+    /// Returns the limit of the outbox, and what happens when it is reached.
+    pub(crate) fn limit(&self) -> OutboxLimit {
+        self.0.limit
+    }
+
+    /// Returns the sinks that have a receiver.
+    pub(crate) fn sinks(&self) -> Vec<OutboxSink> {
+        self.0.receivers.iter().map(|receiver| receiver.sink()).collect()
+    }
+
+    /// Returns the outbox of a session's journal.
+    pub(crate) fn session_outbox(&self, facts: SessionFacts, redact: RedactText) -> SessionOutbox {
+        let mut feeds: Vec<Box<dyn OutboxFeed>> = Vec::new();
+        if self.0.approvals.is_some() {
+            feeds.push(Box::new(approvals::ApprovalFeed::new(facts.clone(), redact.clone())));
+        }
+        if let Some(content) = self.0.audit_content {
+            feeds.push(Box::new(audit::AuditFeed::new(facts.clone(), redact.clone(), content)));
+        }
+        if let Some(content) = self.0.telemetry_content {
+            feeds.push(Box::new(telemetry::TelemetryFeed::new(facts, redact, content)));
+        }
+        let inner = self.0.clone();
+        let committed = Arc::new(move |is_complete: bool| {
+            inner.losses.send_if_modified(|lost| std::mem::replace(lost, !is_complete) == is_complete);
+            inner.commits.send_modify(|count| *count = count.wrapping_add(1));
+        });
+        SessionOutbox { feed: Arc::new(Feeds(feeds)), limit: self.0.limit, committed }
+    }
+
+    /// Waits until records no longer fit in the outbox, and returns a warning for the user.
+    pub(crate) async fn warning(&self) -> String {
+        let mut losses = self.0.losses.subscribe();
+        // The sender is part of `self`, so it is not gone.
+        let _ = losses.wait_for(|lost| *lost).await;
+        let limit = size(self.0.limit.bytes);
+        format!(
+            "the outbox has reached its limit of {limit}: audit records and approvals are missing from here on; run `aye sync` once the \
+             services can be reached"
+        )
+    }
+
+    /// Starts to deliver the rows of a store in one task, until the returned handle is dropped.
+    pub(crate) fn start(&self, store: &Store) -> DeliveryTask {
+        DeliveryTask::start(store, &self.0.receivers, &self.0.commits)
+    }
+
+    /// Delivers all rows of a store now, even if the next attempt is not due. Stops at the first failure of each service.
+    pub(crate) async fn drain(&self, store: &Store) -> Vec<DrainResult> {
+        futures_util::future::join_all(self.0.receivers.iter().map(|receiver| drain(store, receiver, true))).await
+    }
+}
+
+/// Returns an outbox with the rows of both; that of the services sets the limit.
+pub(crate) fn join_outboxes(services: Option<SessionOutbox>, other: Option<SessionOutbox>) -> Option<SessionOutbox> {
+    let (services, other) = match (services, other) {
+        (Some(services), Some(other)) => (services, other),
+        (one, none) => return one.or(none),
+    };
+    let (first, second) = (services.committed, other.committed);
+    let committed = Arc::new(move |is_complete: bool| {
+        first(is_complete);
+        second(is_complete);
+    });
+    SessionOutbox { feed: Arc::new(BothFeeds(services.feed, other.feed)), limit: services.limit, committed }.into()
+}
+
+/// Pushes the sessions that wait for the object store now, even if the next attempt is not due.
+pub(crate) async fn push_waiting(store: &Store, queue: workspace::PushQueue) -> DrainResult {
+    let receiver: Arc<dyn Receiver> = Arc::new(queue);
+    drain(store, &receiver, true).await
+}
+
+/// Two feeds, one after the other.
+struct BothFeeds(Arc<dyn OutboxFeed>, Arc<dyn OutboxFeed>);
+
+impl OutboxFeed for BothFeeds {
+    fn changes(&self, changes: &[Change<'_>], now: jiff::Timestamp) -> Vec<OutboxEntry> {
+        self.0.changes(changes, now).into_iter().chain(self.1.changes(changes, now)).collect()
+    }
+
+    fn decision(&self, decision: &LoggedDecision) -> Vec<OutboxEntry> {
+        self.0.decision(decision).into_iter().chain(self.1.decision(decision)).collect()
+    }
+}
+
+/// Feeds of all services, one after the other.
+struct Feeds(Vec<Box<dyn OutboxFeed>>);
+
+impl OutboxFeed for Feeds {
+    fn changes(&self, changes: &[Change<'_>], now: jiff::Timestamp) -> Vec<OutboxEntry> {
+        self.0.iter().flat_map(|feed| feed.changes(changes, now)).collect()
+    }
+
+    fn decision(&self, decision: &LoggedDecision) -> Vec<OutboxEntry> {
+        self.0.iter().flat_map(|feed| feed.decision(decision)).collect()
+    }
+}

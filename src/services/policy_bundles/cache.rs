@@ -1,0 +1,92 @@
+//! Cache of the policy from a URL: the last good policy, and what is needed to request only a newer one.
+
+use crate::protocol::Problem;
+use crate::sys::file;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Maximum bytes of the state.
+const STATE_BYTES: u64 = 64 << 10;
+
+/// Files of the last good policy.
+#[derive(Debug, Clone)]
+pub(crate) struct PolicyCache {
+    directory: PathBuf,
+}
+
+/// Facts about the last good policy.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CacheState {
+    /// Address and public key that it belongs to.
+    pub source: String,
+    pub etag: Option<String>,
+    pub revision: Option<String>,
+    /// Time of the last successful request.
+    pub checked: Timestamp,
+    /// Notices about the last change that no session has shown yet.
+    #[serde(default)]
+    pub notices: Vec<String>,
+}
+
+impl PolicyCache {
+    pub(crate) fn new(data_dir: &Path) -> Self {
+        Self { directory: data_dir.join("service-policy") }
+    }
+
+    /// Returns the file of the last good policy.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.directory.join("policy.toml")
+    }
+
+    fn state_file(&self) -> PathBuf {
+        self.directory.join("state.json")
+    }
+
+    /// Returns whether there is a policy of this source that was checked since `earliest`. A time in the future does not count.
+    pub(crate) fn is_current(&self, source: &str, earliest: Timestamp) -> bool {
+        self.state(source).is_some_and(|state| state.checked >= earliest && state.checked <= Timestamp::now())
+    }
+
+    /// Returns the notices that no session has shown yet, once.
+    pub(crate) fn take_notices(&self, source: &str) -> Vec<String> {
+        let Some(mut state) = self.state(source).filter(|state| !state.notices.is_empty()) else { return Vec::new() };
+        let notices = std::mem::take(&mut state.notices);
+        // If this fails, they are shown again.
+        let _ = self.store(None, &state);
+        notices
+    }
+
+    /// Returns whether there is a policy of this source.
+    pub(crate) fn is_there(&self, source: &str) -> bool {
+        self.state(source).is_some()
+    }
+
+    /// Returns the state, if it and the policy belong to this source.
+    pub(super) fn state(&self, source: &str) -> Option<CacheState> {
+        let bytes = file::read(&self.state_file(), STATE_BYTES).ok()?;
+        let state: CacheState = serde_json::from_slice(&bytes).ok()?;
+        (state.source == source && self.file().is_file()).then_some(state)
+    }
+
+    /// Replaces the policy, and then its state: after a crash in between, the policy is requested again.
+    pub(super) fn store(&self, policy: Option<&[u8]>, state: &CacheState) -> Result<(), Problem> {
+        let failed = |error: std::io::Error| {
+            Problem::new(format!("cannot store the policy in `{}`", self.directory.display())).because(error)
+        };
+        std::fs::create_dir_all(&self.directory).map_err(failed)?;
+        if let Some(policy) = policy {
+            write(&self.directory, &self.file(), policy).map_err(failed)?;
+        }
+        let text = serde_json::to_vec(state).unwrap_or_default();
+        write(&self.directory, &self.state_file(), &text).map_err(failed)
+    }
+}
+
+fn write(directory: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}

@@ -1,0 +1,267 @@
+//! Signature of a policy bundle in the format of Open Policy Agent: `.signatures.json` holds a JSON Web Token that lists every other
+//! file with its digest.
+
+use super::archive::Files;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::signature::{ECDSA_P256_SHA256_FIXED, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey, VerificationAlgorithm};
+use rustls::pki_types::SubjectPublicKeyInfoDer;
+use rustls::pki_types::pem::PemObject;
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Name of the file with the signature.
+pub(super) const SIGNATURES: &str = ".signatures.json";
+/// Object identifiers of `rsaEncryption` and `id-ecPublicKey`.
+const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
+/// Length of a P-256 point, uncompressed.
+const POINT_BYTES: usize = 65;
+
+/// Public key that bundles are signed with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PublicKey {
+    kind: KeyKind,
+    /// RSA: `RSAPublicKey` in DER; P-256: the uncompressed point.
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyKind {
+    Rsa,
+    P256,
+}
+
+impl PublicKey {
+    /// Parses a PEM file with `-----BEGIN PUBLIC KEY-----`.
+    pub(crate) fn parse(pem: &[u8]) -> Result<Self, String> {
+        let der = SubjectPublicKeyInfoDer::from_pem_slice(pem).map_err(|error| format!("not a public key in PEM: {error}"))?;
+        let wrong = "not an RSA or P-256 public key";
+        let (info, _) = element(&der, 0x30).ok_or(wrong)?;
+        let (algorithm, rest) = element(info, 0x30).ok_or(wrong)?;
+        let (oid, _) = element(algorithm, 0x06).ok_or(wrong)?;
+        let (bits, _) = element(rest, 0x03).ok_or(wrong)?;
+        let bytes = bits.strip_prefix(&[0]).ok_or(wrong)?.to_vec();
+        match oid {
+            RSA => Ok(Self { kind: KeyKind::Rsa, bytes }),
+            EC if bytes.len() == POINT_BYTES => Ok(Self { kind: KeyKind::P256, bytes }),
+            _ => Err(wrong.to_owned()),
+        }
+    }
+
+    fn verify(&self, algorithm: &str, message: &[u8], signature: &[u8]) -> Result<(), String> {
+        let by: &dyn VerificationAlgorithm = match (self.kind, algorithm) {
+            (KeyKind::Rsa, "RS256") => &RSA_PKCS1_2048_8192_SHA256,
+            (KeyKind::P256, "ES256") => &ECDSA_P256_SHA256_FIXED,
+            _ => return Err(format!("the signature is by `{}`, which does not fit the key", algorithm.escape_debug())),
+        };
+        UnparsedPublicKey::new(by, &self.bytes).verify(message, signature).map_err(|_| "the signature is wrong".to_owned())
+    }
+}
+
+/// Returns the content of a DER element with this tag, and what follows it.
+fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+    let (&[found, first], rest) =
+        der.split_at_checked(2).and_then(|(head, rest)| Some((<&[u8; 2]>::try_from(head).ok()?, rest)))?;
+    let (length, rest) = if first < 0x80 {
+        (usize::from(first), rest)
+    } else {
+        let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f)).filter(|(digits, _)| digits.len() <= 3)?;
+        (digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit)), rest)
+    };
+    rest.split_at_checked(length).filter(|_| found == tag)
+}
+
+#[derive(Deserialize)]
+struct Signatures {
+    signatures: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct TokenHeader {
+    alg: String,
+}
+
+#[derive(Deserialize)]
+struct Payload {
+    files: Vec<SignedFile>,
+}
+
+#[derive(Deserialize)]
+struct SignedFile {
+    name: String,
+    hash: String,
+    #[serde(default)]
+    algorithm: Option<String>,
+}
+
+/// Checks that a bundle has exactly the files that its signature lists.
+pub(super) fn verify(files: &Files, key: &PublicKey) -> Result<(), String> {
+    let text = files.get(SIGNATURES).ok_or_else(|| format!("the bundle is not signed: `{SIGNATURES}` is missing"))?;
+    let signatures: Signatures = serde_json::from_slice(text).map_err(|error| format!("`{SIGNATURES}` is invalid: {error}"))?;
+    let [token] = &signatures.signatures[..] else {
+        return Err(format!("`{SIGNATURES}` must have one signature, and has {}", signatures.signatures.len()));
+    };
+    let payload = verified_payload(token, key)?;
+    let mut unsigned: BTreeMap<&str, &Vec<u8>> =
+        files.iter().filter(|(name, _)| *name != SIGNATURES).map(|(name, content)| (name.as_str(), content)).collect();
+    for signed in &payload.files {
+        let name = signed.name.trim_start_matches('/');
+        let shown = name.escape_debug();
+        let content = unsigned.remove(name).ok_or_else(|| format!("the signed file `{shown}` is missing"))?;
+        if !signed.algorithm.as_deref().unwrap_or("SHA-256").eq_ignore_ascii_case("SHA-256") {
+            return Err(format!("the digest of `{shown}` is not SHA-256"));
+        }
+        if !digest(name, content)?.eq_ignore_ascii_case(&signed.hash) {
+            return Err(format!("`{shown}` has another digest than its signature says"));
+        }
+    }
+    match unsigned.keys().next() {
+        Some(name) => Err(format!("`{}` is not signed", name.escape_debug())),
+        None => Ok(()),
+    }
+}
+
+fn verified_payload(token: &str, key: &PublicKey) -> Result<Payload, String> {
+    let wrong = || "the signature is not a JSON Web Token".to_owned();
+    let (message, signature) = token.rsplit_once('.').ok_or_else(wrong)?;
+    let (header, payload) = message.split_once('.').ok_or_else(wrong)?;
+    let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| wrong());
+    let header: TokenHeader = serde_json::from_slice(&decode(header)?).map_err(|_| wrong())?;
+    key.verify(&header.alg, message.as_bytes(), &decode(signature)?)?;
+    serde_json::from_slice(&decode(payload)?).map_err(|error| format!("the signature lists no files: {error}"))
+}
+
+/// Returns the digest of a file. Documents are hashed by their value, so that white space does not matter.
+fn digest(name: &str, content: &[u8]) -> Result<String, String> {
+    let base = name.rsplit('/').next().unwrap_or_default();
+    let bytes = if matches!(base, "data.json" | ".manifest") {
+        let value: Value = serde_json::from_slice(content).map_err(|error| format!("`{name}` is not JSON: {error}"))?;
+        let mut text = String::new();
+        write_canonical(&value, &mut text);
+        text.into_bytes()
+    } else {
+        content.to_vec()
+    };
+    Ok(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Writes a value without white space, with sorted members.
+fn write_canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(members) => {
+            let sorted: BTreeMap<&String, &Value> = members.iter().collect();
+            text.push('{');
+            for (at, (name, member)) in sorted.into_iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                text.push_str(&Value::from(name.as_str()).to_string());
+                text.push(':');
+                write_canonical(member, text);
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                write_canonical(item, text);
+            }
+            text.push(']');
+        }
+        other => text.push_str(&other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ring::rand::SystemRandom;
+    use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
+    use serde_json::json;
+
+    struct Signer {
+        pair: EcdsaKeyPair,
+        random: SystemRandom,
+    }
+
+    impl Signer {
+        fn new() -> Self {
+            let random = SystemRandom::new();
+            let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
+            let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random).unwrap();
+            Self { pair, random }
+        }
+
+        fn key(&self) -> PublicKey {
+            PublicKey { kind: KeyKind::P256, bytes: self.pair.public_key().as_ref().to_vec() }
+        }
+
+        fn sign(&self, files: &Files, algorithm: &str) -> Vec<u8> {
+            let listed: Vec<Value> = files
+                .iter()
+                .map(|(name, content)| json!({"name": name, "hash": digest(name, content).unwrap(), "algorithm": "SHA-256"}))
+                .collect();
+            let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
+            let message = format!("{}.{}", part(json!({"alg": algorithm})), part(json!({"files": listed})));
+            let signature = self.pair.sign(&self.random, message.as_bytes()).unwrap();
+            let token = format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()));
+            json!({"signatures": [token]}).to_string().into_bytes()
+        }
+    }
+
+    fn files() -> Files {
+        let manifest = br#"{ "roots": ["aye"], "revision": "7" }"#;
+        Files::from([(".manifest".to_owned(), manifest.to_vec()), ("policy.toml".to_owned(), b"schema_version = 1\n".to_vec())])
+    }
+
+    #[test]
+    fn a_signature_covers_every_file_and_nothing_else() {
+        let signer = Signer::new();
+        let mut signed = files();
+        signed.insert(SIGNATURES.to_owned(), signer.sign(&files(), "ES256"));
+        verify(&signed, &signer.key()).unwrap();
+        let mut spaced = signed.clone();
+        spaced.insert(".manifest".to_owned(), br#"{"revision":"7","roots":["aye"]}"#.to_vec());
+        verify(&spaced, &signer.key()).unwrap();
+        type Change = fn(&mut Files);
+        let changes: [(&str, Change, &str); 5] = [
+            ("a changed file", |files| drop(files.insert("policy.toml".to_owned(), b"x".to_vec())), "another digest"),
+            ("a removed file", |files| drop(files.remove(".manifest")), "is missing"),
+            ("an added file", |files| drop(files.insert("more.toml".to_owned(), Vec::new())), "is not signed"),
+            ("no signature", |files| drop(files.remove(SIGNATURES)), "is not signed"),
+            ("no token", |files| drop(files.insert(SIGNATURES.to_owned(), b"{\"signatures\":[]}".to_vec())), "one signature"),
+        ];
+        for (name, change, why) in changes {
+            let mut changed = signed.clone();
+            change(&mut changed);
+            assert!(verify(&changed, &signer.key()).unwrap_err().contains(why), "{name}");
+        }
+        assert!(verify(&signed, &Signer::new().key()).unwrap_err().contains("is wrong"), "the key of another signer");
+        for algorithm in ["none", "HS256", "RS256"] {
+            let mut other = files();
+            other.insert(SIGNATURES.to_owned(), signer.sign(&files(), algorithm));
+            assert!(verify(&other, &signer.key()).unwrap_err().contains("does not fit"), "{algorithm}");
+        }
+    }
+
+    #[test]
+    fn public_keys_are_read_from_pem() {
+        let signer = Signer::new();
+        let mut der = vec![0x30, 0x59, 0x30, 0x13, 0x06, 0x07];
+        der.extend_from_slice(EC);
+        der.extend_from_slice(&[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00]);
+        der.extend_from_slice(signer.pair.public_key().as_ref());
+        let text = base64::engine::general_purpose::STANDARD.encode(&der);
+        let pem = format!("-----BEGIN PUBLIC KEY-----\n{text}\n-----END PUBLIC KEY-----\n");
+        assert_eq!(PublicKey::parse(pem.as_bytes()), Ok(signer.key()));
+        for wrong in ["", "x", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"] {
+            assert!(PublicKey::parse(wrong.as_bytes()).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Bucket: the objects below a prefix of an object store, with limits on what is read and conditional replacement.
+
+use super::error::{WorkspaceError, WorkspaceProblem};
+use crate::protocol::Problem;
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::path::Path as ObjectPath;
+use object_store::{GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion, WriteMultipart};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Size of a part of a large object, and the maximum size that is sent as one request.
+const PART_BYTES: usize = 5 << 20;
+/// Name of the file that locks a directory while a head is replaced.
+const LOCK: &str = ".aye-lock";
+
+/// Version of an object, to replace exactly this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Version(UpdateVersion);
+
+/// Result of a conditional replacement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Replaced {
+    Yes,
+    /// Another machine was faster.
+    No,
+}
+
+/// An object that was listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ListedObject {
+    /// Last part of the name.
+    pub file_name: String,
+    /// Time by the clock of the store, in milliseconds.
+    pub modified_ms: i64,
+}
+
+/// The objects below a prefix of an object store.
+#[derive(Clone)]
+pub(crate) struct Bucket {
+    objects: Arc<dyn ObjectStore>,
+    /// URL of the prefix, without a slash at the end.
+    url: String,
+    prefix: String,
+    /// The directory, if this is one: its library has no conditional replacement.
+    directory: Option<PathBuf>,
+}
+
+impl Bucket {
+    pub(super) fn new(objects: Arc<dyn ObjectStore>, url: String, prefix: String, directory: Option<PathBuf>) -> Self {
+        Self { objects, url, prefix, directory }
+    }
+
+    /// Returns the URL of an object.
+    pub(crate) fn uri(&self, name: &str) -> String {
+        format!("{}/{name}", self.url)
+    }
+
+    fn path(&self, name: &str) -> ObjectPath {
+        // Names consist of checked parts; a prefix was checked with the settings.
+        ObjectPath::from(if self.prefix.is_empty() { name.to_owned() } else { format!("{}/{name}", self.prefix) })
+    }
+
+    fn error(&self, action: &str, name: &str, error: &object_store::Error) -> WorkspaceError {
+        WorkspaceError::from_library(format!("cannot {action} `{}`", self.uri(name)), error)
+    }
+
+    /// Reads an object of limited size; `None` if it does not exist.
+    pub(super) async fn read(&self, name: &str, most_bytes: u64) -> Result<Option<(Vec<u8>, Version)>, WorkspaceError> {
+        let failed = |error: &object_store::Error| self.error("read", name, error);
+        let found = match self.objects.get_opts(&self.path(name), GetOptions::default()).await {
+            Ok(found) => found,
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(failed(&error)),
+        };
+        let too_large = || WorkspaceError::damaged(&self.uri(name), format!("larger than {most_bytes} bytes"));
+        if found.meta.size > most_bytes {
+            return Err(too_large());
+        }
+        let version = Version(UpdateVersion { e_tag: found.meta.e_tag.clone(), version: found.meta.version.clone() });
+        let (size, mut content) = (found.meta.size, Vec::new());
+        let mut chunks = found.into_stream();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|error| failed(&error))?;
+            if content.len() as u64 + chunk.len() as u64 > most_bytes {
+                return Err(too_large());
+            }
+            content.extend_from_slice(&chunk);
+        }
+        if content.len() as u64 != size {
+            return Err(self.truncated(name, content.len() as u64, size));
+        }
+        Ok(Some((content, version)))
+    }
+
+    /// Reads an object that is not of a session.
+    pub(crate) async fn read_object(&self, name: &str, most_bytes: u64) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        Ok(self.read(name, most_bytes).await?.map(|(content, _)| content))
+    }
+
+    /// Copies an object of known size and digest into a file.
+    pub(super) async fn download(
+        &self,
+        name: &str,
+        digest: &str,
+        bytes: u64,
+        file: &mut impl Write,
+    ) -> Result<(), WorkspaceError> {
+        let failed = |error: &object_store::Error| self.error("read", name, error);
+        let found = match self.objects.get_opts(&self.path(name), GetOptions::default()).await {
+            Ok(found) => found,
+            Err(object_store::Error::NotFound { .. }) => return Err(self.missing(name)),
+            Err(error) => return Err(failed(&error)),
+        };
+        let (mut hasher, mut count) = (blake3::Hasher::new(), 0);
+        let mut chunks = found.into_stream();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|error| failed(&error))?;
+            count += chunk.len() as u64;
+            if count > bytes {
+                return Err(WorkspaceError::damaged(&self.uri(name), format!("larger than {bytes} bytes")));
+            }
+            hasher.update(&chunk);
+            file.write_all(&chunk).map_err(|error| {
+                WorkspaceError::local(Problem::new(format!("cannot store `{}`", self.uri(name))).because(error))
+            })?;
+        }
+        if count != bytes {
+            return Err(self.truncated(name, count, bytes));
+        }
+        if hasher.finalize().to_hex().as_str() != digest {
+            return Err(WorkspaceError::damaged(&self.uri(name), "its content has another digest"));
+        }
+        Ok(())
+    }
+
+    fn truncated(&self, name: &str, count: u64, bytes: u64) -> WorkspaceError {
+        WorkspaceError::damaged(&self.uri(name), format!("truncated: {count} of {bytes} bytes"))
+    }
+
+    /// Returns the error for an object that must exist.
+    pub(super) fn missing(&self, name: &str) -> WorkspaceError {
+        let error = WorkspaceError::damaged(&self.uri(name), "the object does not exist");
+        WorkspaceError { kind: WorkspaceProblem::Missing, ..error }
+    }
+
+    /// Writes the content of a file under a name that belongs to this content. An object of the same size is kept.
+    pub(super) async fn upload(&self, name: &str, bytes: u64, content: &mut (impl Read + Send)) -> Result<(), WorkspaceError> {
+        let failed = |error: &object_store::Error| self.error("write", name, error);
+        let path = self.path(name);
+        match self.objects.head(&path).await {
+            Ok(found) if found.size == bytes => return Ok(()),
+            Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+            Err(error) => return Err(failed(&error)),
+        }
+        let first = self.part(name, content)?;
+        if (first.len() as u64) == bytes {
+            return self.objects.put(&path, first.into()).await.map(drop).map_err(|error| failed(&error));
+        }
+        let upload = self.objects.put_multipart(&path).await.map_err(|error| failed(&error))?;
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
+        let mut part = first;
+        while !part.is_empty() {
+            upload.wait_for_capacity(1).await.map_err(|error| failed(&error))?;
+            upload.put(part);
+            part = self.part(name, content)?;
+        }
+        upload.finish().await.map(drop).map_err(|error| failed(&error))
+    }
+
+    /// Reads the next part of a content; empty at its end.
+    fn part(&self, name: &str, content: &mut impl Read) -> Result<Bytes, WorkspaceError> {
+        let mut part = Vec::new();
+        let read = content.by_ref().take(PART_BYTES as u64).read_to_end(&mut part);
+        read.map_err(|error| WorkspaceError::local(Problem::new(format!("cannot upload `{}`", self.uri(name))).because(error)))?;
+        Ok(part.into())
+    }
+
+    /// Writes an object if its version is still the expected one, or if it does not exist and none is expected.
+    pub(super) async fn replace(
+        &self,
+        name: &str,
+        expected: Option<&Version>,
+        content: Vec<u8>,
+    ) -> Result<Replaced, WorkspaceError> {
+        let _lock = self.lock().await?;
+        let mode = match (expected, &self.directory) {
+            (None, _) => PutMode::Create,
+            (Some(version), None) => PutMode::Update(version.0.clone()),
+            (Some(version), Some(_)) => match self.objects.head(&self.path(name)).await {
+                Ok(found) if found.e_tag == version.0.e_tag => PutMode::Overwrite,
+                Ok(_) | Err(object_store::Error::NotFound { .. }) => return Ok(Replaced::No),
+                Err(error) => return Err(self.error("write", name, &error)),
+            },
+        };
+        match self.objects.put_opts(&self.path(name), content.into(), PutOptions::from(mode)).await {
+            Ok(_) => Ok(Replaced::Yes),
+            Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => Ok(Replaced::No),
+            Err(error) => Err(self.error("write", name, &error)),
+        }
+    }
+
+    /// Locks a directory against other processes until the file is dropped.
+    async fn lock(&self) -> Result<Option<std::fs::File>, WorkspaceError> {
+        let Some(directory) = &self.directory else { return Ok(None) };
+        let path = directory.join(LOCK);
+        let failed = |why: String| WorkspaceError::local(Problem::new(format!("cannot lock `{}`", path.display())).because(why));
+        let shown = path.clone();
+        let locked = tokio::task::spawn_blocking(move || {
+            let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(&shown)?;
+            file.lock()?;
+            Ok::<_, std::io::Error>(file)
+        });
+        match locked.await {
+            Ok(Ok(file)) => Ok(Some(file)),
+            Ok(Err(error)) => Err(failed(error.to_string())),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    /// Lists the objects in a folder, at most `most` of them.
+    pub(super) async fn list(&self, folder: &str, most: usize) -> Result<Vec<ListedObject>, WorkspaceError> {
+        let failed = |error: &object_store::Error| self.error("list", folder, error);
+        let path = self.path(folder);
+        let listed = self.objects.list(Some(&path)).take(most).map_ok(|found| ListedObject {
+            file_name: found.location.filename().unwrap_or_default().to_owned(),
+            modified_ms: found.last_modified.timestamp_millis(),
+        });
+        listed.try_collect().await.map_err(|error| failed(&error))
+    }
+
+    /// Deletes an object that nothing refers to any more. A failure leaves it there.
+    pub(super) async fn discard(&self, name: &str) {
+        if let Err(error) = self.objects.delete(&self.path(name)).await {
+            tracing::debug!(name, %error, "cannot delete an unused object");
+        }
+    }
+}
+
+/// Returns an error unless a directory exists, and creates its folders so that only their owner can read them.
+pub(super) fn prepare_directory(directory: &Path, folders: &[&str]) -> Result<(), WorkspaceError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let wrong = |path: &Path, why: String| {
+        let problem = Problem::new(format!("cannot use the directory `{}`", path.display())).because(why);
+        WorkspaceError::new(WorkspaceProblem::Settings, problem.hint("create the directory, or check `services.workspace.url`"))
+    };
+    if !directory.is_dir() {
+        return Err(wrong(directory, "the directory does not exist".to_owned()));
+    }
+    for folder in folders {
+        let path = directory.join(folder);
+        let created = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        created.map_err(|error| wrong(&path, error.to_string()))?;
+    }
+    Ok(())
+}

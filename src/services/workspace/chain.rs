@@ -1,0 +1,67 @@
+//! Digest of the records of a history, to compare the start of one history with another.
+
+use crate::ports::Record;
+use jiff::Timestamp;
+
+/// Digest of the records so far.
+#[derive(Clone, Default)]
+pub(super) struct RecordChain {
+    hasher: blake3::Hasher,
+    count: u64,
+}
+
+impl RecordChain {
+    pub(super) fn add(&mut self, time: Timestamp, record: &Record) {
+        // Stores keep milliseconds.
+        self.hasher.update(&time.as_millisecond().to_le_bytes());
+        // Writing into a hasher cannot fail, and every record can be encoded.
+        let _ = serde_json::to_writer(&mut self.hasher, record);
+        self.hasher.update(b"\n");
+        self.count += 1;
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(super) fn digest(&self) -> String {
+        self.hasher.finalize().to_hex().to_string()
+    }
+}
+
+/// Digests of a history, and of its start.
+pub(super) struct ChainScan {
+    chain: RecordChain,
+    /// Number of records of the start.
+    at: u64,
+    start: Option<String>,
+}
+
+impl ChainScan {
+    /// Creates a scan that also finds the digest of the first `at` records.
+    pub(super) fn new(at: u64) -> Self {
+        let chain = RecordChain::default();
+        let start = (at == 0).then(|| chain.digest());
+        Self { chain, at, start }
+    }
+
+    pub(super) fn add(&mut self, time: Timestamp, record: &Record) {
+        self.chain.add(time, record);
+        if self.chain.count() == self.at {
+            self.start = Some(self.chain.digest());
+        }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.chain.count()
+    }
+
+    pub(super) fn digest(&self) -> String {
+        self.chain.digest()
+    }
+
+    /// Returns the digest of the first records; `None` if there are fewer.
+    pub(super) fn start(&self) -> Option<&str> {
+        self.start.as_deref()
+    }
+}

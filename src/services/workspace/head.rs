@@ -1,0 +1,151 @@
+//! Head of a session in the store: which history and which artifacts it has, and which machine may continue it.
+
+use super::error::WorkspaceError;
+use super::layout;
+use super::machine::Machine;
+use crate::ports::ARTIFACT_BYTES;
+use crate::protocol::{ARTIFACT_SCHEME, Artifact, SessionId};
+use crate::transfer::format::one_line;
+use crate::transfer::import::is_an_id;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Version of the format.
+const FORMAT: u32 = 1;
+/// Maximum bytes of a head.
+pub(super) const HEAD_BYTES: u64 = 8 << 20;
+/// Maximum bytes of a history.
+pub(super) const HISTORY_BYTES: u64 = 512 << 20;
+/// Maximum number of artifacts of a session.
+const ARTIFACTS: usize = 10_000;
+/// Minimum number of digits in the URI of an artifact.
+const URI_DIGITS: usize = 12;
+/// Maximum characters of a text that another machine wrote.
+const TEXT_CHARS: usize = 200;
+
+/// The version of a head, which is checked first.
+#[derive(Deserialize)]
+struct Form {
+    format: u32,
+}
+
+/// Current state of a session in the store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Head {
+    pub format: u32,
+    pub session_id: SessionId,
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Directory on the machine that wrote it.
+    pub workspace: String,
+    pub updated: Timestamp,
+    /// Number of records in the history.
+    pub records: u64,
+    /// Digest of the records, which the start of a longer history has, too.
+    pub chain: String,
+    pub history: HistoryObject,
+    #[serde(default)]
+    pub artifacts: Vec<HeadArtifact>,
+    /// Machine that may continue the session; absent if any may.
+    #[serde(default)]
+    pub owner: Option<Owner>,
+    /// Version of aye that wrote it.
+    pub version: String,
+}
+
+/// A history, by its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct HistoryObject {
+    /// BLAKE3 digest.
+    pub digest: String,
+    pub bytes: u64,
+}
+
+/// An artifact, with the digest of its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HeadArtifact {
+    pub digest: String,
+    #[serde(flatten)]
+    pub artifact: Artifact,
+}
+
+/// Machine that may continue a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Owner {
+    #[serde(flatten)]
+    pub machine: Machine,
+    /// Time by the clock of that machine, for messages only.
+    pub since: Timestamp,
+    /// Whether a task runs there.
+    pub busy: bool,
+}
+
+impl Owner {
+    pub(super) fn new(machine: &Machine, busy: bool) -> Self {
+        Self { machine: machine.clone(), since: Timestamp::now(), busy }
+    }
+
+    pub(super) fn is(&self, machine: &Machine) -> bool {
+        self.machine.id == machine.id
+    }
+}
+
+impl Head {
+    pub(super) const FORMAT: u32 = FORMAT;
+
+    /// Reads and checks a head.
+    pub(super) fn parse(bytes: &[u8], id: &SessionId, uri: &str) -> Result<Self, WorkspaceError> {
+        let damaged = |why: String| WorkspaceError::damaged(uri, why);
+        let invalid = |error: serde_json::Error| damaged(format!("not a head of a session: {}", one_line(&error.to_string())));
+        let form: Form = serde_json::from_slice(bytes).map_err(invalid)?;
+        if form.format != FORMAT {
+            return Err(damaged(format!("it has the format {}, and this aye reads {FORMAT}; update aye", form.format)));
+        }
+        let mut head: Self = serde_json::from_slice(bytes).map_err(invalid)?;
+        head.check().map_err(damaged)?;
+        if head.session_id != *id || !is_an_id(head.session_id.as_str()) {
+            return Err(damaged(format!("it is about session `{}`", short(head.session_id.as_str()))));
+        }
+        head.title = head.title.as_deref().map(short);
+        head.workspace = short(&head.workspace);
+        if let Some(owner) = &mut head.owner {
+            owner.machine.host = short(&owner.machine.host);
+        }
+        Ok(head)
+    }
+
+    /// Checks all digests and sizes, before anything is requested by them.
+    fn check(&self) -> Result<(), String> {
+        if !layout::is_digest(&self.history.digest) || !layout::is_digest(&self.chain) {
+            return Err("a digest is invalid".to_owned());
+        }
+        if self.history.bytes > HISTORY_BYTES {
+            return Err(format!("the history has {} bytes; the limit is {HISTORY_BYTES}", self.history.bytes));
+        }
+        if self.artifacts.len() > ARTIFACTS {
+            return Err(format!("it has {} artifacts; the limit is {ARTIFACTS}", self.artifacts.len()));
+        }
+        let is_named = |artifact: &HeadArtifact| {
+            let start = artifact.artifact.uri.strip_prefix(ARTIFACT_SCHEME).filter(|start| start.len() >= URI_DIGITS);
+            layout::is_digest(&artifact.digest) && start.is_some_and(|start| artifact.digest.starts_with(start))
+        };
+        if let Some(wrong) = self.artifacts.iter().find(|artifact| !is_named(artifact)) {
+            return Err(format!("the artifact `{}` has another digest", short(&wrong.artifact.uri)));
+        }
+        if let Some(huge) = self.artifacts.iter().find(|artifact| artifact.artifact.bytes > ARTIFACT_BYTES) {
+            return Err(format!("an artifact has {} bytes; the limit is {ARTIFACT_BYTES}", huge.artifact.bytes));
+        }
+        Ok(())
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec_pretty(self).unwrap_or_default()
+    }
+}
+
+/// Returns a text of another machine as one line of limited length.
+fn short(text: &str) -> String {
+    one_line(text).chars().take(TEXT_CHARS).collect()
+}

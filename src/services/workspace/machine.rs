@@ -1,0 +1,58 @@
+//! Identity of this machine in the store: a random ID in the data directory, and the host name for messages.
+
+use crate::protocol::Problem;
+use serde::{Deserialize, Serialize};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+/// Name of the file with the ID, in the data directory.
+const FILE: &str = "machine-id";
+const ID_DIGITS: usize = 32;
+
+/// Machine that pushes and pulls sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Machine {
+    pub id: String,
+    /// Host name, for messages only.
+    pub host: String,
+}
+
+impl Machine {
+    /// Returns this machine. Its ID is created on first use.
+    pub(crate) fn this(data_dir: &Path) -> Result<Self, Problem> {
+        let path = data_dir.join(FILE);
+        let failed = |error: &std::io::Error| Problem::new(format!("cannot read `{}`", path.display())).because(error);
+        let id = match std::fs::read_to_string(&path) {
+            Ok(text) => Some(text.trim().to_owned()),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => None,
+            Err(error) => return Err(failed(&error)),
+        };
+        let id = match id.filter(|id| id.len() == ID_DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+            Some(id) => id,
+            None => create(data_dir, &path).map_err(|error| failed(&error))?,
+        };
+        Ok(Self { id, host: crate::sys::instance::host_name() })
+    }
+}
+
+/// Writes a new ID. If another process writes one at the same time, both return the one that stays.
+fn create(data_dir: &Path, path: &Path) -> std::io::Result<String> {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    std::fs::create_dir_all(data_dir)?;
+    let mut file = tempfile::NamedTempFile::new_in(data_dir)?;
+    writeln!(file, "{id}")?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(id),
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            if text.trim().len() == ID_DIGITS {
+                return Ok(text.trim().to_owned());
+            }
+            // Damaged: nothing else is known about it.
+            error.file.persist(path).map_err(|error| error.error)?;
+            Ok(id)
+        }
+        Err(error) => Err(error.error),
+    }
+}

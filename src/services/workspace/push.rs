@@ -1,0 +1,189 @@
+//! Push: uploads a session, unless another machine owns it or has continued it.
+
+use super::bucket::{Bucket, Replaced};
+use super::error::{WorkspaceError, WorkspaceProblem};
+use super::fetch;
+use super::head::{HISTORY_BYTES, Head, HistoryObject, Owner};
+use super::layout;
+use super::local::{self, LocalArtifact, LocalSessions, Snapshot};
+use super::machine::Machine;
+use crate::ports::Artifacts;
+use crate::protocol::{Problem, SessionId};
+use std::sync::Arc;
+
+/// Number of attempts, if other processes replace the head at the same time.
+const ATTEMPTS: usize = 4;
+/// Maximum number of old histories that are deleted at once.
+const OLD_HISTORIES: usize = 100;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PushOptions {
+    /// Whether a session that another machine owns is taken over.
+    pub take_over: bool,
+}
+
+/// Result of a push.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Pushed {
+    /// Whether the store has changed.
+    pub changed: bool,
+    pub records: u64,
+    pub notices: Vec<String>,
+}
+
+/// Uploads a session.
+pub(crate) async fn push(
+    bucket: &Bucket,
+    local: &LocalSessions,
+    id: &SessionId,
+    machine: &Machine,
+    options: PushOptions,
+) -> Result<Pushed, WorkspaceError> {
+    for _ in 0..ATTEMPTS {
+        let (old, version) = fetch::head(bucket, id).await?.unzip();
+        if let Some(owner) = old.as_ref().and_then(|head| head.owner.as_ref())
+            && !owner.is(machine)
+            && !options.take_over
+        {
+            return Err(owned_by_other(id, owner));
+        }
+        let snapshot = local.snapshot(id, old.as_ref()).await?;
+        if let Some(head) = &old {
+            check_is_continuation(bucket, local, head, &snapshot).await?;
+        }
+        let head = to_head(id, &snapshot, Owner::new(machine, snapshot.busy))?;
+        if old.as_ref().is_some_and(|old| is_same(old, &head)) {
+            return Ok(Pushed { changed: false, records: head.records, notices: snapshot.notices });
+        }
+        upload_contents(bucket, old.as_ref(), &head, &snapshot).await?;
+        if bucket.replace(&layout::head(id), version.as_ref(), head.to_bytes()).await? == Replaced::Yes {
+            remove_old_histories(bucket, &head).await;
+            return Ok(Pushed { changed: true, records: head.records, notices: snapshot.notices });
+        }
+    }
+    let problem = Problem::new(format!("cannot push session `{id}`")).because("other processes keep pushing it");
+    Err(WorkspaceError::new(WorkspaceProblem::Temporary, problem.hint("try again when they have finished")))
+}
+
+/// Records in the store that a task of a session starts or ends here. Does nothing for a session that was never pushed.
+pub(crate) async fn mark_busy(bucket: &Bucket, id: &SessionId, machine: &Machine) -> Result<(), WorkspaceError> {
+    let Some((head, version)) = fetch::head(bucket, id).await? else { return Ok(()) };
+    match &head.owner {
+        Some(owner) if !owner.is(machine) => return Err(owned_by_other(id, owner)),
+        Some(owner) if owner.busy => return Ok(()),
+        _ => {}
+    }
+    let head = Head { owner: Some(Owner::new(machine, true)), ..head };
+    bucket.replace(&layout::head(id), Some(&version), head.to_bytes()).await.map(drop)
+}
+
+/// Checks that the history in the store is the start of the one here.
+async fn check_is_continuation(
+    bucket: &Bucket,
+    local: &LocalSessions,
+    head: &Head,
+    snapshot: &Snapshot,
+) -> Result<(), WorkspaceError> {
+    if snapshot.chain.start() == Some(head.chain.as_str()) {
+        return Ok(());
+    }
+    // Another version of aye may have written the records differently: only their content counts.
+    let count = snapshot.chain.count();
+    let there = fetch::history(bucket, head, local.workspace.clone(), count).await?;
+    if snapshot.chain.start() == Some(&there.chain.digest()) {
+        return Ok(());
+    }
+    let id = &head.session_id;
+    if there.chain.start() == Some(&snapshot.chain.digest()) {
+        let problem = Problem::new(format!("cannot push session `{id}`")).because("the store has a longer history of it");
+        return Err(WorkspaceError::new(WorkspaceProblem::Conflict, problem.hint(format!("run `aye sessions pull {id}`"))));
+    }
+    Err(diverged("push", id))
+}
+
+/// Returns the error for histories that have the same start and different ends.
+pub(super) fn diverged(action: &str, id: &SessionId) -> WorkspaceError {
+    let problem = Problem::new(format!("cannot {action} session `{id}`"))
+        .because("it was continued on two machines, and aye does not merge or overwrite histories")
+        .hint(format!("keep this one under a new ID: `aye sessions fork {id}`"))
+        .hint(format!("get the other one under a new ID: `aye sessions pull {id} --fork`"));
+    WorkspaceError::new(WorkspaceProblem::Conflict, problem)
+}
+
+fn owned_by_other(id: &SessionId, owner: &Owner) -> WorkspaceError {
+    let (host, since) = (&owner.machine.host, owner.since.strftime("%Y-%m-%d %H:%M UTC"));
+    let problem = Problem::new(format!("cannot push session `{id}`"))
+        .because(format!("`{host}` continues it since {since}"))
+        .hint(format!("continue it here: `aye sessions push {id} --take-over`"))
+        .hint(format!("or continue under a new ID: `aye sessions fork {id}`"));
+    WorkspaceError::new(WorkspaceProblem::Conflict, problem)
+}
+
+fn to_head(id: &SessionId, snapshot: &Snapshot, owner: Owner) -> Result<Head, WorkspaceError> {
+    let bytes = snapshot.text.len() as u64;
+    if bytes > HISTORY_BYTES {
+        let problem = Problem::new(format!("cannot push session `{id}`"));
+        let problem = problem.because(format!("its history has {bytes} bytes; the limit is {HISTORY_BYTES}"));
+        return Err(WorkspaceError::local(problem));
+    }
+    Ok(Head {
+        format: Head::FORMAT,
+        session_id: id.clone(),
+        title: snapshot.title.clone(),
+        workspace: snapshot.workspace.clone(),
+        updated: snapshot.updated,
+        records: snapshot.chain.count(),
+        chain: snapshot.chain.digest(),
+        history: HistoryObject { digest: snapshot.digest.clone(), bytes },
+        artifacts: snapshot.artifacts.iter().map(|artifact| artifact.entry.clone()).collect(),
+        owner: Some(owner),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+/// Returns whether a head says the same as another one, apart from times.
+fn is_same(old: &Head, new: &Head) -> bool {
+    let owner = |head: &Head| head.owner.as_ref().map(|owner| (owner.machine.id.clone(), owner.busy));
+    old.history == new.history && old.artifacts == new.artifacts && owner(old) == owner(new)
+}
+
+/// Uploads what the old head does not name: first the artifacts, then the history.
+async fn upload_contents(bucket: &Bucket, old: Option<&Head>, new: &Head, snapshot: &Snapshot) -> Result<(), WorkspaceError> {
+    for artifact in &snapshot.artifacts {
+        upload_content(bucket, artifact).await?;
+    }
+    if old.is_none_or(|head| head.history != new.history) {
+        let name = layout::history(&new.session_id, &new.history.digest);
+        bucket.upload(&name, new.history.bytes, &mut snapshot.text.as_slice()).await?;
+    }
+    Ok(())
+}
+
+/// Uploads an artifact of this machine, unless the store has it. Returns its URL.
+pub(crate) async fn upload_artifact(bucket: &Bucket, store: Arc<dyn Artifacts>, uri: String) -> Result<String, WorkspaceError> {
+    let artifact = local::artifact(store, uri).await?;
+    upload_content(bucket, &artifact).await
+}
+
+/// Uploads an artifact, unless the store has it. Returns its URL.
+async fn upload_content(bucket: &Bucket, artifact: &LocalArtifact) -> Result<String, WorkspaceError> {
+    let name = layout::artifact(&artifact.entry.digest);
+    if let Some(path) = &artifact.path {
+        let failed = |error| WorkspaceError::local(Problem::new(format!("cannot read `{}`", path.display())).because(error));
+        let mut file = std::fs::File::open(path).map_err(failed)?;
+        bucket.upload(&name, artifact.entry.artifact.bytes, &mut file).await?;
+    }
+    Ok(bucket.uri(&name))
+}
+
+/// Deletes the histories that the new head replaces, and those that an interrupted push left.
+async fn remove_old_histories(bucket: &Bucket, head: &Head) {
+    let current = layout::history(&head.session_id, &head.history.digest);
+    let folder = layout::histories(&head.session_id);
+    for old in bucket.list(&folder, OLD_HISTORIES).await.unwrap_or_default() {
+        let name = format!("{folder}/{}", old.file_name);
+        if name != current {
+            bucket.discard(&name).await;
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Sessions that wait to be pushed: rows of the outbox, committed with the end of a task.
+
+use super::bucket::Bucket;
+use super::error::WorkspaceProblem;
+use super::local::LocalSessions;
+use super::machine::Machine;
+use super::push::{PushOptions, push};
+use crate::ports::BoxFuture;
+use crate::protocol::{Problem, SessionId};
+use crate::services::delivery::{Receiver, SendFailure, SendResult};
+use crate::session::Change;
+use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxRow, OutboxSink};
+use crate::transfer::import::{is_an_id, is_there};
+use jiff::Timestamp;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::watch;
+
+/// Kind of the rows: the history of a session has changed. The body is the ID of the session.
+const HISTORY: &str = "history";
+/// Number and bytes of rows that are read at once.
+pub(crate) const BATCH: (usize, usize) = (64, 64 << 10);
+
+/// Event of a session for its uploads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskSignal {
+    /// A task starts. The number makes each one different.
+    Started(u64),
+    /// A row was committed.
+    Queued(u64),
+}
+
+/// Rows for the end of each task of a session.
+pub(crate) struct TaskFeed {
+    session: SessionId,
+    signals: watch::Sender<Option<TaskSignal>>,
+    /// Whether a row is in a transaction that is not committed yet.
+    pending: AtomicBool,
+}
+
+impl TaskFeed {
+    pub(crate) fn new(session: SessionId, signals: watch::Sender<Option<TaskSignal>>) -> Arc<Self> {
+        Arc::new(Self { session, signals, pending: AtomicBool::new(false) })
+    }
+
+    /// Wakes the uploads if a row was committed.
+    pub(crate) fn on_commit(&self) {
+        if self.pending.swap(false, Ordering::AcqRel) {
+            self.signal(TaskSignal::Queued);
+        }
+    }
+
+    fn signal(&self, signal: fn(u64) -> TaskSignal) {
+        self.signals.send_modify(|last| {
+            let number = match last {
+                Some(TaskSignal::Started(number) | TaskSignal::Queued(number)) => *number,
+                None => 0,
+            };
+            *last = Some(signal(number.wrapping_add(1)));
+        });
+    }
+}
+
+impl OutboxFeed for TaskFeed {
+    fn changes(&self, changes: &[Change<'_>], _now: Timestamp) -> Vec<OutboxEntry> {
+        let starts = |change: &Change<'_>| {
+            matches!(change, Change::TaskStarted { .. } | Change::UserCommandStarted { .. } | Change::Continued)
+        };
+        let ends = |change: &Change<'_>| {
+            matches!(change, Change::TaskEnded { .. } | Change::UserCommandEnded { .. } | Change::Paused { .. })
+        };
+        if changes.iter().any(ends) {
+            self.pending.store(true, Ordering::Release);
+            let body = self.session.as_str().as_bytes().to_vec();
+            return vec![OutboxEntry { sink: OutboxSink::Workspace, kind: HISTORY, body }];
+        }
+        if changes.iter().any(starts) {
+            self.signal(TaskSignal::Started);
+        }
+        Vec::new()
+    }
+
+    fn decision(&self, _: &LoggedDecision) -> Vec<OutboxEntry> {
+        Vec::new()
+    }
+}
+
+/// Result of pushing the sessions of some rows.
+#[derive(Debug, Default)]
+pub(crate) struct PushedRows {
+    /// Number of rows, from the first, that need no further attempt.
+    pub done: usize,
+    /// Reasons why sessions are not pushed, although no further attempt helps.
+    pub conflicts: Vec<Problem>,
+    /// Reason why the other rows need another attempt.
+    pub failure: Option<Problem>,
+}
+
+/// Pushes the sessions of rows, each once.
+pub(crate) async fn push_rows(bucket: &Bucket, local: &LocalSessions, machine: &Machine, rows: &[OutboxRow]) -> PushedRows {
+    let (mut result, mut pushed) = (PushedRows::default(), HashSet::new());
+    for row in rows {
+        let id = String::from_utf8_lossy(&row.body).into_owned();
+        // Another version may write other rows; a deleted session has nothing to push.
+        if row.kind == HISTORY && is_an_id(&id) && pushed.insert(id.clone()) {
+            let id = SessionId::new(id);
+            if is_there(&local.store, &id)
+                && let Err(error) = push(bucket, local, &id, machine, PushOptions::default()).await
+            {
+                if !matches!(error.kind, WorkspaceProblem::Conflict | WorkspaceProblem::Damaged | WorkspaceProblem::Missing) {
+                    result.failure = Some(error.problem);
+                    return result;
+                }
+                result.conflicts.push(error.problem);
+            }
+        }
+        result.done += 1;
+    }
+    result
+}
+
+/// The sessions that wait, as one service of the outbox.
+pub(crate) struct PushQueue {
+    pub bucket: Bucket,
+    pub local: LocalSessions,
+    pub machine: Machine,
+}
+
+impl Receiver for PushQueue {
+    fn sink(&self) -> OutboxSink {
+        OutboxSink::Workspace
+    }
+
+    fn batch(&self) -> (usize, usize) {
+        BATCH
+    }
+
+    fn send<'a>(&'a self, rows: &'a [OutboxRow]) -> BoxFuture<'a, SendResult> {
+        Box::pin(async move {
+            let PushedRows { done, conflicts, failure } = push_rows(&self.bucket, &self.local, &self.machine, rows).await;
+            for conflict in &conflicts {
+                tracing::warn!(conflict = conflict.one_line(), "cannot push a session");
+            }
+            let failure = failure.map(|problem| SendFailure::new(problem.one_line()));
+            SendResult { done, rejected: conflicts.len() as u64, failure }
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! Outbox: rows for services, written in the transaction of the records that they describe, and deleted once a service has
+//! acknowledged them.
+
+mod delivery;
+mod insertion;
+mod status;
+mod transfer;
+
+pub(super) use delivery::claim;
+pub(crate) use delivery::{ClaimResult, OutboxClaim};
+pub(super) use insertion::{insert, is_full};
+pub(super) use status::status;
+pub(crate) use status::{SinkStatus, stored_sinks};
+pub(super) use transfer::transfer;
+
+use super::StoreError;
+use super::database::Database;
+use super::logged_decision::LoggedDecision;
+use crate::ports::Durability;
+use crate::session::{CallChange, Change};
+use std::sync::Arc;
+
+/// Kind of the row that reports records that could not be stored, because the outbox was full.
+pub(crate) const GAP: &str = "gap";
+
+/// Service that receives rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum OutboxSink {
+    Approvals,
+    Audit,
+    Telemetry,
+    Workspace,
+}
+
+impl OutboxSink {
+    pub(crate) const ALL: [Self; 4] = [Self::Approvals, Self::Audit, Self::Telemetry, Self::Workspace];
+
+    /// Returns the name in the settings and the store.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Approvals => "approvals",
+            Self::Audit => "audit",
+            Self::Telemetry => "telemetry",
+            Self::Workspace => "workspace",
+        }
+    }
+
+    /// Returns true if rows may be dropped when the outbox is full, oldest first.
+    pub(crate) fn may_drop(self) -> bool {
+        self == Self::Telemetry
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|sink| sink.as_str() == name)
+    }
+}
+
+/// Data for a service that is not stored yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OutboxEntry {
+    pub sink: OutboxSink,
+    /// Kind of the data, in terms of the sink.
+    pub kind: &'static str,
+    pub body: Vec<u8>,
+}
+
+/// Stored data for a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OutboxRow {
+    /// Position; rows of a sink are delivered in this order.
+    pub key: i64,
+    /// Idempotency key: the same for every attempt to deliver this row, and for no other row.
+    pub id: String,
+    /// Time of the transaction.
+    pub time: jiff::Timestamp,
+    pub kind: String,
+    pub body: Vec<u8>,
+}
+
+/// Limit of all rows together, and the behaviour when it is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutboxLimit {
+    pub bytes: u64,
+    /// True if a session pauses before its next effect when the limit is reached; otherwise it continues, and the outbox counts
+    /// what is missing.
+    pub pauses: bool,
+}
+
+/// Conversion of one session's changes to rows. Calls are in the order of the records. After a failed commit, the same changes come
+/// again.
+pub(crate) trait OutboxFeed: Send + Sync {
+    /// Returns the data for changes that are committed together at `now`.
+    fn changes(&self, changes: &[Change<'_>], now: jiff::Timestamp) -> Vec<OutboxEntry>;
+
+    /// Returns the data for a logged decision.
+    fn decision(&self, decision: &LoggedDecision) -> Vec<OutboxEntry>;
+}
+
+/// Outbox of one session's journal.
+#[derive(Clone)]
+pub(crate) struct SessionOutbox {
+    pub feed: Arc<dyn OutboxFeed>,
+    pub limit: OutboxLimit,
+    /// Called in the writer thread after rows were committed, with `false` if not all of them were stored; must not block.
+    pub committed: Arc<dyn Fn(bool) + Send + Sync>,
+}
+
+/// Stores data without a record, and returns whether all of it was stored that may not be dropped. A full outbox counts the rest as
+/// missing.
+pub(super) fn enqueue(database: &Database, entries: Vec<OutboxEntry>, limit: OutboxLimit) -> Result<bool, StoreError> {
+    if entries.is_empty() {
+        return Ok(true);
+    }
+    let bytes = entries.iter().map(|entry| entry.body.len()).sum();
+    database.write(move |state| {
+        state.transact(Durability::Process, bytes, |transaction| {
+            insert(transaction, &entries, limit, jiff::Timestamp::now().as_millisecond())
+        })
+    })
+}
+
+/// Returns true if one of the changes starts an effect, which a full outbox may hold back.
+pub(super) fn starts_effect(changes: &[Change<'_>]) -> bool {
+    let is_start = |change: &Change<'_>| {
+        matches!(
+            change,
+            Change::Call { change: CallChange::Started { .. } | CallChange::PreviewStarted, .. }
+                | Change::UserCommandStarted { .. }
+        )
+    };
+    changes.iter().any(is_start)
+}

@@ -1,0 +1,35 @@
+//! Move of rows to another store, when the store of a run is about to be deleted or left alone.
+
+use super::delivery::{ClaimResult, claim};
+use super::insertion::insert_with_id;
+use super::{OutboxRow, OutboxSink};
+use crate::ports::Durability;
+use crate::store::StoreError;
+use crate::store::database::Database;
+use std::sync::Arc;
+
+/// Maximum number and size of rows that are moved at once.
+const BATCH: (usize, usize) = (256, 1 << 20);
+
+/// Moves all rows that nobody delivers to another store, with their idempotency keys. After a crash in between, a row may be in both.
+pub(in super::super) fn transfer(from: &Arc<Database>, to: &Database) -> Result<(), StoreError> {
+    for sink in OutboxSink::ALL {
+        while let ClaimResult::Taken(claim) = claim(from, sink, true)? {
+            let rows = claim.rows(0, BATCH.0, BATCH.1)?;
+            let Some(last) = rows.last().map(|row| row.key) else { break };
+            adopt(to, sink, rows)?;
+            claim.acknowledge(last, 0)?;
+        }
+    }
+    Ok(())
+}
+
+fn adopt(to: &Database, sink: OutboxSink, rows: Vec<OutboxRow>) -> Result<(), StoreError> {
+    let bytes = rows.iter().map(|row| row.body.len()).sum();
+    to.write(move |state| {
+        state.transact(Durability::Power, bytes, |transaction| {
+            rows.iter()
+                .try_for_each(|row| insert_with_id(transaction, sink, (&row.id, &row.kind), &row.body, row.time.as_millisecond()))
+        })
+    })
+}

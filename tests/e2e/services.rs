@@ -1,0 +1,360 @@
+//! Records for services: audit and telemetry over OTLP, through an outbox that survives everything.
+
+use crate::support::service::{Call, Response, Service, closed_port};
+use crate::support::{Answer, Project, Server};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// A model that writes one file for each prompt, and then ends its task.
+fn writer() -> Server {
+    Server::with_responder(|request| match request.tool_results().len() {
+        0 => Answer::call("call_1", "WriteFile", json!({"path": "out.txt", "content": "secret plan\n"})),
+        _ => Answer::text("Written as asked."),
+    })
+}
+
+fn project(server: &Server, config: &str) -> Project {
+    Project::with(server).allowing_everything().env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json").config(config)
+}
+
+/// The records of requests to one path, in order.
+fn records(calls: &[Call], path: &str, outer: &str, middle: &str, inner: &str) -> Vec<Value> {
+    let mut found = Vec::new();
+    for call in calls.iter().filter(|call| call.path == path) {
+        for resource in call.json()[outer].as_array().unwrap() {
+            for scope in resource[middle].as_array().unwrap() {
+                assert_eq!(scope["schemaUrl"], "https://opentelemetry.io/schemas/1.37.0");
+                found.extend(scope[inner].as_array().unwrap().iter().cloned());
+            }
+        }
+    }
+    found
+}
+
+fn logs(calls: &[Call]) -> Vec<Value> {
+    records(calls, "/v1/logs", "resourceLogs", "scopeLogs", "logRecords")
+}
+
+fn attribute<'a>(record: &'a Value, key: &str) -> Option<&'a str> {
+    let found = record["attributes"].as_array()?.iter().find(|attribute| attribute["key"] == key)?;
+    let value = &found["value"];
+    value["stringValue"].as_str().or_else(|| value["intValue"].as_str())
+}
+
+fn events(logs: &[Value]) -> Vec<&str> {
+    logs.iter().map(|record| record["eventName"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn audit_records_tell_what_happened_without_content() {
+    let service = Service::accepting();
+    let server = writer();
+    let project = project(&server, &format!("[services.audit]\nurl = \"{}\"\n", service.url()));
+    project.aye(&["exec", "write the plan down"]).exits(0);
+    project.aye(&["sync"]).exits(0);
+    let calls = service.calls();
+    let logs = logs(&calls);
+    let expected = [
+        "aye.task.started",
+        "aye.model.response",
+        "aye.call.planned",
+        "aye.call.started",
+        "aye.decision",
+        "aye.call.finished",
+        "aye.model.response",
+        "aye.task.ended",
+    ];
+    let told: Vec<&str> = events(&logs).into_iter().filter(|event| expected.contains(event)).collect();
+    assert_eq!(told, expected);
+    let ids: BTreeSet<_> = logs.iter().map(|record| attribute(record, "aye.record.id").unwrap().to_owned()).collect();
+    assert_eq!(ids.len(), logs.len(), "each record has its own key");
+    let sessions: BTreeSet<_> = logs.iter().map(|record| attribute(record, "session.id").unwrap()).collect();
+    assert_eq!(sessions.len(), 1);
+    let decision = logs.iter().find(|record| record["eventName"] == "aye.decision").unwrap();
+    assert_eq!([attribute(decision, "aye.verdict"), attribute(decision, "gen_ai.tool.name")], [Some("allow"), Some("WriteFile")]);
+    let text = String::from_utf8(calls.iter().flat_map(|call| call.body.clone()).collect()).unwrap();
+    for content in ["write the plan down", "secret plan", "Written as asked"] {
+        assert!(!text.contains(content), "{content}: {text}");
+    }
+    let resource = &calls[0].json()["resourceLogs"][0]["resource"];
+    assert_eq!(attribute(resource, "service.name"), Some("aye"));
+}
+
+#[test]
+fn content_is_sent_only_when_asked_for_and_without_secrets() {
+    let service = Service::accepting();
+    let server = Server::new([
+        Answer::call(
+            "call_1",
+            "WriteFile",
+            json!({"path": "out.txt", "content": "token ghp_0123456789abcdefghijABCDEFGHIJ012345\n"}),
+        ),
+        Answer::text("Done, with hunter2-is-my-password."),
+    ]);
+    let url = service.url();
+    let config =
+        format!("[services.audit]\nurl = \"{url}\"\ncontent = true\n[services.telemetry]\nurl = \"{url}\"\ncontent = true\n");
+    let project = project(&server, &config).env("MY_PASSWORD", "hunter2-is-my-password");
+    project.aye(&["exec", "write it"]).exits(0);
+    project.aye(&["sync"]).exits(0);
+    let calls = service.calls();
+    let text = String::from_utf8(calls.iter().flat_map(|call| call.body.clone()).collect()).unwrap();
+    for content in ["write it", "Done, with", "gen_ai.tool.call.arguments", "gen_ai.output.messages"] {
+        assert!(text.contains(content), "{content}: {text}");
+    }
+    for secret in ["ghp_0123456789", "hunter2-is-my-password", "sk-ant-scripted"] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+}
+
+#[test]
+fn telemetry_is_a_trace_for_each_task_with_metrics_of_its_requests() {
+    let service = Service::accepting();
+    let server = writer();
+    let project = project(&server, &format!("[services.telemetry]\nurl = \"{}\"\n", service.url()))
+        .env("OTEL_SERVICE_NAME", "my-agent")
+        .env("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k%201");
+    project.aye(&["exec", "write"]).exits(0);
+    project.aye(&["sync"]).exits(0);
+    let calls = service.calls();
+    assert!(calls.iter().all(|call| call.header("api-key") == "k 1"), "{calls:?}");
+    let spans = records(&calls, "/v1/traces", "resourceSpans", "scopeSpans", "spans");
+    let names: BTreeSet<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
+    assert!(names.contains("invoke_agent aye") && names.contains("execute_tool WriteFile"), "{names:?}");
+    let traces: BTreeSet<&str> = spans.iter().map(|span| span["traceId"].as_str().unwrap()).collect();
+    assert_eq!(traces.len(), 1);
+    let root = spans.iter().find(|span| span["parentSpanId"].is_null()).unwrap();
+    let requests: Vec<&Value> = spans.iter().filter(|span| span["name"].as_str().unwrap().starts_with("chat ")).collect();
+    assert_eq!(requests.len(), 2);
+    for span in &requests {
+        assert_eq!(span["parentSpanId"], root["spanId"]);
+        assert_eq!(
+            [attribute(span, "gen_ai.operation.name"), attribute(span, "gen_ai.provider.name")],
+            [Some("chat"), Some("anthropic")]
+        );
+        assert!(attribute(span, "gen_ai.usage.input_tokens").is_some(), "{span}");
+        assert!(span["startTimeUnixNano"].as_str() <= span["endTimeUnixNano"].as_str());
+    }
+    let metrics = records(&calls, "/v1/metrics", "resourceMetrics", "scopeMetrics", "metrics");
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for metric in &metrics {
+        let points = metric["histogram"]["dataPoints"].as_array().unwrap().len();
+        *counts.entry(metric["name"].as_str().unwrap()).or_default() += points as u64;
+    }
+    assert_eq!(counts, BTreeMap::from([("gen_ai.client.operation.duration", 2), ("gen_ai.client.token.usage", 4)]));
+}
+
+/// Returns the fields of a protobuf message: number and content.
+fn fields(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    let varint = |bytes: &mut &[u8]| {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = bytes[0];
+            *bytes = &bytes[1..];
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        value
+    };
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let tag = varint(&mut bytes);
+        let content = match tag & 7 {
+            0 => varint(&mut bytes).to_le_bytes().to_vec(),
+            1 => {
+                let (fixed, rest) = bytes.split_at(8);
+                bytes = rest;
+                fixed.to_vec()
+            }
+            2 => {
+                let length = varint(&mut bytes) as usize;
+                let (content, rest) = bytes.split_at(length);
+                bytes = rest;
+                content.to_vec()
+            }
+            other => panic!("wire type {other}"),
+        };
+        found.push((tag >> 3, content));
+    }
+    found
+}
+
+fn field(bytes: &[u8], number: u64) -> Vec<u8> {
+    fields(bytes).into_iter().find(|(found, _)| *found == number).unwrap_or_else(|| panic!("no field {number}")).1
+}
+
+#[test]
+fn the_default_encoding_is_protobuf_and_compression_is_honoured() {
+    let service = Service::accepting();
+    let server = writer();
+    let project = Project::with(&server)
+        .allowing_everything()
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", &service.url())
+        .env("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+        .config("[services.audit]\nurl = \"env\"\n");
+    project.aye(&["exec", "write"]).exits(0);
+    project.aye(&["sync"]).exits(0);
+    let calls = service.calls();
+    assert_eq!([calls[0].header("content-type"), calls[0].header("content-encoding")], ["application/x-protobuf", "gzip"]);
+    let mut body = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&calls[0].body[..]), &mut body).unwrap();
+    let scope_logs = field(&field(&body, 1), 2);
+    let records: Vec<Vec<u8>> =
+        fields(&scope_logs).into_iter().filter(|(number, _)| *number == 2).map(|(_, record)| record).collect();
+    let names: Vec<String> = records.iter().map(|record| String::from_utf8(field(record, 12)).unwrap()).collect();
+    assert!(names.iter().any(|name| name == "aye.task.started"), "{names:?}");
+    let time = u64::from_le_bytes(field(&records[0], 1).try_into().unwrap());
+    assert!(time > 1_600_000_000_000_000_000, "{time}");
+}
+
+#[test]
+fn records_wait_for_a_service_that_rejects_them_and_telemetry_does_not() {
+    let server = writer();
+    for (config, left) in [("audit", true), ("telemetry", false)] {
+        let service = Service::new(|_| Response::status(400));
+        let project = project(&server, &format!("[services.{config}]\nurl = \"{}\"\n", service.url()));
+        project.aye(&["exec", "write"]).exits(0);
+        let output = project.aye(&["sync"]);
+        assert_eq!(output.code != 0, left, "{}", output.stdout);
+        let doctor = project.aye(&["doctor"]).stdout;
+        assert!(doctor.contains(if left { "records wait" } else { "dropped so far" }), "{doctor}");
+    }
+    let partial = Service::new(|_| Response {
+        body: br#"{"partialSuccess": {"rejectedLogRecords": "2"}}"#.to_vec(),
+        ..Response::status(200)
+    });
+    let project = project(&server, &format!("[services.audit]\nurl = \"{}\"\n", partial.url()));
+    project.aye(&["exec", "write"]).exits(0);
+    project.aye(&["sync"]).exits(0);
+    project.aye(&["doctor"]).says(&["2 dropped so far"]);
+}
+
+#[test]
+fn half_a_response_and_too_large_a_request_are_tried_again() {
+    let server = writer();
+    let service = Service::new(|call| {
+        let count = call.json()["resourceLogs"][0]["scopeLogs"][0]["logRecords"].as_array().unwrap().len();
+        if count > 3 { Response::status(413) } else { Response { body: b"{}".to_vec(), ..Response::status(200) } }
+    });
+    let audited = project(&server, &format!("[services.audit]\nurl = \"{}\"\n", service.url()));
+    audited.aye(&["exec", "write"]).exits(0);
+    audited.aye(&["sync"]).exits(0);
+    assert!(service.calls().iter().any(|call| call.body.len() > 4000), "a large request was tried first");
+    let cut = Service::new(|_| Response { body: b"{\"partialSuccess\": {}}".to_vec(), is_cut: true, ..Response::status(200) });
+    let port = cut.port();
+    let audited = project(&server, &format!("[services.audit]\nurl = \"{}\"\n", cut.url()));
+    audited.aye(&["exec", "write"]).exits(0);
+    audited.aye(&["sync"]).exits(1);
+    drop(cut);
+    let service = Service::at(port, |_| Response::status(200));
+    audited.aye(&["sync"]).exits(0);
+    assert!(events(&logs(&service.calls())).contains(&"aye.task.ended"));
+}
+
+#[test]
+fn at_the_limit_a_session_continues_with_a_gap_or_pauses_if_records_are_required() {
+    let server = writer();
+    let port = closed_port();
+    let config = |required: bool| {
+        format!("[services.outbox]\nlimit = 9000\n[services.audit]\nurl = \"http://127.0.0.1:{port}\"\nrequired = {required}\n")
+    };
+    let continuing = project(&server, &config(false));
+    for _ in 0..4 {
+        continuing.aye(&["exec", "write"]).exits(0);
+    }
+    let output = continuing.aye(&["exec", "write"]).exits(0);
+    assert!(output.stderr.contains("the outbox has reached its limit"), "{}", output.stderr);
+    continuing.aye(&["doctor"]).says(&["records are missing"]);
+    let pausing = project(&server, &config(true));
+    let mut done = 0;
+    let paused = loop {
+        let _ = std::fs::remove_file(pausing.path("out.txt"));
+        let output = pausing.aye(&["exec", "write"]);
+        if output.code != 0 {
+            break output;
+        }
+        done += 1;
+        assert!(done < 20, "it never paused");
+    };
+    assert!(!pausing.exists("out.txt"), "no effect without its record");
+    let shown = format!("{}{}", paused.stdout, paused.stderr);
+    assert!(shown.contains("services.audit.required") && shown.contains("aye sync"), "{shown}");
+    // Once the records are delivered, the task continues.
+    let service = Service::at(port, |_| Response::status(200));
+    pausing.aye(&["sync"]).exits(0);
+    pausing.aye(&["exec", "-c"]).exits(0);
+    assert!(pausing.exists("out.txt"));
+    continuing.aye(&["sync"]).exits(0);
+    let logs = logs(&service.calls());
+    let gap = logs.iter().find(|record| record["eventName"] == "aye.gap").unwrap();
+    assert!(attribute(gap, "aye.gap.records").unwrap().parse::<u64>().unwrap() > 0, "{gap}");
+    let is_paused = |record: &&Value| attribute(record, "aye.workspace.path").is_some_and(|path| path.contains("aye-e2e"));
+    assert!(logs.iter().any(|record| is_paused(&record)));
+}
+
+#[test]
+fn nothing_is_lost_and_nothing_is_invented_when_aye_is_killed_again_and_again() {
+    let server = Server::with_responder(|request| {
+        let results = request.tool_results().len();
+        match results {
+            0..12 => Answer::call(
+                &format!("call_{results}"),
+                "WriteFile",
+                json!({"path": format!("out_{results}.txt"), "content": "x"}),
+            ),
+            _ => Answer::text("Done."),
+        }
+    });
+    // Responds to every second request with an error after it has the records, so that they come again.
+    let service = Service::new(|call| Response::status(if call.body.len() % 2 == 0 { 200 } else { 503 }));
+    let project = project(&server, &format!("[services.audit]\nurl = \"{}\"\n", service.url()));
+    for round in 0..8 {
+        let mut command = project.command(&["exec", "write"]);
+        command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let requests = server.requests().len();
+        // Killed once it is somewhere in its task.
+        crate::support::wait_until(Duration::from_secs(20), || server.requests().len() > requests + round);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    crate::support::wait_until(Duration::from_secs(60), || project.aye(&["sync"]).code == 0);
+    let logs = logs(&service.calls());
+    let mut received: BTreeMap<&str, &Value> = BTreeMap::new();
+    for record in &logs {
+        let earlier = received.insert(attribute(record, "aye.record.id").unwrap(), record);
+        assert!(earlier.is_none_or(|earlier| earlier == record), "a key has one record");
+    }
+    // The decision log is written in the same transactions.
+    let decisions = project.aye(&["policy", "log", "--json", "-n", "10000"]).exits(0);
+    let logged = decisions.stdout.matches("\"verdict\"").count();
+    let told = received.values().filter(|record| record["eventName"] == "aye.decision").count();
+    assert!(logged > 0, "{}", decisions.stdout);
+    assert_eq!(told, logged, "each logged decision arrives once");
+}
+
+#[test]
+fn several_processes_deliver_each_record_once() {
+    let server = writer();
+    let service = Service::accepting();
+    let project = project(&server, &format!("[services.audit]\nurl = \"{}\"\n", service.url()));
+    let running: Vec<_> = (0..4).map(|_| project.start(&["exec", "write"])).collect();
+    for process in running {
+        process.finish().exits(0);
+    }
+    project.aye(&["sync"]).exits(0);
+    let logs = logs(&service.calls());
+    let ids: BTreeSet<&str> = logs.iter().map(|record| attribute(record, "aye.record.id").unwrap()).collect();
+    assert_eq!(ids.len(), logs.len(), "no duplicates");
+    assert_eq!(events(&logs).iter().filter(|event| **event == "aye.task.ended").count(), 4);
+}
+
+#[test]
+fn sync_without_services_says_how_to_configure_one() {
+    let project = Project::empty();
+    let error = project.aye(&["sync"]).exits(2).stderr;
+    assert!(error.contains("no service is configured") && error.contains("[services]"), "{error}");
+}

@@ -1,0 +1,419 @@
+//! Sessions in an object store: uploads after tasks, and sessions that continue on another machine.
+
+use crate::support::{Answer, Fault, ObjectServer, Project, Server, TIMEOUT, wait_until};
+use serde_json::{Value, json};
+use std::fs;
+
+/// Output that is long enough for an artifact.
+const LINES: u32 = 20_000;
+
+fn script() -> Server {
+    let command = format!("seq 1 {LINES}");
+    Server::new([
+        Answer::text("I will count.").and_call("call_1", "RunCommand", json!({"command": command})),
+        Answer::text("Counted."),
+        Answer::text("It went on."),
+        Answer::text("And on."),
+        Answer::text("And on again."),
+    ])
+}
+
+/// A machine: a data directory and a configuration of its own, and the same project.
+fn machine(server: &Server, config: &str) -> Project {
+    let project = Project::with(server).env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "secret-of-the-store");
+    let variables = ["AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY"];
+    let set = variables.into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
+    let project = set.fold(project, |project, (name, value)| project.env(name, &value));
+    project.config(config).allowing_everything()
+}
+
+fn id_of(project: &Project) -> String {
+    let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
+    listed[0]["sessionId"].as_str().unwrap_or_else(|| panic!("no session in {listed}")).to_owned()
+}
+
+fn records(project: &Project, id: &str) -> Vec<Value> {
+    let exported: Value = serde_json::from_str(&project.aye(&["sessions", "export", id]).exits(0).stdout).unwrap();
+    exported["aye"]["records"].as_array().unwrap().clone()
+}
+
+fn head_of(store: &ObjectServer, id: &str) -> Value {
+    serde_json::from_slice(&store.read(&format!("aye/heads/{id}.json")).unwrap()).unwrap()
+}
+
+fn change_head(store: &ObjectServer, id: &str, change: impl FnOnce(&mut Value)) {
+    let mut head = head_of(store, id);
+    change(&mut head);
+    store.write(&format!("aye/heads/{id}.json"), head.to_string().as_bytes());
+}
+
+/// Directory stores and servers behave alike.
+fn continues_elsewhere(config: &str) {
+    let server = script();
+    let first = machine(&server, config);
+    first.aye(&["exec", "count"]).exits(0);
+    let id = id_of(&first);
+    let pushed = first.aye(&["sessions", "push", &id]).exits(0).stdout;
+    assert!(pushed.contains(&id), "{pushed}");
+    let again = first.aye(&["sessions", "push"]).exits(0).stdout;
+    assert!(again.contains("up to date"), "{again}");
+
+    let second = machine(&server, config);
+    let listed = second.aye(&["sessions", "pull", "--json"]).exits(0).json();
+    assert_eq!((&listed[0]["sessionId"], &listed[0]["busy"], &listed[0]["isHere"]), (&json!(id), &json!(false), &json!(false)));
+    let pulled = second.aye(&["sessions", "pull", &id[..8]]).exits(0).stdout;
+    assert!(pulled.contains(&format!("pulled session {id}")), "{pulled}");
+    assert_eq!(records(&first, &id), records(&second, &id));
+    let output = second.aye(&["sessions", "export", &id, "--with-artifacts"]).exits(0).stdout;
+    let exported: Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(exported["aye"]["artifacts"].as_array().map(Vec::len), Some(1), "the artifact was not pulled");
+    second.aye(&["exec", "--resume", &id, "go on"]).exits(0);
+    assert!(server.request(2).messages().contains("Counted."), "the conversation was not continued");
+    second.aye(&["sessions", "push", &id]).exits(0);
+
+    let back = first.aye(&["sessions", "pull", &id]).exits(0).stdout;
+    assert!(back.contains("pulled session"), "{back}");
+    assert_eq!(records(&first, &id), records(&second, &id));
+    let current = first.aye(&["sessions", "pull", &id]).exits(0).stdout;
+    assert!(current.contains("is up to date"), "{current}");
+}
+
+#[test]
+fn a_session_continues_on_another_machine_and_returns() {
+    let store = ObjectServer::start();
+    continues_elsewhere(&store.config());
+    let histories = store.names().into_iter().filter(|name| name.starts_with("aye/histories/")).count();
+    assert_eq!(histories, 1, "replaced histories stay: {:?}", store.names());
+    let requests = store.log().join("\n");
+    assert!(!requests.contains(".."), "{requests}");
+}
+
+#[test]
+fn a_session_continues_by_a_directory_that_only_its_owner_can_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    continues_elsewhere(&format!("[services.workspace]\nurl = \"file://{}\"\n", directory.path().display()));
+    for folder in ["heads", "histories", "artifacts"] {
+        let mode = fs::metadata(directory.path().join(folder)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{folder}");
+    }
+}
+
+#[test]
+fn histories_that_diverged_are_never_overwritten() {
+    let (store, server) = (ObjectServer::start(), script());
+    let (first, second) = (machine(&server, &store.config()), machine(&server, &store.config()));
+    first.aye(&["exec", "count"]).exits(0);
+    let id = id_of(&first);
+    first.aye(&["sessions", "push", &id]).exits(0);
+    second.aye(&["sessions", "pull", &id]).exits(0);
+    second.aye(&["exec", "--resume", &id, "there"]).exits(0);
+    second.aye(&["sessions", "push", &id]).exits(0);
+    first.aye(&["exec", "--resume", &id, "here"]).exits(0);
+    let before = head_of(&store, &id);
+
+    let owned = first.aye(&["sessions", "push", &id]).exits(1).stderr;
+    assert!(owned.contains("continues it since") && owned.contains("--take-over"), "{owned}");
+    let diverged = first.aye(&["sessions", "push", &id, "--take-over"]).exits(1).stderr;
+    assert!(diverged.contains("continued on two machines") && diverged.contains("sessions fork"), "{diverged}");
+    assert_eq!(head_of(&store, &id), before);
+    let mine = records(&first, &id);
+    let refused = first.aye(&["sessions", "pull", &id]).exits(1).stderr;
+    assert!(refused.contains("continued on two machines") && refused.contains("--fork"), "{refused}");
+    assert_eq!(records(&first, &id), mine);
+
+    let forked = first.aye(&["sessions", "pull", &id, "--fork"]).exits(0).stdout;
+    let other = forked.split_whitespace().nth(2).unwrap().trim_end_matches(':');
+    assert_ne!(other, id);
+    assert_eq!(records(&first, other), records(&second, &id));
+    assert_eq!(head_of(&store, &id), before, "a fork takes nothing over");
+}
+
+#[test]
+fn a_session_whose_task_runs_elsewhere_needs_a_take_over() {
+    let (store, server) = (ObjectServer::start(), script());
+    let (first, second) = (machine(&server, &store.config()), machine(&server, &store.config()));
+    first.aye(&["exec", "count"]).exits(0);
+    let id = id_of(&first);
+    first.aye(&["sessions", "push", &id]).exits(0);
+    change_head(&store, &id, |head| head["owner"]["busy"] = json!(true));
+    let busy = second.aye(&["sessions", "pull", &id]).exits(1).stderr;
+    assert!(busy.contains("a task runs on") && busy.contains("--take-over"), "{busy}");
+    assert!(second.aye(&["sessions", "list"]).exits(0).stdout.contains("no sessions yet"));
+    second.aye(&["sessions", "pull", &id, "--take-over"]).exits(0);
+    assert_eq!(head_of(&store, &id)["owner"]["busy"], json!(false));
+    let owned = first.aye(&["sessions", "push", &id]).exits(1).stderr;
+    assert!(owned.contains("continues it since"), "{owned}");
+    first.aye(&["sessions", "push", &id, "--take-over"]).exits(0);
+}
+
+#[test]
+fn the_end_of_a_task_uploads_the_history_and_results_name_both_copies_of_an_artifact() {
+    let (store, server) = (ObjectServer::start(), script());
+    let project = machine(&server, &store.config());
+    let mut screen = project.open(&[]);
+    screen.prompt("count");
+    screen.wait_for("Counted.");
+    let uploaded = wait_until(TIMEOUT, || store.names().iter().any(|name| name.starts_with("aye/heads/")));
+    assert!(uploaded, "{:?}", store.log());
+    screen.kill();
+    let id = id_of(&project);
+    let finished = records(&project, &id).into_iter().find(|record| record["entry"]["record"] == "finished").unwrap();
+    let uris = finished["entry"]["result"]["artifactUris"].as_array().unwrap().clone();
+    let (local, copy) = (uris[0].as_str().unwrap(), uris[1].as_str().unwrap());
+    assert!(local.starts_with("artifact:") && copy.starts_with("s3://team/aye/artifacts/"), "{uris:?}");
+    let content = store.read(copy.strip_prefix("s3://team/").unwrap()).unwrap();
+    assert!(String::from_utf8_lossy(&content).contains(&format!("\n{LINES}")));
+    assert!(!server.request(1).messages().contains("s3://"), "the model is not told to read a copy");
+}
+
+#[test]
+fn a_store_that_is_down_delays_nothing_and_is_reported() {
+    let (store, server) = (ObjectServer::start(), script());
+    store.fail("", "", usize::MAX, Fault::Silence);
+    let project = machine(&server, &store.config());
+    let output = project.aye(&["exec", "count"]).exits(0);
+    assert!(output.stdout.contains("Counted."), "{}", output.stdout);
+    let id = id_of(&project);
+    let finished = records(&project, &id).into_iter().find(|record| record["entry"]["record"] == "finished").unwrap();
+    let uris = finished["entry"]["result"]["artifactUris"].as_array().unwrap().clone();
+    assert_eq!(uris.len(), 1, "{uris:?}");
+    store.recover();
+    project.aye(&["sessions", "push", &id]).exits(0);
+    assert!(store.names().iter().any(|name| name.starts_with("aye/artifacts/")), "{:?}", store.names());
+}
+
+#[test]
+fn overload_and_lost_answers_are_retried_without_a_second_effect() {
+    let (store, server) = (ObjectServer::start(), script());
+    let project = machine(&server, &store.config());
+    project.aye(&["exec", "count"]).exits(0);
+    let id = id_of(&project);
+    store.fail("PUT", "artifacts/", 1, Fault::Status(503));
+    store.fail("PUT", "histories/", 1, Fault::LostAnswer);
+    store.fail("PUT", "heads/", 1, Fault::LostAnswer);
+    project.aye(&["sessions", "push", &id]).exits(0);
+    assert_eq!(head_of(&store, &id)["records"], json!(records(&project, &id).len()));
+    // Another machine replaced the head in between: the push compares again.
+    project.aye(&["exec", "--resume", &id, "more"]).exits(0);
+    store.fail("PUT", "heads/", 1, Fault::Status(412));
+    project.aye(&["sessions", "push", &id]).exits(0);
+    assert_eq!(head_of(&store, &id)["records"], json!(records(&project, &id).len()));
+}
+
+#[test]
+fn rejected_credentials_and_missing_settings_are_explained() {
+    let (store, server) = (ObjectServer::start(), script());
+    let project = machine(&server, &store.config());
+    project.aye(&["exec", "count"]).exits(0);
+    store.fail("", "", usize::MAX, Fault::Status(403));
+    let refused = project.aye(&["sessions", "push"]).exits(1).stderr;
+    assert!(refused.contains("rejected the credentials"), "{refused}");
+    assert!(!refused.contains("secret-of-the-store"), "{refused}");
+    store.recover();
+    store.fail("", "", usize::MAX, Fault::Skewed);
+    let skewed = project.aye(&["sessions", "push"]).exits(1).stderr;
+    assert!(skewed.contains("the clock of this machine differs"), "{skewed}");
+    let other = machine(&server, "");
+    let unset = other.aye(&["sessions", "pull"]).exits(2).stderr;
+    assert!(unset.contains("services.workspace.url"), "{unset}");
+    let nested = project.env("AYE", "1").aye(&["sessions", "pull"]).exits(2).stderr;
+    assert!(nested.contains("cannot push or pull"), "{nested}");
+}
+
+#[test]
+fn hostile_and_damaged_objects_are_rejected_and_change_nothing() {
+    let (store, server) = (ObjectServer::start(), script());
+    let first = machine(&server, &store.config());
+    first.aye(&["exec", "count"]).exits(0);
+    let id = id_of(&first);
+    first.aye(&["sessions", "push", &id]).exits(0);
+    let second = machine(&server, &store.config());
+    let good = head_of(&store, &id);
+    let history = format!("aye/histories/{id}/{}.json", good["history"]["digest"].as_str().unwrap());
+    let text = store.read(&history).unwrap();
+    let digest = good["artifacts"][0]["digest"].as_str().unwrap().to_owned();
+    let artifact = format!("aye/artifacts/{}/{digest}", &digest[..2]);
+    let content = store.read(&artifact).unwrap();
+
+    let other = "0123456789abcdef0123456789abcdef";
+    let cases: Vec<(&str, Value, &str)> = vec![
+        ("another session", json!({"sessionId": other}), "about session"),
+        ("a path as digest", json!({"history": {"digest": "../../etc/passwd", "bytes": 10}}), "digest is invalid"),
+        ("a huge history", json!({"history": {"digest": good["history"]["digest"], "bytes": 1_u64 << 40}}), "the limit is"),
+        ("a longer history", json!({"history": {"digest": good["history"]["digest"], "bytes": text.len() + 1}}), "truncated"),
+        ("a shorter history", json!({"history": {"digest": good["history"]["digest"], "bytes": text.len() - 1}}), "larger than"),
+        ("another number of records", json!({"records": 1}), "its head says 1"),
+        ("another format", json!({"format": 9}), "update aye"),
+        (
+            "an artifact with another digest",
+            json!({"artifacts": [{"digest": "ab".repeat(32), "uri": good["artifacts"][0]["uri"],
+            "kind": "tool_output", "name": "x", "contentType": "text/plain", "bytes": 3}]}),
+            "has another digest",
+        ),
+        (
+            "an artifact outside the folder",
+            json!({"artifacts": [{"digest": format!("../{}", "a".repeat(61)), "uri": "artifact:../aaaaaaaaaaaa",
+            "kind": "tool_output", "name": "x", "contentType": "text/plain", "bytes": 3}]}),
+            "has another digest",
+        ),
+    ];
+    let is_refused = |name: &str, why: &str| {
+        let refused = second.aye(&["sessions", "pull", &id]).exits(1).stderr;
+        assert!(refused.contains(why) && refused.contains("nothing was changed"), "{name}: {refused}");
+        assert!(second.aye(&["sessions", "list"]).exits(0).stdout.contains("no sessions yet"), "{name}");
+    };
+    for (name, change, why) in cases {
+        change_head(&store, &id, |head| head.as_object_mut().unwrap().extend(change.as_object().unwrap().clone()));
+        is_refused(name, why);
+        store.write(&format!("aye/heads/{id}.json"), good.to_string().as_bytes());
+    }
+    store.write(&format!("aye/heads/{id}.json"), b"{\"format\": 1");
+    is_refused("half a head", "not a head");
+    store.write(&format!("aye/heads/{id}.json"), &vec![b' '; 9 << 20]);
+    is_refused("a huge head", "larger than");
+    store.write(&format!("aye/heads/{id}.json"), good.to_string().as_bytes());
+    let mut changed = text.clone();
+    let last = changed.len() - 10;
+    changed[last] ^= 1;
+    store.write(&history, &changed);
+    is_refused("a changed history", "another digest");
+    store.write(&history, &text);
+    store.write(&artifact, &vec![b'x'; content.len()]);
+    is_refused("a changed artifact", "another digest");
+    store.write(&artifact, &content);
+    change_head(&store, &id, |head| head["history"]["digest"] = json!("0".repeat(64)));
+    is_refused("a history that does not exist", "does not exist");
+    store.write(&format!("aye/heads/{id}.json"), good.to_string().as_bytes());
+
+    // A history that is consistent, and belongs to another session.
+    let mut forged: Value = serde_json::from_slice(&text).unwrap();
+    forged["sessionId"] = json!(other);
+    let forged = serde_json::to_vec(&forged).unwrap();
+    let digest = blake3::hash(&forged).to_hex().to_string();
+    store.write(&format!("aye/histories/{id}/{digest}.json"), &forged);
+    change_head(&store, &id, |head| head["history"] = json!({"digest": digest, "bytes": forged.len()}));
+    is_refused("the history of another session", "is the history of session");
+    store.write(&format!("aye/heads/{id}.json"), good.to_string().as_bytes());
+    second.aye(&["sessions", "pull", &id]).exits(0);
+}
+
+#[test]
+fn half_an_answer_is_not_taken_for_an_object() {
+    let (store, server) = (ObjectServer::start(), script());
+    let first = machine(&server, &store.config());
+    first.aye(&["exec", "count"]).exits(0);
+    let id = id_of(&first);
+    first.aye(&["sessions", "push", &id]).exits(0);
+    let second = machine(&server, &store.config());
+    store.fail("GET", "histories/", usize::MAX, Fault::Half);
+    second.aye(&["sessions", "pull", &id]).exits(1);
+    assert!(second.aye(&["sessions", "list"]).exits(0).stdout.contains("no sessions yet"));
+    store.recover();
+    second.aye(&["sessions", "pull", &id]).exits(0);
+    assert_eq!(records(&first, &id), records(&second, &id));
+}
+
+#[test]
+fn a_crash_at_any_request_of_a_push_or_a_pull_loses_nothing() {
+    let (store, server) = (ObjectServer::start(), script());
+    let first = machine(&server, &store.config());
+    // Nothing is uploaded by the task itself.
+    store.fail("", "", usize::MAX, Fault::Silence);
+    first.aye(&["exec", "count"]).exits(0);
+    store.recover();
+    let id = id_of(&first);
+    let expected = records(&first, &id);
+    for (method, part) in
+        [("GET", "heads/"), ("HEAD", "artifacts/"), ("PUT", "artifacts/"), ("PUT", "histories/"), ("PUT", "heads/")]
+    {
+        store.fail(method, part, 1, Fault::Silence);
+        crash_at(&first, &store, &["sessions", "push", &id], method, part);
+        assert_eq!(records(&first, &id), expected, "{method} {part}");
+        assert_eq!(store.read(&format!("aye/heads/{id}.json")), None, "{method} {part}");
+    }
+    first.aye(&["sessions", "push", &id]).exits(0);
+    let second = machine(&server, &store.config());
+    for (method, part) in [("GET", "heads/"), ("GET", "histories/"), ("GET", "artifacts/"), ("PUT", "heads/")] {
+        store.fail(method, part, 1, Fault::Silence);
+        crash_at(&second, &store, &["sessions", "pull", &id], method, part);
+        assert!(second.aye(&["sessions", "list"]).exits(0).stdout.contains("no sessions yet"), "{method} {part}");
+    }
+    second.aye(&["sessions", "pull", &id]).exits(0);
+    assert_eq!(records(&second, &id), expected);
+    first.aye(&["sessions", "pull", &id]).exits(0);
+}
+
+/// Runs aye until the server does not answer a request, and kills it there.
+fn crash_at(project: &Project, store: &ObjectServer, arguments: &[&str], method: &str, part: &str) {
+    let before = store.log().len();
+    let running = project.start(arguments);
+    let reached = wait_until(TIMEOUT, || {
+        store.log()[before..].iter().any(|request| request.starts_with(&format!("{method} /")) && request.contains(part))
+    });
+    running.kill();
+    store.recover();
+    assert!(reached, "{method} {part}: {:?}", &store.log()[before..]);
+}
+
+#[test]
+fn commands_get_no_credentials_of_the_store() {
+    let (store, server) = (
+        ObjectServer::start(),
+        Server::new([
+            Answer::text("").and_call("call_1", "RunCommand", json!({"command": "echo \"key: $AWS_SECRET_ACCESS_KEY.\""})),
+            Answer::text("Done."),
+        ]),
+    );
+    let project = machine(&server, &store.config());
+    project.aye(&["exec", "look"]).exits(0);
+    assert!(server.request(1).messages().contains("key: ."), "{}", server.request(1).messages());
+}
+
+#[test]
+fn a_history_that_was_not_uploaded_follows_with_the_next_session() {
+    let (store, server) = (ObjectServer::start(), script());
+    store.fail("", "", usize::MAX, Fault::Silence);
+    let project = machine(&server, &store.config());
+    project.aye(&["exec", "count"]).exits(0);
+    let id = id_of(&project);
+    assert_eq!(store.names(), Vec::<String>::new());
+    store.recover();
+    let mut screen = project.open(&[]);
+    let name = format!("aye/heads/{id}.json");
+    assert!(wait_until(TIMEOUT, || store.read(&name).is_some()), "{:?}", store.log());
+    screen.kill();
+    assert_eq!(head_of(&store, &id)["records"], json!(records(&project, &id).len()));
+    assert_eq!(head_of(&store, &id)["owner"]["busy"], json!(false));
+}
+
+#[test]
+fn sync_pushes_the_sessions_that_wait() {
+    let (store, server) = (ObjectServer::start(), script());
+    store.fail("", "", usize::MAX, Fault::Silence);
+    let project = machine(&server, &store.config());
+    project.aye(&["exec", "count"]).exits(0);
+    store.recover();
+    store.fail("", "", usize::MAX, Fault::Status(403));
+    let failed = project.aye(&["sync"]).exits(1).stdout;
+    assert!(failed.contains("workspace: 0 records delivered, 1 record left"), "{failed}");
+    store.recover();
+    let synced = project.aye(&["sync"]).exits(0).stdout;
+    assert!(synced.contains("workspace: 1 record delivered"), "{synced}");
+    assert_eq!(head_of(&store, &id_of(&project))["owner"]["busy"], json!(false));
+}
+
+/// With real emulators: `tests/services.sh` starts them and names them in these variables.
+#[test]
+#[ignore = "needs the emulators of tests/services.sh"]
+fn sessions_continue_over_real_emulators() {
+    let mut tried = 0;
+    for (name, settings) in
+        [("AYE_TEST_S3", "url = \"s3://team/aye\"\nregion = \"us-east-1\""), ("AYE_TEST_AZURE", "url = \"az://team/aye\"")]
+    {
+        let Ok(endpoint) = std::env::var(name) else { continue };
+        tried += 1;
+        continues_elsewhere(&format!("[services.workspace]\n{settings}\nendpoint = \"{endpoint}\"\n"));
+    }
+    assert!(tried > 0, "no emulator is named");
+}

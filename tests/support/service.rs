@@ -1,0 +1,188 @@
+//! A service on loopback that records requests and answers them as a test says: complete, slow, cut off, or not at all.
+
+use super::TIMEOUT;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub path: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Call {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map_or("", |(_, value)| value)
+    }
+
+    /// The body as JSON.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+/// One response.
+#[derive(Debug, Clone, Default)]
+pub struct Response {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// Whether the connection is closed in the middle of the body.
+    pub is_cut: bool,
+}
+
+impl Response {
+    pub fn status(status: u16) -> Self {
+        Self { status, ..Self::default() }
+    }
+
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+type Mind = Box<dyn Fn(&Call) -> Response + Send + Sync>;
+
+struct Shared {
+    mind: Mind,
+    calls: Mutex<Vec<Call>>,
+    came: Condvar,
+    over: AtomicBool,
+}
+
+/// The service; it listens until it is dropped.
+pub struct Service {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+impl Service {
+    pub fn new(mind: impl Fn(&Call) -> Response + Send + Sync + 'static) -> Self {
+        Self::at(0, mind)
+    }
+
+    /// A service that accepts everything.
+    pub fn accepting() -> Self {
+        Self::new(|_| Response::status(200))
+    }
+
+    /// A service on a port that an earlier one used.
+    pub fn at(port: u16, mind: impl Fn(&Call) -> Response + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            mind: Box::new(mind),
+            calls: Mutex::default(),
+            came: Condvar::new(),
+            over: AtomicBool::new(false),
+        });
+        let host = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if host.over.load(Ordering::SeqCst) {
+                    return;
+                }
+                let shared = Arc::clone(&host);
+                thread::spawn(move || drop(serve(stream, &shared)));
+            }
+        });
+        Self { address, shared }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// All requests until now.
+    pub fn calls(&self) -> Vec<Call> {
+        lock(&self.shared.calls).clone()
+    }
+
+    /// The requests, once there are this many.
+    #[track_caller]
+    pub fn wait_for(&self, count: usize) -> Vec<Call> {
+        let calls = lock(&self.shared.calls);
+        let waited = self.shared.came.wait_timeout_while(calls, TIMEOUT, |calls| calls.len() < count);
+        let (calls, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        assert!(calls.len() >= count, "only {} of {count} requests came", calls.len());
+        calls.clone()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::SeqCst);
+        // Wakes the listener, so that its thread ends and the port is free.
+        drop(TcpStream::connect_timeout(&self.address, Duration::from_secs(1)));
+    }
+}
+
+/// A port on which nothing listens.
+pub fn closed_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut stream = stream;
+    while let Some(call) = read_call(&mut reader)? {
+        if shared.over.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let response = (shared.mind)(&call);
+        lock(&shared.calls).push(call);
+        shared.came.notify_all();
+        let mut head = format!("HTTP/1.1 {} Scripted\r\ncontent-length: {}\r\n", response.status, response.body.len());
+        for (name, value) in &response.headers {
+            head.extend([name, ": ", value, "\r\n"]);
+        }
+        stream.write_all(format!("{head}\r\n").as_bytes())?;
+        if response.is_cut {
+            stream.write_all(&response.body[..response.body.len() / 2])?;
+            return stream.shutdown(std::net::Shutdown::Both);
+        }
+        stream.write_all(&response.body)?;
+        stream.flush()?;
+    }
+    Ok(())
+}
+
+fn read_call(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Call>> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut headers = Vec::new();
+    loop {
+        line.clear();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.push((name.to_owned(), value.trim().to_owned()));
+    }
+    let length = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let length = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(Some(Call { path, headers, body }))
+}
