@@ -76,6 +76,8 @@ mod paths;
 mod pickers;
 mod plain;
 mod plan;
+mod plugin_parts;
+mod plugin_sources;
 mod plugins;
 mod policy_cli;
 mod preview;

@@ -1,9 +1,9 @@
 //! One run of a hook's command.
 
-use crate::hooks::{Hook, HookAction, HookResponse, PROJECT_DIR, read_response};
+use crate::hooks::{Hook, HookAction, HookResponse, PLUGIN_ROOT, PROJECT_DIR, read_response};
 use crate::sys::process::{End, FinishedRun, OutputReceivers, Shell, Spec, command_environment, run_with_receivers, signal_name};
 use crate::tools::blocking::off_thread;
-use crate::tools::session_hooks::SessionHooks;
+use crate::tools::session_hooks::{HookFiles, SessionHooks};
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::AccessRestrictions;
 use crate::tools::shell::command_sandbox::ExtraAccess;
@@ -45,6 +45,7 @@ pub(super) async fn run_command(
         Ok(Ok(files)) => files,
         Ok(Err(why)) | Err(why) => return CommandOutcome::NotRun(why),
     };
+    let plugin = files.plugin.clone();
     let settings = narrowed(settings, unsandboxed, files);
     if !unsandboxed && !settings.command.sandbox.tier.is_enforcing() {
         return CommandOutcome::NotRun("hooks run only in a sandbox, and this system or policy has none".to_owned());
@@ -55,23 +56,24 @@ pub(super) async fn run_command(
     };
     let time = Duration::from_secs(timeout_seconds);
     let directory = hooks.directory(hook, &settings.workspace);
-    match run((line, directory), input, time, settings, stop).await {
+    match run((line, directory, plugin), input, time, settings, stop).await {
         Ok(finished) => response(hook, &finished, timeout_seconds),
         Err(why) => CommandOutcome::Failed(why),
     }
 }
 
 /// Returns the settings of a hook: it only reads, sees no secrets, and has the network that the policy gives to commands.
-fn narrowed(settings: &Arc<Settings>, unsandboxed: bool, files: Vec<PathBuf>) -> Arc<Settings> {
+fn narrowed(settings: &Arc<Settings>, unsandboxed: bool, files: HookFiles) -> Arc<Settings> {
     if unsandboxed {
         return AccessRestrictions { unsandboxed, ..AccessRestrictions::default() }.apply_to(Arc::clone(settings));
     }
-    AccessRestrictions { read_only: true, sees: files, ..AccessRestrictions::default() }.apply_to(Arc::new(settings.for_layer()))
+    let sees = files.programs.into_iter().chain(files.plugin).collect();
+    AccessRestrictions { read_only: true, sees, ..AccessRestrictions::default() }.apply_to(Arc::new(settings.for_layer()))
 }
 
 /// Runs a line to its end. A line that prints too much is killed.
 async fn run(
-    (line, directory): (&str, PathBuf),
+    (line, directory, plugin): (&str, PathBuf, Option<PathBuf>),
     input: String,
     timeout: Duration,
     settings: Arc<Settings>,
@@ -84,8 +86,9 @@ async fn run(
             settings.redactor.holds_secret(value)
         });
     settings.adapt(&mut environment, hold.confinement.as_ref());
-    environment.retain(|(name, _)| name != PROJECT_DIR);
+    environment.retain(|(name, _)| name != PROJECT_DIR && name != PLUGIN_ROOT);
     environment.push((PROJECT_DIR.into(), settings.workspace.clone().into()));
+    environment.extend(plugin.map(|root| (PLUGIN_ROOT.into(), root.into())));
     let spec = Spec {
         line: line.to_owned(),
         shell: Shell::Bash,
