@@ -67,6 +67,24 @@ impl LanguageServers {
     }
 }
 
+/// The program of a language server, or why there is none.
+pub(crate) struct FoundServer {
+    /// Language, as in `[lsp.rust]`.
+    pub language: &'static str,
+    pub program: Result<PathBuf, String>,
+}
+
+/// Finds the programs of the enabled servers. Starts none.
+pub(crate) fn find_servers(place: &AppContext) -> Vec<FoundServer> {
+    let find = command_finder(place);
+    let enabled = LANGUAGES.iter().filter(|language| place.settings.uses_language_server(language.name));
+    let one = |language: &Language| FoundServer {
+        language: language.name,
+        program: find(language).map(|command| command.argv.first().map(PathBuf::from).unwrap_or_default()),
+    };
+    enabled.map(one).collect()
+}
+
 /// Returns the function that finds the command of a language: the one in the settings of the user, or the usual program in PATH.
 fn command_finder(place: &AppContext) -> FindCommand {
     let path = place.environment.get("PATH").map(str::to_owned).unwrap_or_default();

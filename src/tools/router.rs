@@ -8,7 +8,7 @@ use super::call_result::CallResult;
 use super::changes::{self, SessionChanges};
 use super::deferred_error::{DeferredError, plan_with_deferred_error, unreadable_actions};
 use super::definition::{concise, definition};
-use super::diagnostics::{WrittenTexts, add_new_errors, add_to_plan};
+use super::diagnostics::{WrittenTexts, add_new_errors, add_to_plan, changed_files as changed_files_of};
 use super::draft::Effect;
 use super::editor_check::{changed_files, check_before_planning};
 use super::error::invalid;
@@ -149,6 +149,7 @@ impl Router {
         kill: &CancellationToken,
     ) -> ToolResult {
         let before = checkpoint::snapshot_before_tool(&settings, kill).await;
+        let written = WrittenTexts::of_command(changed_files_of(&command, &settings), &settings).await;
         let (result, settled) = preview::commit(command, id, tool_name, discarded, Arc::clone(&settings)).await;
         if let Ok(Some(before)) = before {
             before.record_own_changes(&settings).await;
@@ -156,6 +157,11 @@ impl Router {
         if let Some(settled) = settled {
             self.keep_settled(settled);
         }
+        let written = match written {
+            Some(written) => written.without_discarded().await,
+            None => None,
+        };
+        let result = add_new_errors(written, result).await;
         with_diff(result, proposal, settings).await
     }
 
@@ -308,7 +314,7 @@ impl ToolRouter for Router {
             let (id, tool_name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
             let trial = preview::run(*work, id, tool_name, settings, context).await;
             let trial = trial.map_err(|error| hide_in_error(&redactor, error))?;
-            Ok(with_effects(plan, trial, &redactor))
+            Ok(self.with_diagnostics(with_effects(plan, trial, &redactor)).await)
         }
         .boxed()
     }

@@ -2,6 +2,7 @@
 
 mod build_directories;
 mod build_output;
+mod changed_files;
 mod commit;
 mod direct_output;
 mod effects;
@@ -20,6 +21,7 @@ mod throwaway_home;
 mod undecided;
 mod written_bytes;
 
+pub(in crate::tools) use changed_files::ChangedFile;
 pub(in crate::tools) use commit::{CommittedRun, commit};
 pub(in crate::tools) use eligibility::{layer, offer};
 pub(in crate::tools) use hook_layer::HookLayer;
