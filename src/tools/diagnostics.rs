@@ -29,6 +29,8 @@ pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &S
     }
     let reported = servers.check_proposal(texts).await.into_iter().map(|file| redact(file, settings));
     proposal.diagnostics = reported.filter(FileDiagnostics::is_worth_showing).collect();
+    // Where there is little room, only the first row is shown.
+    proposal.diagnostics.sort_by_key(|file| !file.has_new_errors());
     let rows: Vec<String> = proposal.diagnostics.iter().flat_map(FileDiagnostics::rows).collect();
     let more = rows.len().saturating_sub(MAX_NOTES);
     proposal.notes.extend(rows.into_iter().take(MAX_NOTES));
