@@ -183,6 +183,7 @@ async fn remote(bytes: usize) -> f64 {
         reach: Reach::Program { argv: vec!["bench".to_owned()], environment: Vec::new(), directory: None, network: false },
         off: None,
         of_project: false,
+        plugin: None,
         retry_attempts: 0,
         retry_delay: Duration::ZERO,
         start_timeout: Duration::from_secs(10),

@@ -8,6 +8,7 @@ use crate::host::context::AppContext;
 use crate::host::disk_usage::{UsageEntry, usage};
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
+use crate::host::language_servers::{FoundServer, find_servers};
 use crate::host::models::ModelCatalog;
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
@@ -103,7 +104,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
             checks.extend(policy.iter().map(|policy| approvals(place, policy, common, tier)));
             checks.extend(policy.iter().flat_map(|policy| unenforced_rules(place, policy, &probe)));
             checks.push(tools(place, common));
-            checks.extend(service_states(place).into_iter().map(service));
+            checks.extend(language_servers(place, common, tier));
         }
         Err(error) => checks.push(Check::from_problem("configuration", Problem::joined(error.problems.clone()))),
     }
@@ -288,6 +289,32 @@ fn tools(place: &AppContext, common: &Common) -> Check {
     }
     let fix = "fix these files; `aye tool schema --manifest` prints the schema";
     Check::missing("custom tools", set.problems.join(" "), Some(fix))
+}
+
+/// Lists the language servers that are found; `None` if all are disabled. None of them is started.
+fn language_servers(place: &AppContext, common: &Common, tier: SandboxTier) -> Option<Check> {
+    const NAME: &str = "language servers";
+    let servers = find_servers(place);
+    let (found, missing): (Vec<_>, Vec<_>) = servers.iter().partition(|server| server.program.is_ok());
+    let words = |servers: &[&FoundServer]| {
+        let word = |server: &&FoundServer| match &server.program {
+            Ok(program) => format!("{} ({})", server.language, program.display()),
+            Err(why) => format!("{} ({why})", server.language),
+        };
+        servers.iter().map(word).collect::<Vec<_>>().join(", ")
+    };
+    let mut says = match (found.is_empty(), missing.is_empty()) {
+        (true, true) => return None,
+        (false, true) => words(&found),
+        (false, false) => format!("{}; not found: {}", words(&found), words(&missing)),
+        (true, false) => format!("none found: {}", words(&missing)),
+    };
+    if !matches!(tier, SandboxTier::Guarded | SandboxTier::Preview) {
+        says.push_str("; off, because there is no sandbox with namespaces");
+    } else if !ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust).is_trusted() {
+        says.push_str("; off here until you trust the project");
+    }
+    Some(Check::note(NAME, says))
 }
 
 /// Lists the restrictions of the policy that no sandbox enforces here.

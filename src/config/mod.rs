@@ -49,7 +49,7 @@ pub(crate) use instructions::{
 };
 pub(crate) use key_command::KeyCommand;
 pub(crate) use no_model::NoModel;
-pub(crate) use plugin_pins::{FilePin, PluginPin, digest as plugin_digest};
+pub(crate) use plugin_pins::{FilePin, PluginPin, digest as plugin_digest, remove_incomplete as remove_incomplete_pins};
 pub(crate) use policy_service::PolicyService;
 pub(crate) use project_layer::ProjectLayer;
 pub(crate) use provider::{KeyPlace, ModelChoice, provider_variables};

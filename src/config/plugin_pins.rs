@@ -10,6 +10,8 @@ use std::path::{Component, Path, PathBuf};
 /// Folder of the pins, in the config directory.
 const FOLDER: &str = "plugins";
 const EXTENSION: &str = "toml";
+/// Start of the names of files that are being written, as `tempfile` chooses it.
+const INCOMPLETE: &str = ".tmp";
 /// Maximum bytes of the pins of a plugin.
 const FILE_BYTES: u64 = 4 << 20;
 
@@ -28,8 +30,17 @@ pub(crate) struct PluginPin {
     pub version: Option<String>,
     #[serde(default)]
     pub description: String,
-    /// Directory from which the plugin was added.
+    /// Folder, repository or archive that it was added from.
     pub source: String,
+    /// Folder of the plugin in the repository or the archive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Commit of the repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// SHA-256 hash of the archive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive_hash: Option<String>,
     pub enabled: bool,
     /// Name of its folder in the data directory.
     pub folder: String,
@@ -113,6 +124,16 @@ impl PluginPin {
                 let _ = std::fs::remove_dir(config.join(FOLDER));
                 Ok(())
             }
+        }
+    }
+}
+
+/// Removes files that an interrupted change did not complete.
+pub(crate) fn remove_incomplete(config: &Path) {
+    for entry in std::fs::read_dir(config.join(FOLDER)).into_iter().flatten().filter_map(Result::ok) {
+        if entry.file_name().as_encoded_bytes().starts_with(INCOMPLETE.as_bytes()) {
+            // The next change tries again.
+            let _ = std::fs::remove_file(entry.path());
         }
     }
 }

@@ -23,6 +23,8 @@ pub(crate) enum HookOrigin {
     User,
     /// Of a project, which must be trusted.
     Project,
+    /// Of a plugin that the user added.
+    Plugin,
 }
 
 /// A hook of a hook file.

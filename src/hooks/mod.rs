@@ -21,3 +21,5 @@ pub(crate) const PROJECT_FILES: [&str; 3] = [".aye/hooks.toml", ".claude/setting
 pub(crate) const USER_FILE: &str = "hooks.toml";
 /// Variable with the workspace, for commands of hooks.
 pub(crate) const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
+/// Variable with the folder of a plugin, for commands of its hooks and MCP servers.
+pub(crate) const PLUGIN_ROOT: &str = "CLAUDE_PLUGIN_ROOT";

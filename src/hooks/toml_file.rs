@@ -83,7 +83,7 @@ fn read_action(hook: &Table, origin: HookOrigin) -> Result<HookAction, String> {
     let unsandboxed = match (hook.get("sandbox"), origin) {
         (None | Some(Value::Boolean(true)), _) => false,
         (Some(Value::Boolean(false)), HookOrigin::User) => true,
-        (Some(Value::Boolean(false)), HookOrigin::Project) => {
+        (Some(Value::Boolean(false)), HookOrigin::Project | HookOrigin::Plugin) => {
             return Err("`sandbox = false` is possible only in your own hooks; remove it".to_owned());
         }
         (Some(_), _) => return Err("`sandbox` is not `true` or `false`".to_owned()),

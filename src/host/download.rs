@@ -1,4 +1,4 @@
-//! Download of a small public document, such as a list of models or the index of releases.
+//! Download of a public document, such as a list of models, the index of releases or a plugin.
 
 use crate::protocol::Problem;
 use crate::sys::http::{HttpError, Server, Timeouts};
@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// Time for the whole download.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum number of redirects that are followed.
+const MAX_REDIRECTS: usize = 5;
 
 /// Returns the document at a URL that passed `config::check_list_url`. Redirects are not followed.
 ///
@@ -13,32 +15,84 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 ///
 /// The server cannot be reached or does not send the document in time, or the document is larger than `most_bytes`.
 pub(crate) async fn download(given: &str, timeouts: Timeouts, most_bytes: usize) -> Result<Vec<u8>, Problem> {
-    let cannot = |why: &dyn std::fmt::Display| Problem::new(format!("cannot download `{given}`")).because(why);
+    within(TIMEOUT, given, async {
+        match request(given, timeouts, most_bytes).await? {
+            Response::Document(body) => Ok(body),
+            Response::Redirect { status, target } => {
+                Err(cannot(given, &format!("{status}, a redirect to `{target}`, which is not followed")))
+            }
+        }
+    })
+    .await
+}
+
+/// Returns the document at a URL that passed `config::check_list_url`. Redirects to https, or to the same server, are followed.
+///
+/// # Errors
+///
+/// The server cannot be reached or does not send the document in time, or the document is larger than `most_bytes`.
+pub(crate) async fn download_following(
+    given: &str,
+    timeouts: Timeouts,
+    (most_bytes, time): (usize, Duration),
+) -> Result<Vec<u8>, Problem> {
+    within(time, given, async {
+        let mut address = given.to_owned();
+        for _ in 0..=MAX_REDIRECTS {
+            match request(&address, timeouts, most_bytes).await? {
+                Response::Document(body) => return Ok(body),
+                Response::Redirect { status, target } => {
+                    let base = url::Url::parse(&address).map_err(|error| cannot(given, &error))?;
+                    let next = base.join(&target).map_err(|error| cannot(given, &error))?;
+                    if next.scheme() != "https" && next.origin() != base.origin() {
+                        return Err(cannot(given, &format!("{status}, a redirect to `{next}`, which is not encrypted")));
+                    }
+                    next.as_str().clone_into(&mut address);
+                }
+            }
+        }
+        Err(cannot(given, &format!("more than {MAX_REDIRECTS} redirects")))
+    })
+    .await
+}
+
+/// The response to one request.
+enum Response {
+    Document(Vec<u8>),
+    Redirect { status: String, target: String },
+}
+
+async fn request(given: &str, timeouts: Timeouts, most_bytes: usize) -> Result<Response, Problem> {
     let failed = |error: &HttpError| {
-        let problem = cannot(error);
+        let problem = cannot(given, error);
         if is_about_time(&error.to_string()) { problem.hint("check the clock of this machine") } else { problem }
     };
-    let url = url::Url::parse(given).map_err(|error| cannot(&error))?;
+    let url = url::Url::parse(given).map_err(|error| cannot(given, &error))?;
     let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
     let origin = &url[..url::Position::BeforePath];
-    let server = Server::new(origin, timeouts).map_err(|error| cannot(&error))?;
-    let all = async {
-        let reply = server.get(path, &Vec::new()).await.map_err(|error| failed(&error))?;
-        match reply.status() {
-            200..300 => {
-                let body = reply.into_body(most_bytes).await.map_err(|error| failed(&error))?;
-                body.ok_or_else(|| cannot(&format!("the file is larger than {}", crate::protocol::size(most_bytes as u64))))
-            }
-            300..400 => {
-                let target = reply.header("location").unwrap_or_default().to_owned();
-                Err(cannot(&format!("{}, a redirect to `{target}`, which is not followed", reply.status_line())))
-            }
-            _ => Err(cannot(&reply.status_line())),
+    let server = Server::new(origin, timeouts).map_err(|error| cannot(given, &error))?;
+    let reply = server.get(path, &Vec::new()).await.map_err(|error| failed(&error))?;
+    match reply.status() {
+        200..300 => {
+            let body = reply.into_body(most_bytes).await.map_err(|error| failed(&error))?;
+            let is_too_large = || cannot(given, &format!("it is larger than {}", crate::protocol::size(most_bytes as u64)));
+            body.map(Response::Document).ok_or_else(is_too_large)
         }
-    };
-    tokio::time::timeout(TIMEOUT, all)
-        .await
-        .unwrap_or_else(|_| Err(cannot(&format!("no response within {} s", TIMEOUT.as_secs()))))
+        300..400 => {
+            let target = reply.header("location").unwrap_or_default().to_owned();
+            Ok(Response::Redirect { status: reply.status_line(), target })
+        }
+        _ => Err(cannot(given, &reply.status_line())),
+    }
+}
+
+fn cannot(given: &str, why: &dyn std::fmt::Display) -> Problem {
+    Problem::new(format!("cannot download `{given}`")).because(why)
+}
+
+async fn within(time: Duration, given: &str, all: impl Future<Output = Result<Vec<u8>, Problem>>) -> Result<Vec<u8>, Problem> {
+    let late = |_| Err(cannot(given, &format!("no response within {} s", time.as_secs())));
+    tokio::time::timeout(time, all).await.unwrap_or_else(late)
 }
 
 /// Returns whether a certificate was rejected because of its dates, which means that the clock of one of the two machines is

@@ -1,11 +1,12 @@
-//! Hooks of a run: pinned hooks of the user, and hooks of a trusted project.
+//! Hooks of a run: those of the user, which are pinned, those of plugins, and those of a trusted project.
 
+use super::plugins::{Plugin, PluginStore};
 use super::project::ProjectConfig;
 use crate::config::trust::hook_programs;
 use crate::config::{Directories, HookPins};
 use crate::hooks::{Hook, HookAction, HookFile, HookOrigin, MAX_FILE_BYTES, USER_FILE, read_toml_file, simple_commands};
 use crate::text::abbreviate_home;
-use crate::tools::{CheckHook, SessionHooks};
+use crate::tools::{CheckHook, HookFiles, SessionHooks};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ const PROGRAM_BYTES: u64 = 64 << 20;
 pub(crate) struct Hooks {
     config: PathBuf,
     home: PathBuf,
+    plugins: PluginStore,
     project: Option<Arc<ProjectHooks>>,
     workspace: PathBuf,
     set: Arc<OnceLock<Arc<HookSet>>>,
@@ -37,7 +39,7 @@ pub(crate) struct HookSet {
     /// Ignored parts of the files, with the reason.
     pub notes: Vec<String>,
     check: CheckHook,
-    /// Directory in which the hooks of the user start.
+    /// Directory in which the hooks of the user and of plugins start.
     directory: PathBuf,
 }
 
@@ -57,10 +59,10 @@ impl HookSet {
 }
 
 impl Hooks {
-    /// Returns the hooks of the user. Does not read any files yet.
+    /// Returns the hooks of the user and of plugins. Reads nothing yet.
     pub(crate) fn of_user(directories: &Directories, home: &Path, workspace: &Path) -> Self {
         let (config, home, workspace) = (directories.config.clone(), home.to_owned(), workspace.to_owned());
-        Self { config, home, workspace, ..Self::default() }
+        Self { config, home, workspace, plugins: PluginStore::for_user(directories), ..Self::default() }
     }
 
     /// Returns the hooks of the user in another workspace.
@@ -86,16 +88,19 @@ impl Hooks {
 
     fn read(&self) -> HookSet {
         let (own, text) = self.own();
-        let files = self.project.iter().flat_map(|project| project.files.iter().cloned());
+        let plugins = self.plugins.enabled();
+        let of_plugins = plugins.plugins.iter().flat_map(Plugin::hooks);
+        let of_project = self.project.iter().flat_map(|project| project.files.iter().cloned());
         let (mut hooks, mut notes) = (own.hooks, own.notes);
-        for file in files {
+        for file in of_plugins.chain(of_project) {
             hooks.extend(file.hooks);
             notes.extend(file.notes);
         }
         let directory = if self.project.is_some() { self.workspace.clone() } else { PathBuf::from("/") };
         let this = Self { set: Arc::default(), ..self.clone() };
         let hash = blake3::hash(&text).to_hex().to_string();
-        let check: CheckHook = Arc::new(move |hook| this.check(hook, &hash));
+        let plugins = plugins.plugins;
+        let check: CheckHook = Arc::new(move |hook| this.check(hook, &hash, &plugins));
         HookSet { hooks, notes, check, directory }
     }
 
@@ -112,11 +117,13 @@ impl Hooks {
         }
     }
 
-    /// Returns the files that a hook runs, if the user pinned or trusts their current content.
-    fn check(&self, hook: &Hook, own_hash: &str) -> Result<Vec<PathBuf>, String> {
+    /// Returns the files that a hook runs, if they are what the user pinned, added with a plugin, or trusts in the project.
+    fn check(&self, hook: &Hook, own_hash: &str, plugins: &[Plugin]) -> Result<HookFiles, String> {
         let of_project = hook_programs(hook, &self.workspace);
+        let programs = |programs| HookFiles { programs, plugin: None };
         match hook.origin {
-            HookOrigin::Project => self.check_project(&of_project),
+            HookOrigin::Project => self.check_project(&of_project).map(programs),
+            HookOrigin::Plugin => self.check_plugin(hook, &of_project, plugins),
             HookOrigin::User => {
                 let leaves_sandbox = matches!(hook.action, HookAction::Command { unsandboxed: true, .. });
                 if let Some(name) = of_project.first().filter(|_| leaves_sandbox || self.project.is_none()) {
@@ -125,9 +132,23 @@ impl Hooks {
                         trust the project"
                     ));
                 }
-                self.check_own(hook, own_hash)
+                self.check_own(hook, own_hash).map(programs)
             }
         }
+    }
+
+    /// Returns the files of the hook of a plugin. It may run programs of the project only after trust.
+    fn check_plugin(&self, hook: &Hook, of_project: &[String], plugins: &[Plugin]) -> Result<HookFiles, String> {
+        let plugin = plugins.iter().find(|plugin| plugin.owns(&hook.file)).ok_or("its plugin is not installed")?;
+        if let Some(change) = plugin.change() {
+            return Err(format!(
+                "the plugin {} changed since you added it: {change}; run `aye plugin update {}`",
+                plugin.name(),
+                plugin.name()
+            ));
+        }
+        let programs = if of_project.is_empty() { Vec::new() } else { self.check_project(of_project)? };
+        Ok(HookFiles { programs, plugin: Some(plugin.root.clone()) })
     }
 
     fn check_project(&self, programs: &[String]) -> Result<Vec<PathBuf>, String> {

@@ -67,7 +67,25 @@ impl LanguageServers {
     }
 }
 
-/// Returns the function that finds the command of a language: the command in the user's settings, or the usual program in PATH.
+/// The program of a language server, or why there is none.
+pub(crate) struct FoundServer {
+    /// Language, as in `[lsp.rust]`.
+    pub language: &'static str,
+    pub program: Result<PathBuf, String>,
+}
+
+/// Finds the programs of the enabled servers. Starts none.
+pub(crate) fn find_servers(place: &AppContext) -> Vec<FoundServer> {
+    let find = command_finder(place);
+    let enabled = LANGUAGES.iter().filter(|language| place.settings.uses_language_server(language.name));
+    let one = |language: &Language| FoundServer {
+        language: language.name,
+        program: find(language).map(|command| command.argv.first().map(PathBuf::from).unwrap_or_default()),
+    };
+    enabled.map(one).collect()
+}
+
+/// Returns the function that finds the command of a language: the one in the settings of the user, or the usual program in PATH.
 fn command_finder(place: &AppContext) -> FindCommand {
     let path = place.environment.get("PATH").map(str::to_owned).unwrap_or_default();
     let rustup_home = place.environment.get("RUSTUP_HOME").map_or_else(|| place.home.join(".rustup"), PathBuf::from);

@@ -27,7 +27,7 @@ pub(crate) mod hooks;
 pub(crate) mod installation;
 pub(crate) mod interrupted_calls;
 pub(crate) mod key_commands;
-mod language_servers;
+pub(crate) mod language_servers;
 pub(crate) mod local_models;
 pub(crate) mod lock_takeover;
 pub(crate) mod logging;

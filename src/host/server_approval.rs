@@ -1,7 +1,9 @@
-//! Approval of a project's MCP servers: checked right before a server is started.
+//! Approval of the MCP servers of a project or a plugin: checked right before a server is started.
 
+use super::plugins::Plugin;
+use crate::config::PluginPin;
 use crate::config::trust::{Project, program_files};
-use crate::mcp::{Approval, Reach, Spec};
+use crate::mcp::{Approval, PluginFiles, Reach, Spec};
 use crate::ports::BoxFuture;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,9 +30,12 @@ impl Approval for ServerApproval {
             Reach::Program { argv, directory, .. } => (argv.clone(), directory.clone()),
             Reach::Http { .. } => (Vec::new(), None),
         };
-        let (approved, name) = (self.clone(), spec.name.clone());
+        let (approved, name, plugin) = (self.clone(), spec.name.clone(), spec.plugin.clone());
         Box::pin(async move {
-            let looked = tokio::task::spawn_blocking(move || approved.check(&name, &argv, directory.as_deref()));
+            let looked = tokio::task::spawn_blocking(move || match plugin {
+                Some(files) => approved.check_plugin(files),
+                None => approved.check(&name, &argv, directory.as_deref()),
+            });
             looked.await.unwrap_or_else(|_| Err("cannot inspect the project".to_owned()))
         })
     }
@@ -44,6 +49,22 @@ impl ServerApproval {
     /// Sets the new approval after the user trusted the project again.
     pub(crate) fn update(&self, known: Arc<BTreeMap<String, String>>) {
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+    }
+
+    /// Checks that a plugin is installed and enabled, with exactly the files that the user added.
+    fn check_plugin(&self, files: PluginFiles) -> Result<(), String> {
+        let PluginFiles { name, root } = files;
+        let pin = PluginPin::read(&self.config, &name)?;
+        let is_used = |pin: &PluginPin| pin.enabled && root.ends_with(&pin.folder);
+        let Some(pin) = pin.filter(is_used) else {
+            return Err(format!("the plugin {name} was updated, disabled or removed; start a new session to use its servers"));
+        };
+        match (Plugin { pin, root }).change() {
+            None => Ok(()),
+            Some(change) => {
+                Err(format!("the plugin {name} changed since you added it: {change}; run `aye plugin update {name}`"))
+            }
+        }
     }
 
     fn check(&self, server: &str, argv: &[String], directory: Option<&Path>) -> Result<(), String> {

@@ -22,7 +22,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("model", "set `model.default` in config.toml; `aye models` lists the models"),
     ("apiKeyHelper", "save a key with `aye auth login anthropic`"),
     ("statusLine", "see `status.command` in `aye config schema`"),
-    ("enabledPlugins", "add the folder of a plugin with `aye plugin add DIR`"),
+    ("enabledPlugins", "add a plugin with `aye plugin add SOURCE`"),
     ("outputStyle", "write instructions into AGENTS.md"),
     ("sandbox", "the sandbox is on by default; `aye doctor` shows what it can do"),
 ];

@@ -206,6 +206,7 @@ impl Server {
             environment: command.environment,
             directory: None,
             network: false,
+            sees: Vec::new(),
         };
         let launched = self.environment.launcher.launch(program).await;
         let launched = launched.map_err(|reason| StartError::Off(shorten(&reason)))?;

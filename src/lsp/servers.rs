@@ -56,6 +56,10 @@ impl Diagnostics for LanguageServers {
         self.check(texts, Purpose::Saved).boxed()
     }
 
+    fn covers(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path.starts_with(root)) && self.servers.iter().any(|server| server.covers(path))
+    }
+
     fn statuses(&self) -> Vec<LanguageServerStatus> {
         self.servers.iter().map(Server::status).collect()
     }

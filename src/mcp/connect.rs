@@ -46,6 +46,7 @@ pub(super) async fn connect(spec: &Arc<Spec>, wires: &McpDeps, greeting: Handsha
                 environment: environment.clone(),
                 directory: directory.clone(),
                 network: *network,
+                sees: spec.plugin.iter().map(|plugin| plugin.root.clone()).collect(),
             };
             let (program, transport) = Program::launch(launcher.as_ref(), program).await.map_err(Failure::Final)?;
             match greet(spec, wires, transport, greeting, &stop).await {

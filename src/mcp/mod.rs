@@ -27,7 +27,7 @@ pub use deps::McpDeps;
 pub(crate) use deps::{Approval, Refusal, Tokens};
 pub(crate) use servers::Entry;
 pub use servers::Servers;
-pub(crate) use spec::Header;
+pub(crate) use spec::{Header, PluginFiles};
 pub use spec::{HttpKind, Reach, SignIn, Spec};
 
 /// Returns the messages in a server's output that arrives in these chunks, or the error of each invalid line, for `fuzz/`.

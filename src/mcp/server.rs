@@ -370,7 +370,7 @@ impl Server {
 
     async fn once(&self, greeting: HandshakeMode) -> Result<(Connection, ToolListing), Failure> {
         // Checked right before the connection, because it may have changed since the session started.
-        if let Some(approval) = self.wires.approval.as_ref().filter(|_| self.spec.of_project) {
+        if let Some(approval) = self.wires.approval.as_ref().filter(|_| self.spec.needs_approval()) {
             approval.verify(&self.spec).await.map_err(Failure::NotApproved)?;
         }
         let connection = connect(&self.spec, &self.wires, greeting).await?;

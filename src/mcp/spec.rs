@@ -11,13 +11,29 @@ pub struct Spec {
     /// Reason why the settings or a missing approval disable it, if so.
     pub off: Option<String>,
     pub of_project: bool,
-    /// Number of connection retries before the server is reported as unreachable; `retry_delay` is the first delay.
+    /// The plugin that it belongs to, if any.
+    pub plugin: Option<PluginFiles>,
+    /// Number of connection retries before the server counts as unreachable; `retry_delay` is the first delay.
     pub retry_attempts: u32,
     pub retry_delay: Duration,
     pub start_timeout: Duration,
     pub call_timeout: Duration,
     /// Tools with their own timeout.
     pub tool_timeouts: Vec<(String, Duration)>,
+}
+
+/// The installed files of a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginFiles {
+    pub name: String,
+    pub root: PathBuf,
+}
+
+impl Spec {
+    /// Returns whether it must be approved right before it is started or contacted.
+    pub fn needs_approval(&self) -> bool {
+        self.of_project || self.plugin.is_some()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

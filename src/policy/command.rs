@@ -634,7 +634,8 @@ fn may_match_parent(text: &str) -> bool {
 /// Returns the rule that blocks the path that a word names.
 fn blocking_path_rule(arg: &Arg, written: bool, scene: &CommandScene<'_>) -> Option<String> {
     let path = scene.context.resolve(&as_path(arg), scene.cwd);
-    if scene.context.is_own(&path) || scene.context.credential_place(&path).is_some() {
+    let is_own = scene.context.is_own(&path) && (written || !scene.context.is_in_plugin_skill(&path));
+    if is_own || scene.context.credential_place(&path).is_some() {
         return Some("built-in".to_owned());
     }
     let shut = |layer: &CompiledLayer| {

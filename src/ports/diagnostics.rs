@@ -2,7 +2,7 @@
 
 use super::BoxFuture;
 use crate::protocol::{FileDiagnostics, LanguageServerStatus};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Text of a file before and after a change. Without a text, the file does not exist on that side.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(crate) trait Diagnostics: Send + Sync {
     fn check_proposal(&self, texts: Vec<ProposedText>) -> BoxFuture<'_, Vec<FileDiagnostics>>;
     /// Tells the servers that the change is saved, and returns its diagnostics.
     fn check_saved(&self, texts: Vec<ProposedText>) -> BoxFuture<'_, Vec<FileDiagnostics>>;
+    /// Returns whether a server covers the language of a file.
+    fn covers(&self, path: &Path) -> bool;
     /// Returns the state of each language server.
     fn statuses(&self) -> Vec<LanguageServerStatus>;
     /// Ends all servers; completes when their processes have exited.

@@ -23,8 +23,9 @@ pub(crate) enum HookOccasion {
 pub(crate) trait Hooks: Send + Sync {
     /// Runs the hooks before a call is planned. A hook that fails denies the call.
     fn before_call(&self, call: ToolCall, stop: CancellationToken) -> BoxFuture<'_, CallHooks>;
-    /// Runs the hooks after a call, and adds their messages to the result.
-    fn after_call(&self, call: ToolCall, result: ToolResult, stop: CancellationToken) -> BoxFuture<'_, ToolResult>;
+    /// Runs the hooks after a call, and adds their messages to the result. The flag: whether those that can run in a layer ran
+    /// before the call.
+    fn after_call(&self, call: ToolCall, result: ToolResult, ran_before: (bool, CancellationToken)) -> BoxFuture<'_, ToolResult>;
     /// Runs the hooks of another event.
     fn on_occasion(&self, occasion: HookOccasion, stop: CancellationToken) -> BoxFuture<'_, EventHooks>;
 }

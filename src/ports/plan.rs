@@ -3,8 +3,8 @@
 use super::{Doubts, LayerRun};
 use crate::policy::{Enforcer, Verdict};
 use crate::protocol::{
-    Action, Amendable, DiscardedEffect, Effects, PlaceChange, PreviewOffer, Proposal, ProposedPlan, SandboxAccess, TaskPlan,
-    ToolCall,
+    Action, Amendable, DiscardedEffect, Effects, HookRun, PlaceChange, PreviewOffer, Proposal, ProposedPlan, SandboxAccess,
+    TaskPlan, ToolCall,
 };
 use jiff::Timestamp;
 use std::any::Any;
@@ -49,6 +49,8 @@ pub(crate) struct Plan {
     pub doubts: Doubts,
     /// Ways in which the user may change it.
     pub amends: PlanAmendments,
+    /// Runs of the hooks after the call, if they ran in a layer with the proposed files. The proposal includes their changes.
+    pub hook_runs: Option<Vec<HookRun>>,
     /// Data of the tool between plan and run; only its own router reads it.
     pub payload: Box<dyn Any + Send>,
 }
@@ -76,6 +78,7 @@ impl Plan {
             proposed_plan: None,
             doubts: Doubts::default(),
             amends: PlanAmendments::default(),
+            hook_runs: None,
             payload,
         }
     }

@@ -186,6 +186,8 @@ pub struct ServerProgram {
     pub directory: Option<std::path::PathBuf>,
     /// Whether the user allows it network access, independent of commands.
     pub network: bool,
+    /// Folders of its files, which it can read even if commands cannot.
+    pub sees: Vec<std::path::PathBuf>,
 }
 
 /// Running program. Dropping it ends it and its child processes.

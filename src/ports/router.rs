@@ -164,6 +164,11 @@ pub(crate) trait ToolRouter: Send + Sync {
         let _ = rewind;
         Box::pin(std::future::ready(Ok(FileRewindResult::default())))
     }
+    /// Runs the hooks after a call in a layer that has its proposed files, and adds their changes to the plan.
+    fn add_hooks(&self, plan: Plan, stop: CancellationToken) -> BoxFuture<'_, Plan> {
+        drop(stop);
+        Box::pin(std::future::ready(plan))
+    }
     /// Returns the hooks of the session; `None` if there are none.
     fn hooks(&self) -> Option<Arc<dyn Hooks>> {
         None

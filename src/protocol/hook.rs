@@ -93,6 +93,9 @@ pub struct HookRun {
     /// Text for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+    /// Files of the call that it changed before they were written, as shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
     /// Whether it rewrote the arguments of the call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rewrote: bool,
@@ -134,6 +137,20 @@ impl CallHooks {
         self.arguments.as_ref()?;
         let hooks: Vec<&str> = self.runs.iter().filter(|run| run.rewrote).map(|run| run.hook.as_str()).collect();
         Some(format!("rewritten by the hook {}", hooks.join(" and the hook ")))
+    }
+
+    /// Returns the sentence about files that hooks changed before they were written, for the user.
+    pub fn changes(&self) -> Option<String> {
+        let words = |run: &HookRun| format!("the hook {} changed {}", run.hook, run.changed.join(", "));
+        let changes: Vec<String> = self.runs.iter().filter(|run| !run.changed.is_empty()).map(words).collect();
+        (!changes.is_empty()).then(|| changes.join("; "))
+    }
+
+    /// Adds the runs of the hooks after the call, in place of earlier ones.
+    pub fn add_runs_after(&mut self, runs: Vec<HookRun>) {
+        let is_after = |run: &HookRun| run.hook.contains(HookEvent::PostToolUse.as_str());
+        self.runs.retain(|run| !is_after(run));
+        self.runs.extend(runs);
     }
 
     /// Returns the notes for the model: the rewritten arguments, and the context that hooks add.

@@ -88,6 +88,12 @@ impl SkillSet {
         self.skills.iter().find(|skill| skill.has_changed(real))
     }
 
+    /// Returns how the skill of a plugin that contains a file differs from what the user added.
+    pub(crate) fn changed_plugin_skill(&self, real: &Path) -> Option<String> {
+        let skill = self.skills.iter().find(|skill| skill.origin == Origin::Plugin && real.starts_with(&skill.real))?;
+        Some(format!("the skill `{}`: {} {}", skill.name(), skill.change()?, skill.reviewed_when()))
+    }
+
     /// Returns a sentence about skills that are not used, for the start of a session.
     pub(crate) fn notice(&self) -> Option<String> {
         broken_notice(&self.broken, "skill")

@@ -131,6 +131,11 @@ impl Skill {
         first_change(&self.real, &pinned.boundary, &pinned.files)
     }
 
+    /// Returns whether only exactly the files that the user reviewed are used.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.pinned.is_some()
+    }
+
     /// Returns whether a file of the skill is new or differs from the content that the user reviewed; false for other files.
     pub(crate) fn has_changed(&self, real: &Path) -> bool {
         let Some(pinned) = &self.pinned else { return false };

@@ -88,7 +88,7 @@ impl Calls {
     fn decision_on_call(&mut self, id: &CallId, change: &CallChange<'_>, refused: &HashSet<&CallId>) -> Option<Row> {
         match change {
             CallChange::Hooked { hooks } => {
-                let words: Vec<String> = hooks.rewriting().into_iter().chain(hooks.question()).collect();
+                let words: Vec<String> = hooks.rewriting().into_iter().chain(hooks.question()).chain(hooks.changes()).collect();
                 if !words.is_empty() {
                     self.hooked.insert(id.clone(), words.join("; "));
                 }

@@ -1,6 +1,7 @@
 //! Plans as edited by the user. The actions are judged again; the expected state of their paths is not changed.
 
 use super::draft::{CallDraft, Effect};
+use super::error::invalid;
 use super::executable_files::mark_by_actions;
 use super::redaction::hide_in_proposal;
 use super::settings::Settings;
@@ -38,6 +39,21 @@ pub(super) fn amend_plan(plan: Plan, amendment: &Amendment, tools: &Toolset) -> 
     // A replaced command line makes earlier amendments obsolete.
     let earlier = earlier.filter(|_| !amendment.is_another_line());
     plan.amends.told = Some(earlier.map_or(told.clone(), |earlier| format!("{earlier}\n{told}")));
+    Ok(plan)
+}
+
+/// Replaces the proposed texts of files, by their displayed paths, as hooks changed them.
+pub(super) fn amend_by_hooks(plan: Plan, texts: Vec<(String, String)>, tools: &Toolset) -> Result<Plan, ToolError> {
+    let tool = tools.resolve(&plan.call.tool_name)?;
+    let settings = running(&plan.tool_name, &plan.call.tool_name, tools.settings());
+    let mut plan = plan;
+    for (path, text) in texts {
+        let file = plan.amends.offer.files.iter().position(|known| *known == path);
+        let file = file.ok_or_else(|| invalid(format!("`{path}` cannot be changed apart from the call")))?;
+        let (doubts, empty) = (std::mem::take(&mut plan.doubts), Plan::empty(plan.call.clone(), plan.tool_name, Box::new(())));
+        let (draft, _) = tool.amend(plan.payload, &Amendment::File { file, text }, &settings)?;
+        plan = Plan { doubts, ..with_draft(empty, draft, &*tool, &settings) };
+    }
     Ok(plan)
 }
 

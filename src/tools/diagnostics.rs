@@ -1,9 +1,12 @@
 //! Diagnostics of language servers in proposals and results. They are information: no verdict depends on them.
 
+use super::blocking::off_thread;
 use super::settings::Settings;
+use super::shell::preview::{ChangedFile, PreviewedCommand};
 use super::tool::{AnyTool, Payload};
 use crate::ports::{Diagnostics, Plan, ProposedText};
 use crate::protocol::{FileDiagnostics, ToolResult, ToolStatus};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Maximum number of rows in a proposal.
@@ -15,12 +18,19 @@ const MAX_RESULT_BYTES: usize = 2_000;
 pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &Settings) -> Plan {
     let Some(servers) = &settings.diagnostics else { return plan };
     let Some(proposal) = plan.proposal.as_mut().filter(|_| plan.changes) else { return plan };
-    let texts = visible_texts(tool, &plan.payload, settings);
+    // The payload cannot be shared with another thread, so its files are listed before anything waits.
+    let files = plan.payload.downcast_ref::<PreviewedCommand>().map(|command| changed_files(command, settings));
+    let texts = match files {
+        Some(files) => read_texts(files).await,
+        None => visible_texts(tool, &plan.payload, settings),
+    };
     if texts.is_empty() {
         return plan;
     }
     let reported = servers.check_proposal(texts).await.into_iter().map(|file| redact(file, settings));
     proposal.diagnostics = reported.filter(FileDiagnostics::is_worth_showing).collect();
+    // Where there is little room, only the first row is shown.
+    proposal.diagnostics.sort_by_key(|file| !file.has_new_errors());
     let rows: Vec<String> = proposal.diagnostics.iter().flat_map(FileDiagnostics::rows).collect();
     let more = rows.len().saturating_sub(MAX_NOTES);
     proposal.notes.extend(rows.into_iter().take(MAX_NOTES));
@@ -41,6 +51,26 @@ impl WrittenTexts {
     pub(super) fn new(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Option<Self> {
         let servers = settings.diagnostics.clone()?;
         let texts = visible_texts(tool, payload, settings);
+        (!texts.is_empty()).then_some(Self { servers, texts })
+    }
+}
+
+impl WrittenTexts {
+    /// Returns the texts that a previewed command changed; `None` if no language server can see them.
+    pub(super) async fn of_command(files: Vec<ChangedFile>, settings: &Settings) -> Option<Self> {
+        let servers = settings.diagnostics.clone()?;
+        let texts = read_texts(files).await;
+        (!texts.is_empty()).then_some(Self { servers, texts })
+    }
+
+    /// Drops the texts that differ from the files, because the user left them out. Reads the files.
+    pub(super) async fn without_discarded(self) -> Option<Self> {
+        let Self { servers, mut texts } = self;
+        let read = off_thread(move || {
+            texts.retain(|text| std::fs::read(&text.path).ok() == text.after.clone().map(String::into_bytes));
+            texts
+        });
+        let texts = read.await.unwrap_or_default();
         (!texts.is_empty()).then_some(Self { servers, texts })
     }
 }
@@ -66,6 +96,21 @@ pub(super) async fn add_new_errors(written: Option<WrittenTexts>, mut result: To
     }
     result.output_text.push_str(&told);
     result
+}
+
+/// Returns the files that a previewed command changed, if a language server covers them and the policy lets file tools read and write
+/// them.
+pub(super) fn changed_files(command: &PreviewedCommand, settings: &Settings) -> Vec<ChangedFile> {
+    let Some(servers) = &settings.diagnostics else { return Vec::new() };
+    let is_wanted = |path: &Path| servers.covers(path) && (settings.paths.may_read)(path) && (settings.paths.may_write)(path);
+    command.changed_files(&is_wanted)
+}
+
+async fn read_texts(files: Vec<ChangedFile>) -> Vec<ProposedText> {
+    if files.is_empty() {
+        return Vec::new();
+    }
+    off_thread(move || files.iter().filter_map(ChangedFile::text).collect()).await.unwrap_or_default()
 }
 
 /// Returns the texts of a plan that the policy lets the call read and write.

@@ -86,7 +86,7 @@ pub(crate) use sandbox::{
     prune_caches,
 };
 pub(crate) use session_agents::{AGENT, SessionAgents};
-pub(crate) use session_hooks::{CheckHook, SessionHooks};
+pub(crate) use session_hooks::{CheckHook, HookFiles, SessionHooks};
 pub(crate) use session_search::SessionSearch;
 pub(crate) use session_skills::{SKILL, SessionSkills};
 pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, Settings};

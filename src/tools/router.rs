@@ -1,14 +1,14 @@
 //! The port implementation of the tools: finds tools by name, plans calls, and runs each plan only with its permit.
 
 use super::agents::AGENT;
-use super::amendment::{amend_plan, offered_amendments};
+use super::amendment::{amend_by_hooks, amend_plan, offered_amendments};
 use super::annotations::ToolDetails;
 use super::arguments::object;
 use super::call_result::CallResult;
 use super::changes::{self, SessionChanges};
 use super::deferred_error::{DeferredError, plan_with_deferred_error, unreadable_actions};
 use super::definition::{concise, definition};
-use super::diagnostics::{WrittenTexts, add_new_errors, add_to_plan};
+use super::diagnostics::{WrittenTexts, add_new_errors, add_to_plan, changed_files as changed_files_of};
 use super::draft::Effect;
 use super::editor_check::{changed_files, check_before_planning};
 use super::error::invalid;
@@ -27,7 +27,7 @@ use crate::policy::redact::Redactor;
 use crate::policy::{Permit, PreviewPermit, PreviewRun};
 use crate::ports::{
     ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FileRewindPlan, FileRewindResult, Hooks, LayerRun,
-    PendingPlans, Plan, PlanAmendments, RewindStart, RunContext, SearchEngine, TaskChanges, ToolRouter,
+    PendingPlans, Plan, PlanAmendments, ProposedText, RewindStart, RunContext, SearchEngine, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
     Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, Command, DiscardedEffect, ErrorCode,
@@ -36,8 +36,9 @@ use crate::protocol::{
 };
 use crate::tools::blocking::off_thread;
 use crate::tools::custom::is_chain;
-use crate::tools::hooks::HookRunner;
+use crate::tools::hooks::{ChangedText, HookRunner};
 use crate::tools::on_demand::{FIND_TOOLS, with_hint};
+use crate::tools::paths::display_path_one_line;
 use crate::tools::session_skills::SKILL;
 use crate::tools::sessions::cli_write::Work as Typed;
 use crate::tools::shell::checkpoint;
@@ -148,6 +149,7 @@ impl Router {
         kill: &CancellationToken,
     ) -> ToolResult {
         let before = checkpoint::snapshot_before_tool(&settings, kill).await;
+        let written = WrittenTexts::of_command(changed_files_of(&command, &settings), &settings).await;
         let (result, settled) = preview::commit(command, id, tool_name, discarded, Arc::clone(&settings)).await;
         if let Ok(Some(before)) = before {
             before.record_own_changes(&settings).await;
@@ -155,6 +157,11 @@ impl Router {
         if let Some(settled) = settled {
             self.keep_settled(settled);
         }
+        let written = match written {
+            Some(written) => written.without_discarded().await,
+            None => None,
+        };
+        let result = add_new_errors(written, result).await;
         with_diff(result, proposal, settings).await
     }
 
@@ -186,6 +193,48 @@ impl Router {
             Ok(tool) => add_to_plan(plan, &*tool, self.settings()).await,
             Err(_) => plan,
         }
+    }
+
+    /// Runs the hooks after a call on its proposal, and adds their changes to the plan.
+    async fn with_hooks(&self, plan: Plan, stop: CancellationToken) -> Plan {
+        let Some(hooks) = self.settings().hooks.clone().filter(|_| plan.changes && plan.proposal.is_some()) else { return plan };
+        let runner = HookRunner::new(Arc::clone(&self.tools), hooks);
+        let Some(proposal) = runner.hooked_proposal(&plan) else { return plan };
+        let texts = proposal.texts.clone();
+        let Some(mut hooked) = runner.run_on(proposal, &stop).await.filter(|_| !stop.is_cancelled()) else { return plan };
+        let mut plan = plan;
+        if !hooked.changed.is_empty() {
+            match self.plan_with_texts(plan.call.clone(), texts, &hooked.changed).await {
+                Ok(amended) => {
+                    hooked.describe_changes(self.settings());
+                    plan = self.with_diagnostics(amended).await;
+                }
+                Err(error) => hooked.discard_changes(&error.message),
+            }
+        }
+        if let Some(proposal) = &mut plan.proposal {
+            proposal.notes.extend(hooked.notes());
+        }
+        Plan { hook_runs: Some(hooked.runs), ..plan }
+    }
+
+    /// Plans a call again that proposed `before`, with other texts for its files.
+    async fn plan_with_texts(
+        &self,
+        call: ToolCall,
+        before: Vec<ProposedText>,
+        changed: &[ChangedText],
+    ) -> Result<Plan, ToolError> {
+        let again = self.plan_blocking(call, Vec::new()).await?;
+        if self.tools.resolve(&again.call.tool_name)?.proposed_texts(&again.payload) != before {
+            return Err(ToolError::new(ErrorCode::Conflict, "a file of the call changed while the hooks ran"));
+        }
+        let settings = self.settings();
+        let named = |text: &ChangedText| (display_path_one_line(&text.path, settings), text.now.clone());
+        let (texts, tools) = (changed.iter().map(named).collect::<Vec<_>>(), Arc::clone(&self.tools));
+        let amended = tokio::task::spawn_blocking(move || amend_by_hooks(again, texts, &tools)).await;
+        let amended = amended.unwrap_or_else(|_| Err(invalid("the tool crashed")));
+        amended.map_err(|error| hide_in_error(&settings.redactor, error))
     }
 
     /// Ends like a killed process: all data on disk remains.
@@ -265,7 +314,7 @@ impl ToolRouter for Router {
             let (id, tool_name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
             let trial = preview::run(*work, id, tool_name, settings, context).await;
             let trial = trial.map_err(|error| hide_in_error(&redactor, error))?;
-            Ok(with_effects(plan, trial, &redactor))
+            Ok(self.with_diagnostics(with_effects(plan, trial, &redactor)).await)
         }
         .boxed()
     }
@@ -450,6 +499,10 @@ impl ToolRouter for Router {
             changes.rewind(&rewind).await
         }
         .boxed()
+    }
+
+    fn add_hooks(&self, plan: Plan, stop: CancellationToken) -> BoxFuture<'_, Plan> {
+        self.with_hooks(plan, stop).boxed()
     }
 
     fn hooks(&self) -> Option<Arc<dyn Hooks>> {
@@ -663,6 +716,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         proposed_plan: None,
         doubts,
         amends: offered_amendments(&*tool, &draft.work, settings),
+        hook_runs: None,
         payload: draft.work,
     })
 }

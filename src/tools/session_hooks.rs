@@ -5,15 +5,23 @@ use crate::protocol::{AskingAgent, HookEvent, HookEvents, SessionId};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Check that the user trusts or pinned the current content of a hook. Returns the files that it runs.
-pub(crate) type CheckHook = Arc<dyn Fn(&Hook) -> Result<Vec<PathBuf>, String> + Send + Sync>;
+/// Check that a hook is what the user trusts or pinned. Returns the files that it runs.
+pub(crate) type CheckHook = Arc<dyn Fn(&Hook) -> Result<HookFiles, String> + Send + Sync>;
+
+/// Files of a hook outside the workspace, which it must be able to read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct HookFiles {
+    pub programs: Vec<PathBuf>,
+    /// Folder of the plugin that the hook belongs to.
+    pub plugin: Option<PathBuf>,
+}
 
 /// The hooks of a session. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct SessionHooks {
     hooks: Arc<[Hook]>,
     check: CheckHook,
-    /// Directory in which the hooks of the user start; project hooks start in the workspace.
+    /// Directory in which the hooks of the user and of plugins start; those of a project start in the workspace.
     directory: PathBuf,
     /// The agent whose session it is, and the session that started the agent.
     agent: Option<(AskingAgent, SessionId)>,
@@ -40,7 +48,7 @@ impl SessionHooks {
     /// Returns the directory in which a hook starts.
     pub(in crate::tools) fn directory(&self, hook: &Hook, workspace: &Path) -> PathBuf {
         match hook.origin {
-            HookOrigin::User => self.directory.clone(),
+            HookOrigin::User | HookOrigin::Plugin => self.directory.clone(),
             HookOrigin::Project => workspace.to_owned(),
         }
     }
@@ -72,8 +80,8 @@ impl SessionHooks {
         self.hooks.iter().filter(move |hook| hook.event == event)
     }
 
-    /// Returns the files that a hook runs, if the user trusts or pinned their current content. Reads them.
-    pub(crate) fn check(&self, hook: &Hook) -> Result<Vec<PathBuf>, String> {
+    /// Returns the files that a hook runs, if they are what the user trusts or pinned. Reads them.
+    pub(crate) fn check(&self, hook: &Hook) -> Result<HookFiles, String> {
         (self.check)(hook)
     }
 }

@@ -10,6 +10,7 @@ use crate::ports::{ArtifactUploads, Artifacts, Checkpoints, Diagnostics, UserQue
 use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
+use crate::sys::sandbox::NetworkAccess;
 use crate::tools::change_log::ChangeLog;
 use crate::tools::session_agents::SessionAgents;
 use crate::tools::session_hooks::SessionHooks;
@@ -161,6 +162,14 @@ impl Settings {
             Environment::Inherit | Environment::Core => Environment::Core,
             Environment::Listed(names) | Environment::InheritOf(names) | Environment::CoreOf(names) => Environment::CoreOf(names),
         };
+        layered
+    }
+
+    /// Returns the settings for hooks that run in a layer with proposed files: without network, whatever commands have, because
+    /// nobody has approved the files yet.
+    pub(super) fn for_hooks_in_layer(&self) -> Self {
+        let mut layered = self.for_layer();
+        layered.command.sandbox.network = NetworkAccess::Proxied;
         layered
     }
 

@@ -54,6 +54,7 @@ fn spec(url: String) -> Spec {
         reach: Reach::Http { url, headers: Vec::new(), sign_in, kind: HttpKind::Auto },
         off: None,
         of_project: false,
+        plugin: None,
         retry_attempts: 0,
         retry_delay: Duration::from_millis(100),
         start_timeout: START,

@@ -377,6 +377,89 @@ fn feedback_after_a_call_is_added_to_its_result() {
     assert!(told.contains("[From the hook .claude/settings.json PostToolUse 1]\nline 1: missing semicolon"), "{told}");
 }
 
+/// A formatter that writes one word for another.
+const FORMATS: &str = "sed -i s/new/formatted/ a.txt";
+
+#[test]
+fn the_changes_of_a_hook_after_a_call_are_part_of_its_proposal() {
+    let server = Server::new([writes("c1", "a.txt"), Answer::text("Denied."), writes("c2", "a.txt"), Answer::text("Done.")]);
+    let project = with_hook(&server, "PostToolUse", "Write", FORMATS).policy(ASKING);
+    let mut terminal = project.open_sized(&["--trust"], 110, 40);
+    for (prompt, letter, said) in [("first", 'n', "Denied."), ("second", 'y', "Done.")] {
+        terminal.prompt(prompt);
+        let screen = terminal.review("a.txt");
+        assert!(screen.contains("formatted") && !screen.contains("+ new"), "{screen}");
+        assert!(screen.contains("includes the changes of the hook .claude/settings.json PostToolUse 1 to a.txt"), "{screen}");
+        assert!(!project.exists("a.txt"), "nothing is written before the decision");
+        terminal.decide(letter);
+        terminal.wait_for(said);
+    }
+    assert!(terminal.quit().success());
+    assert_eq!(project.read("a.txt"), "formatted\n");
+    let told = result(&server, 3);
+    assert!(told.contains("It changed your text before it was written:") && told.contains("-new\n+formatted"), "{told}");
+    let log = project.aye(&["policy", "log", "--json"]).exits(0).stdout;
+    assert!(log.contains("the hook .claude/settings.json PostToolUse 1 changed a.txt"), "{log}");
+}
+
+#[test]
+fn a_hook_after_a_call_changes_only_the_files_of_the_call_and_nothing_if_it_fails() {
+    for (command, text, told) in [
+        (format!("{FORMATS}; echo x > b.txt"), "formatted\n", "hooks also changed `b.txt`, which the call does not change"),
+        (format!("{FORMATS}; exit 1"), "new\n", "it failed: exit code 1"),
+        (format!("{FORMATS}; sleep 60"), "new\n", "it failed: timed out"),
+        ("rm a.txt; mkdir a.txt".to_owned(), "new\n", "It left no text file at `a.txt`"),
+        ("rm a.txt; ln -s /etc/passwd a.txt".to_owned(), "new\n", "It left no text file at `a.txt`"),
+        ("printf '\\377' > a.txt".to_owned(), "new\n", "It left no text file at `a.txt`"),
+        ("echo 'too long' >&2; exit 2".to_owned(), "new\n", "too long"),
+        ("test \"$(cat a.txt)\" = new || exit 1".to_owned(), "new\n", ""),
+        ("exec 3<>/dev/tcp/127.0.0.1/PORT && echo yes > a.txt".to_owned(), "new\n", "it failed"),
+    ] {
+        let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
+        let command = command.replace("PORT", &server.port().to_string());
+        let hooks = json!({ "hooks": { "PostToolUse": [
+            { "matcher": "Write", "hooks": [{ "type": "command", "command": command, "timeout": 3 }] }] } });
+        let project = Project::with(&server).policy(OPEN).file(".claude/settings.json", &hooks.to_string());
+        project.aye(&["exec", "--trust", "go"]).exits(0);
+        assert_eq!(project.read("a.txt"), text, "{command}");
+        assert!(!project.exists("b.txt"), "{command}");
+        assert!(result(&server, 1).contains(told), "{command}: {}", result(&server, 1));
+        assert_eq!(result(&server, 1).contains("changed your text"), text == "formatted\n", "{command}");
+    }
+}
+
+#[test]
+fn hooks_after_a_call_format_several_files_of_a_patch_one_after_the_other() {
+    let patch = "*** Begin Patch\n*** Add File: a.txt\n+new a\n*** Update File: b.txt\n@@\n-old\n+new b\n*** End Patch\n";
+    let server = Server::new([Answer::call("c1", "ApplyPatch", json!({"patch": patch})), Answer::text("Done.")]);
+    let hooks = json!({ "hooks": { "PostToolUse": [{ "matcher": "Edit", "hooks": [
+        { "type": "command", "command": "sed -i s/new/formatted/ [ab].txt" },
+        { "type": "command", "command": "grep -q formatted b.txt && sed -i s/formatted/twice/ b.txt" },
+    ] }] } });
+    let project = Project::with(&server).policy(OPEN).file("b.txt", "old\n").file(".claude/settings.json", &hooks.to_string());
+    project.aye(&["exec", "--trust", "go"]).exits(0);
+    assert_eq!((project.read("a.txt"), project.read("b.txt")), ("formatted a\n".to_owned(), "twice b\n".to_owned()));
+}
+
+#[test]
+fn an_interrupted_hook_after_a_call_leaves_nothing() {
+    let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
+    let project = with_hook(&server, "PostToolUse", "Write", &format!("{FORMATS}; touch /tmp/started; sleep 60"));
+    let project = project.policy(OPEN);
+    let layers = || fs::read_dir(project.directory("data").join("previews")).map_or(0, Iterator::count);
+    let mut terminal = project.open(&["--trust"]);
+    terminal.prompt("go");
+    assert!(wait_until(TIMEOUT, || layers() > 0), "the hook runs in a layer");
+    terminal.kill();
+    assert!(!project.exists("a.txt"));
+    let server = Server::new([Answer::text("Hello.")]);
+    let project = project.connected_to(&server);
+    project.aye(&["exec", "--trust", "hi"]).exits(0);
+    let layers = || fs::read_dir(project.directory("data").join("previews")).map_or(0, Iterator::count);
+    assert!(wait_until(TIMEOUT, || layers() == 0), "the layer is removed");
+    assert!(!project.exists("a.txt"));
+}
+
 #[test]
 fn a_hook_blocks_a_prompt_or_adds_context_to_it() {
     let server = Server::with_responder(|_| Answer::text("Done."));

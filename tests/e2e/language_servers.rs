@@ -1,7 +1,7 @@
 //! Language servers: what they report about a proposed change is in the approval prompt, the events and the results. The server is a
 //! few lines of shell, so a test proposes changes until it has started.
 
-use crate::support::{Answer, Project, Server};
+use crate::support::{Answer, Editor, Project, Rpc, Server};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -181,4 +181,129 @@ fn prompts_appear_without_a_server_that_hangs_or_exits_or_is_missing() {
         }
         assert!(terminal.quit().success());
     }
+}
+
+/// A policy for file tools and for commands in layers.
+const LAYERED: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
+                       [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = true\n\
+                       [capabilities.\"File.Delete\"]\nrequires_approval = true\n\
+                       [capabilities.\"Shell.Exec\"]\nsandbox = \"workspace-write\"\nrequires_approval = true\n";
+
+#[test]
+fn moves_copies_appended_text_and_deletions_are_checked() {
+    for (name, arguments, row) in [
+        ("Move", json!({"source": "bad.py", "destination": "moved.py"}), "0 → 1 error, moved.py:2: bad at 2"),
+        ("Copy", json!({"source": "bad.py", "destination": "copied.py"}), "0 → 1 error, copied.py:2: bad at 2"),
+        ("AppendFile", json!({"path": "bad.py", "content": "BAD\n"}), "1 → 2 errors, bad.py:3: bad at 3"),
+        ("Delete", json!({"path": "bad.py"}), "1 → 0 errors in bad.py"),
+    ] {
+        let count = AtomicUsize::new(0);
+        let call = arguments.clone();
+        let server = Server::with_responder(move |request| {
+            let number = count.fetch_add(1, Ordering::SeqCst);
+            if number == MAX_PROPOSALS
+                || request.messages().contains("Errors reported by the language server for this change")
+                || request.messages().contains("→ 0 errors")
+            {
+                return Answer::text("All done.");
+            }
+            Answer::call(&format!("c{number}"), name, call.clone())
+        });
+        let project = with_language_server(&server, "good").policy(LAYERED).file("bad.py", "fine = 1\nBAD\n");
+        let mut terminal = project.open(&[]);
+        terminal.prompt("do it");
+        for number in 0..MAX_PROPOSALS {
+            assert!(number + 1 < MAX_PROPOSALS, "{name}: the server never started");
+            let screen = terminal.review("bad.py");
+            terminal.decide('n');
+            // A server under load answers for only some of the files in time.
+            if screen.contains(row) {
+                break;
+            }
+        }
+        assert_eq!(project.read("bad.py"), "fine = 1\nBAD\n");
+        terminal.kill();
+    }
+}
+
+#[test]
+fn the_effects_of_a_command_are_checked_before_they_are_applied() {
+    let count = AtomicUsize::new(0);
+    let server = Server::with_responder(move |_| {
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        if number == MAX_PROPOSALS {
+            return Answer::text("All done.");
+        }
+        let command = format!("printf 'fine = 1\\nBAD\\n' > made{number}.py");
+        Answer::call(&format!("c{number}"), "RunCommand", json!({"command": command}))
+    });
+    let project = with_language_server(&server, "good").policy(LAYERED).approving_effects();
+    let mut terminal = project.open_sized(&["--trust"], 110, 40);
+    terminal.prompt("do it");
+    for number in 0..MAX_PROPOSALS {
+        assert!(number + 1 < MAX_PROPOSALS, "the server never started");
+        let name = format!("made{number}.py");
+        let screen = terminal.review(&name);
+        assert!(!project.exists(&name));
+        terminal.decide('n');
+        if screen.contains('→') {
+            assert!(screen.contains(&format!("0 → 1 error, {name}:2: bad at 2")), "{screen}");
+            break;
+        }
+    }
+    terminal.kill();
+}
+
+#[test]
+fn clients_of_serve_get_the_diagnostics_of_a_proposal() {
+    let server = proposing("Errors reported by the language server for this change");
+    let project = with_language_server(&server, "good").policy(ASKING);
+    let mut client = Rpc::start(&project, &["--trust"]);
+    client.create(&project);
+    client.call("StartTask", json!({"prompt": "write it"}));
+    for number in 0..MAX_PROPOSALS {
+        assert!(number + 1 < MAX_PROPOSALS, "the server never started");
+        let approval = client.event("approval_requested");
+        let reported = approval.pointer("/proposal/diagnostics/0").cloned();
+        client.call("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "denied"}));
+        if let Some(file) = reported {
+            assert_eq!((&file["errorsBefore"], &file["errorsAfter"]), (&json!(0), &json!(2)), "{file}");
+            assert_eq!(file["newErrors"][0]["line"], 2, "{file}");
+            break;
+        }
+    }
+    client.event("task_completed");
+    assert!(results(&server).contains("0 → 2 errors, app"), "{}", results(&server));
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn an_editor_lists_the_servers_and_its_model_gets_new_errors() {
+    let server = proposing("Errors reported by the language server after this change");
+    let project = with_language_server(&server, "good").policy(OPEN);
+    let mut editor = Editor::start(&project, &["--trust", "-m", "anthropic/scripted"]);
+    let session = editor.new_session(&project.path(""));
+    assert_eq!(editor.prompt(&session, "go"), "end_turn");
+    let told = results(&server);
+    assert!(told.contains(REPORTED) && told.contains("0 → 2 errors, app"), "{told}");
+    assert_eq!(editor.prompt(&session, "/lsp"), "end_turn");
+    let text = editor.text(None);
+    assert!(text.contains("pyright-langserver") && text.contains("ready"), "{text}");
+    editor.leave();
+}
+
+#[test]
+fn doctor_lists_the_servers_that_are_found_and_starts_none() {
+    let server = Server::new([]);
+    let project = with_language_server(&server, "good");
+    let doctor = project.aye(&["doctor", "--json"]).json();
+    let checks = doctor["checks"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["name"] == "language servers").unwrap();
+    let says = check["says"].as_str().unwrap();
+    assert!(says.contains("python (") && says.contains("/bash)"), "{says}");
+    assert!(check["state"] == "note", "{check}");
+    assert!(!project.exists("made"));
+    let project = project.config("[lsp]\nenabled = false\n");
+    let doctor = project.aye(&["doctor", "--json"]).json();
+    assert!(!doctor.to_string().contains("language servers"), "{doctor}");
 }

@@ -79,6 +79,8 @@ mod paths;
 mod pickers;
 mod plain;
 mod plan;
+mod plugin_parts;
+mod plugin_sources;
 mod plugins;
 mod policy_cli;
 mod preview;

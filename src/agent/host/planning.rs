@@ -3,7 +3,7 @@
 use super::call_context::CallContext;
 use super::call_timeout::{CallTimeout, with_timeout};
 use crate::agent::turn::{Input, Planned};
-use crate::ports::Plan;
+use crate::ports::{Plan, ToolRouter};
 use crate::protocol::{Amendment, SandboxAccess, ToolCall, ToolError};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
@@ -12,11 +12,12 @@ use tokio_util::sync::CancellationToken;
 pub(super) fn plan(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
     let (inputs, router) = (context.inputs(), context.router());
     let plans = calls.into_iter().map(|(index, call)| {
-        let (router, names, same) = (router.clone(), router.clone(), call.clone());
+        let (router, names, hooks, same) = (router.clone(), router.clone(), router.clone(), call.clone());
+        let stopped = context.interrupt_token();
         let plan = context.spawn_plan(async move { router.plan(call).await });
         let (killed, nobody) = (context.interrupt_token(), CancellationToken::new());
         async move {
-            let plan = plan.await;
+            let plan = with_hooks(plan.await, &*hooks, &stopped).await;
             // A plan that changes something lists everything it touches.
             let scope = if plan.as_ref().is_ok_and(|plan| plan.changes) {
                 Vec::new()
@@ -34,6 +35,18 @@ pub(super) fn plan(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
     });
 }
 
+/// Runs the hooks after a call on its proposal. They have their own time limits.
+async fn with_hooks(
+    plan: Result<Plan, ToolError>,
+    router: &dyn ToolRouter,
+    stopped: &CancellationToken,
+) -> Result<Plan, ToolError> {
+    match plan {
+        Ok(plan) => Ok(router.add_hooks(plan, stopped.clone()).await),
+        Err(error) => Err(error),
+    }
+}
+
 /// Plans a call again with more access and with the user's amendments.
 pub(super) fn replan_with_access(
     context: &CallContext,
@@ -42,8 +55,8 @@ pub(super) fn replan_with_access(
     opens: Vec<SandboxAccess>,
     amendments: Vec<Amendment>,
 ) {
-    let router = context.router();
-    plan_one(context, index, async move {
+    let (router, hooks) = (context.router(), amendments.is_empty());
+    plan_one(context, index, hooks, async move {
         // Without access, this plans only; the last amendment asks the language servers.
         let mut plan = if opens.is_empty() && amendments.is_empty() {
             router.plan(call).await?
@@ -60,14 +73,22 @@ pub(super) fn replan_with_access(
 /// Plans the proposal of an approval with an amendment.
 pub(super) fn amend(context: &CallContext, index: usize, plan: Plan, amendment: Amendment) {
     let router = context.router();
-    plan_one(context, index, async move { router.amend(plan, amendment).await });
+    plan_one(context, index, false, async move { router.amend(plan, amendment).await });
 }
 
-fn plan_one(context: &CallContext, index: usize, work: impl Future<Output = Result<Plan, ToolError>> + Send + 'static) {
-    let inputs = context.inputs();
+/// Plans one call. `has_hooks`: whether the hooks after the call run on the proposal; the user's edits are not changed by them.
+fn plan_one(
+    context: &CallContext,
+    index: usize,
+    has_hooks: bool,
+    work: impl Future<Output = Result<Plan, ToolError>> + Send + 'static,
+) {
+    let (inputs, router, stopped) = (context.inputs(), context.router(), context.interrupt_token());
     let plan = context.spawn_plan(work);
     tokio::spawn(async move {
-        let planned = Planned { index, scope: Vec::new(), plan: plan.await };
+        let plan = plan.await;
+        let plan = if has_hooks { with_hooks(plan, &*router, &stopped).await } else { plan };
+        let planned = Planned { index, scope: Vec::new(), plan };
         let _ = inputs.send(Input::Planned(vec![planned])).await;
     });
 }

@@ -137,6 +137,7 @@ fn make(call: ToolCall) -> Plan {
         proposed_plan: None,
         doubts: crate::ports::Doubts::default(),
         amends: PlanAmendments::default(),
+        hook_runs: None,
         payload: Box::new(()),
     }
 }

@@ -61,6 +61,7 @@ impl ToolRuns {
         self.runs.insert(index, ToolRun { id: id.clone(), is_command, since, background: background.clone(), tail });
         let relay = context.output(index, stop.clone());
         let (hooks, hooked, stopped) = (router.hooks(), plan.call.clone(), context.interrupt_token());
+        let ran_before = plan.hook_runs.is_some();
         tokio::spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
             let work = tokio::spawn(async move {
@@ -85,7 +86,7 @@ impl ToolRuns {
             stop.cancel();
             let mut result = outcome(done, (id, name), patience, late);
             if let Some(hooks) = hooks.filter(|_| result.error.is_none()) {
-                result = hooks.after_call(hooked, result, stopped).await;
+                result = hooks.after_call(hooked, result, (ran_before, stopped)).await;
             }
             let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             if let Some(used) = result.used.take() {

@@ -9,8 +9,8 @@ use super::side_effects::{self, SideEffects};
 use crate::policy::Question;
 use crate::ports::{CallOrder, EditedCommand, LayerRun, Plan, SavedTail, touched_path};
 use crate::protocol::{
-    Action, Amendment, ApprovalId, CallHooks, Effects, ErrorCode, GrantOptions, Proposal, SandboxAccess, ToolCall, ToolError,
-    ToolResult,
+    Action, Amendment, ApprovalId, CallHooks, Effects, ErrorCode, GrantOptions, HookRun, Proposal, SandboxAccess, ToolCall,
+    ToolError, ToolResult,
 };
 use jiff::Timestamp;
 use std::fmt::Write;
@@ -299,6 +299,14 @@ impl Call {
             self.call.arguments.clone_from(arguments);
         }
         self.hooked = Some(HookedCall { hooks, requested });
+    }
+
+    /// Adds the runs of the hooks after the call, which ran on its proposal. Returns the outcome of all hooks.
+    pub(super) fn add_hook_runs(&mut self, runs: Vec<HookRun>) -> CallHooks {
+        let requested = self.call.arguments.clone();
+        let hooked = self.hooked.get_or_insert_with(|| HookedCall { hooks: CallHooks::default(), requested });
+        hooked.hooks.add_runs_after(runs);
+        hooked.hooks.clone()
     }
 
     /// Discards the outcome of the hooks, because an earlier call has changed the files that they may have read.

@@ -118,6 +118,7 @@ impl CallRunner<'_> {
                 call.touches = plan.touches();
                 call.changes = plan.changes;
                 call.polls = !plan.changes && plan.actions.is_empty();
+                self.record_hooks_after(call, &plan);
                 // Protected content is not recorded either.
                 call.proposal = plan.proposal.clone().filter(|_| !matches!(verdict, Verdict::Deny(_)));
                 self.announce(call, &plan.actions);
@@ -318,6 +319,13 @@ impl CallRunner<'_> {
     /// Returns whether hooks have to run before the call is planned. Commands of the user have none.
     pub(super) fn hooks_run_before(&self, call: &Call) -> bool {
         call.hooked.is_none() && !self.typed && self.cx.options.hooks.contains(HookEvent::PreToolUse)
+    }
+
+    /// Records what the hooks after the call did to its proposal.
+    fn record_hooks_after(&mut self, call: &mut Call, plan: &Plan) {
+        let Some(runs) = plan.hook_runs.clone().filter(|runs| !runs.is_empty() && !self.cancelling) else { return };
+        let hooks = call.add_hook_runs(runs);
+        self.cx.out.record(Record::Hooked { tool_call_id: call.call.tool_call_id.clone(), hooks });
     }
 
     /// Applies the outcome of the hooks before a call. Returns whether the call is planned next.

@@ -668,6 +668,7 @@ impl Sim {
                 discarded: Vec::new(),
                 told: mark.strip_prefix('=').map(|words| words.replace('_', " ")),
             },
+            hook_runs: None,
             payload: Box::new(()),
         };
         (index, Ok(plan))

@@ -63,6 +63,7 @@ fn spec(server: Server) -> Result<Spec, String> {
         reach,
         off: None,
         of_project: false,
+        plugin: None,
         retry_attempts: RETRY_ATTEMPTS,
         retry_delay: RETRY_DELAY,
         start_timeout: START,

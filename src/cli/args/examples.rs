@@ -395,7 +395,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("plugin list", &[("List the plugins", "aye plugin list"), ("List the plugins as JSON", "aye plugin list --json")]),
     ("plugin show", &[("Show the contents of a plugin", "aye plugin show team-tools")]),
     ("plugin check", &[("Check a plugin before you publish it", "aye plugin check ./team-tools")]),
-    ("plugin update", &[("Show what changed in its folder, and update", "aye plugin update team-tools")]),
+    ("plugin update", &[("Show what changed in its source, and update", "aye plugin update team-tools")]),
     ("plugin remove", &[("Remove a plugin", "aye plugin remove team-tools")]),
     ("plugin enable", &[("Use a plugin again", "aye plugin enable team-tools")]),
     ("plugin disable", &[("Stop using a plugin", "aye plugin disable team-tools")]),

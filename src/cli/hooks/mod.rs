@@ -161,7 +161,7 @@ async fn tested(hooks: &dyn Hooks, event: HookEvent, call: ToolCall, text: Strin
         HookEvent::PreToolUse => return Tested::Call(hooks.before_call(call, stop).await),
         HookEvent::PostToolUse => {
             let result = ToolResult::success(call.tool_call_id.clone(), call.tool_name.clone(), text);
-            return Tested::Result(hooks.after_call(call, result, stop).await.output_text);
+            return Tested::Result(hooks.after_call(call, result, (false, stop)).await.output_text);
         }
         HookEvent::UserPromptSubmit | HookEvent::SubagentStart => HookOccasion::Prompt { text, first: false, resumed: false },
         HookEvent::SessionStart => HookOccasion::SessionStart { resumed: false },

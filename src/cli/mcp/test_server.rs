@@ -71,6 +71,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, name: &str, json: bool) -
     let launcher = ServerLauncher::new(session::tool_settings(place, &enforcer, standing.sandbox_policy(&enforcer)));
     let wires = McpDeps {
         launcher: Some(Arc::new(launcher) as Arc<dyn Launcher>),
+        approval: Some(project.approved_servers()),
         tokens: Some(Arc::new(TokenKeeper::new(vault(place)))),
         ..McpDeps::default()
     };

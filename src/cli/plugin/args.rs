@@ -1,18 +1,30 @@
 //! `aye plugin …`: clap definition and checked action.
 
-use clap::Subcommand;
-use std::path::PathBuf;
+use clap::{Args, Subcommand};
+
+/// Place of a plugin, as the user names it.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub(crate) struct SourceArgs {
+    /// Folder, archive (.tar.gz or .zip, also as https URL), or git repository with #BRANCH or @COMMIT
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+    /// Folder of the plugin in the repository or the archive
+    #[arg(long, value_name = "DIR")]
+    pub path: Option<String>,
+    /// Let git use your credential helpers and SSH keys
+    #[arg(long)]
+    pub credentials: bool,
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginSub {
-    /// Add a plugin from a folder, after showing a plan
+    /// Add a plugin from a folder, an archive or a git repository, after showing a plan
     ///
     /// The plan lists everything that the plugin brings. aye copies the files and pins them by hash. If the plugin is already
-    /// installed, the plan shows the difference. Nothing is added before you approve the plan.
+    /// installed, the plan shows the difference. Nothing is added before you approve the plan, and nothing of the plugin runs.
     Add {
-        /// Folder of the plugin
-        #[arg(value_name = "DIR")]
-        source: String,
+        #[command(flatten)]
+        source: SourceArgs,
         /// Add the plugin without asking
         #[arg(long)]
         yes: bool,
@@ -31,21 +43,23 @@ pub(crate) enum PluginSub {
         #[arg(long)]
         json: bool,
     },
-    /// Check the folder of a plugin for mistakes
+    /// Check a plugin for mistakes
     ///
     /// The exit code is 1 if there is an error. Nothing is added.
     Check {
-        /// Folder of the plugin
-        #[arg(value_name = "DIR")]
-        path: PathBuf,
+        #[command(flatten)]
+        source: SourceArgs,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Add a plugin again from its folder, after showing the difference
+    /// Add a plugin again from its source, after showing the difference
     Update {
         /// Name of the plugin, as `aye plugin list` shows it
         name: String,
+        /// Let git use your credential helpers and SSH keys
+        #[arg(long)]
+        credentials: bool,
         /// Update the plugin without asking
         #[arg(long)]
         yes: bool,
@@ -69,11 +83,11 @@ pub(crate) enum PluginSub {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PluginAction {
-    Add { source: String, yes: bool },
+    Add { source: SourceArgs, yes: bool },
     List { json: bool },
     Show { name: String, json: bool },
-    Check { path: PathBuf, json: bool },
-    Update { name: String, yes: bool },
+    Check { source: SourceArgs, json: bool },
+    Update { name: String, credentials: bool, yes: bool },
     Remove { name: String },
     SetEnabled { name: String, enabled: bool },
 }
@@ -84,8 +98,8 @@ impl PluginSub {
             Self::Add { source, yes } => PluginAction::Add { source, yes },
             Self::List { json } => PluginAction::List { json },
             Self::Show { name, json } => PluginAction::Show { name, json },
-            Self::Check { path, json } => PluginAction::Check { path, json },
-            Self::Update { name, yes } => PluginAction::Update { name, yes },
+            Self::Check { source, json } => PluginAction::Check { source, json },
+            Self::Update { name, credentials, yes } => PluginAction::Update { name, credentials, yes },
             Self::Remove { name } => PluginAction::Remove { name },
             Self::Enable { name } => PluginAction::SetEnabled { name, enabled: true },
             Self::Disable { name } => PluginAction::SetEnabled { name, enabled: false },

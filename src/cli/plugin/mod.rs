@@ -8,14 +8,13 @@ use crate::host::console::{print_json, print_text, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::plugins::{Contents, Plugin, PluginStore, StagedPlugin, StoreLock, copy_for_check, is_remote};
+use crate::host::plugins::{Contents, FetchOptions, Plugin, PluginSource, PluginStore, StagedPlugin, StoreLock, copy_for_check};
 use crate::protocol::Problem;
-use crate::text::{abbreviate_home, clean_line, reveal_line, truncate, width};
-use args::PluginAction;
+use crate::text::{clean_line, reveal_line, truncate, width};
+use args::{PluginAction, SourceArgs};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write as _};
-use std::path::{Path, PathBuf};
 
 /// Maximum columns of a description in the list.
 const DESCRIPTION_CELLS: usize = 100;
@@ -26,9 +25,10 @@ pub(crate) fn run(place: &AppContext, action: PluginAction) -> Result<Exit, CliE
         PluginAction::Add { source, yes } => add(place, &store, &source, None, yes),
         PluginAction::List { json } => Ok(list(&store, json)),
         PluginAction::Show { name, json } => show(&store, &name, json),
-        PluginAction::Check { path, json } => check(place, &path, json),
-        PluginAction::Update { name, yes } => {
-            let source = installed(&store, &name)?.pin.source;
+        PluginAction::Check { source, json } => check(place, &source, json),
+        PluginAction::Update { name, credentials, yes } => {
+            let pin = installed(&store, &name)?.pin;
+            let source = SourceArgs { source: pin.source, path: pin.path, credentials };
             add(place, &store, &source, Some(&name), yes)
         }
         PluginAction::Remove { name } => remove(&store, &name),
@@ -36,18 +36,23 @@ pub(crate) fn run(place: &AppContext, action: PluginAction) -> Result<Exit, CliE
     }
 }
 
-/// Adds the plugin of a folder. `expected`: the name that it must have.
-fn add(place: &AppContext, store: &PluginStore, source: &str, expected: Option<&str>, yes: bool) -> Result<Exit, CliError> {
-    let real = folder(place, source)?;
+/// Adds the plugin of a source. `expected`: the name that it must have.
+fn add(place: &AppContext, store: &PluginStore, given: &SourceArgs, expected: Option<&str>, yes: bool) -> Result<Exit, CliError> {
+    let source = source(place, given)?;
     let lock = store.lock().map_err(CliError::failed)?;
-    let outcome = add_locked(store, &lock, &real, expected, yes);
+    let staged = store.stage(&lock, &source, options(place, given)).map_err(|problem| refused(&source.text(), problem));
+    let outcome = staged.and_then(|staged| add_staged((store, &lock), staged, expected, yes));
     store.finish(&lock);
     outcome
 }
 
-fn add_locked(store: &PluginStore, lock: &StoreLock, real: &Path, expected: Option<&str>, yes: bool) -> Result<Exit, CliError> {
-    let shown = real.display().to_string();
-    let staged = store.stage(lock, real, &shown).map_err(|problem| refused(&shown, problem))?;
+fn add_staged(
+    (store, lock): (&PluginStore, &StoreLock),
+    staged: StagedPlugin,
+    expected: Option<&str>,
+    yes: bool,
+) -> Result<Exit, CliError> {
+    let shown = staged.plugin.pin.source.clone();
     let name = staged.plugin.name().to_owned();
     if let Some(expected) = expected.filter(|expected| *expected != name) {
         let problem = Problem::new(format!("`{shown}` is now the plugin `{name}`, and not `{expected}`"));
@@ -55,7 +60,7 @@ fn add_locked(store: &PluginStore, lock: &StoreLock, real: &Path, expected: Opti
     }
     let contents = Contents::read(&staged.plugin);
     if contents.is_empty() {
-        let problem = Problem::new(format!("the plugin `{name}` has no skill, agent, slash command or tool that aye can use"));
+        let problem = Problem::new(format!("the plugin `{name}` has no part that aye can use"));
         return Err(CliError::failed(problem.hint(format!("run `aye plugin check {shown}` to see why"))));
     }
     // An installed plugin whose pins cannot be read is replaced.
@@ -75,27 +80,30 @@ fn add_locked(store: &PluginStore, lock: &StoreLock, real: &Path, expected: Opti
     Ok(Exit::Completed)
 }
 
-/// Returns the real path of the folder of a plugin.
-fn folder(place: &AppContext, source: &str) -> Result<PathBuf, CliError> {
-    let given = reveal_line(source);
-    let full = place.workspace.join(source);
-    let problem = Problem::new(format!("cannot add a plugin from `{given}`"));
-    match full.canonicalize() {
-        Ok(real) if real.is_dir() => Ok(real),
-        Ok(_) => {
-            Err(CliError::usage(problem.because("the path is not a folder").hint("unpack an archive first, then add its folder")))
-        }
-        Err(_) if is_remote(source) => {
-            let problem = problem.because("aye adds plugins only from folders");
-            Err(CliError::usage(problem.hint("clone or download it, then run `aye plugin add DIR`")))
-        }
-        Err(error) => Err(CliError::usage(problem.because(error))),
-    }
+/// Returns the source that the user names.
+fn source(place: &AppContext, given: &SourceArgs) -> Result<PluginSource, CliError> {
+    let source = PluginSource::parse(&given.source, given.path.as_deref(), &place.workspace);
+    source.map_err(|problem| CliError::usage(problem.with_location(location(&given.source))))
 }
 
-/// Returns the error for a folder that cannot be added.
+fn options(place: &AppContext, given: &SourceArgs) -> FetchOptions {
+    FetchOptions { has_credentials: given.credentials, timeouts: place.download_timeouts() }
+}
+
+fn location(source: &str) -> String {
+    format!("cannot add a plugin from `{}`", reveal_line(&without_credentials(source)))
+}
+
+/// Returns a source without the credentials in its URL.
+fn without_credentials(source: &str) -> String {
+    let Some((scheme, rest)) = source.split_once("://") else { return source.to_owned() };
+    let host = rest.find('/').unwrap_or(rest.len());
+    rest[..host].rfind('@').map_or_else(|| source.to_owned(), |at| format!("{scheme}://…{}", &rest[at..]))
+}
+
+/// Returns the error for a source that cannot be added.
 fn refused(source: &str, problem: Problem) -> CliError {
-    CliError::failed(problem.with_location(format!("cannot add a plugin from `{}`", reveal_line(source))))
+    CliError::failed(problem.with_location(location(source)))
 }
 
 fn plan_text(old: Option<&Plugin>, staged: &StagedPlugin, contents: &Contents) -> String {
@@ -107,6 +115,12 @@ fn plan_text(old: Option<&Plugin>, staged: &StagedPlugin, contents: &Contents) -
         if let Some(change) = old.change() {
             let _ = writeln!(text, "\nThe installed files changed since you added them: {}", reveal_line(&change));
         }
+    }
+    if !contents.hooks.is_empty() {
+        text.push_str("\nThe hooks run in the sandbox, in all your projects. They can deny calls, and allow none.\n");
+    }
+    if !contents.servers.is_empty() {
+        text.push_str("\nThe MCP servers are off until your policy lists their tools: aye mcp allow PLUGIN:SERVER\n");
     }
     text.push_str("\nA plugin gives no permission: the policy, approvals and the sandbox apply as usual.\n");
     text
@@ -140,7 +154,7 @@ fn list(store: &PluginStore, json: bool) -> Exit {
         return Exit::Completed;
     }
     if all.plugins.is_empty() {
-        print_text("No plugins. `aye plugin add DIR` adds one.\n");
+        print_text("No plugins. `aye plugin add SOURCE` adds one.\n");
     }
     let longest = all.plugins.iter().map(|plugin| width(plugin.name())).max().unwrap_or_default();
     let mut text = String::new();
@@ -167,6 +181,9 @@ fn to_json(plugin: &Plugin) -> serde_json::Value {
         "version": pin.version,
         "description": pin.description,
         "source": pin.source,
+        "path": pin.path,
+        "commit": pin.commit,
+        "archive_hash": pin.archive_hash,
         "enabled": pin.enabled,
         "files": pin.files.len(),
         "hash": pin.digest(),
@@ -193,14 +210,13 @@ fn show(store: &PluginStore, name: &str, json: bool) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-/// Checks a folder. A check does not use the files that it reads, so it needs no approval.
-fn check(place: &AppContext, path: &Path, json: bool) -> Result<Exit, CliError> {
-    let given = path.display().to_string();
-    let failed = |problem: Problem| CliError::failed(problem.with_location(format!("`{}`", reveal_line(&given))));
-    let real = place.workspace.join(path).canonicalize();
-    let real =
-        real.map_err(|error| CliError::usage(Problem::new(format!("cannot check `{}`", reveal_line(&given))).because(error)))?;
-    let staged = copy_for_check(&real, &abbreviate_home(&real, &place.home)).map_err(failed)?;
+/// Checks a plugin. A check uses nothing that it reads, so it needs no approval.
+fn check(place: &AppContext, given: &SourceArgs, json: bool) -> Result<Exit, CliError> {
+    let at = || format!("cannot check `{}`", reveal_line(&without_credentials(&given.source)));
+    let source = PluginSource::parse(&given.source, given.path.as_deref(), &place.workspace);
+    let source = source.map_err(|problem| CliError::usage(problem.with_location(at())))?;
+    let staged = copy_for_check(&source, options(place, given));
+    let staged = staged.map_err(|problem| CliError::failed(problem.with_location(at())))?;
     let contents = Contents::read(&staged.plugin);
     if json {
         print_json(&contents);

@@ -35,15 +35,22 @@ pub(super) fn describe(plugin: &Plugin, manifest: Option<&Manifest>, contents: &
         line("author", author);
     }
     line("source", &pin.source);
+    for (key, value) in [("folder", &pin.path), ("commit", &pin.commit), ("SHA-256", &pin.archive_hash)] {
+        if let Some(value) = value {
+            line(key, value);
+        }
+    }
     line("files", &files(plugin));
     line("hash", pin.digest().get(..DIGITS).unwrap_or_default());
-    for (title, parts) in [
-        ("Skills", &contents.skills),
-        ("Agents", &contents.agents),
-        ("Slash commands", &contents.commands),
-        ("Tools", &contents.tools),
+    for (title, parts, has_commands) in [
+        ("Skills", &contents.skills, false),
+        ("Agents", &contents.agents, false),
+        ("Slash commands", &contents.commands, false),
+        ("Tools", &contents.tools, true),
+        ("Hooks", &contents.hooks, true),
+        ("MCP servers", &contents.servers, true),
     ] {
-        text.push_str(&section(title, &parts.iter().map(part).collect::<Vec<_>>()));
+        text.push_str(&section(title, &parts.iter().map(|found| part(found, has_commands)).collect::<Vec<_>>()));
     }
     let notes = manifest.map(|manifest| manifest.notes.as_slice()).unwrap_or_default();
     let unused: Vec<String> = contents.unused.iter().chain(notes).cloned().collect();
@@ -59,8 +66,11 @@ pub(super) fn files(plugin: &Plugin) -> String {
     format!("{}, {}", format_count(files.len() as u64, "file", "files"), size(bytes))
 }
 
-fn part(part: &Part) -> String {
-    format!("{}: {}", part.name, truncate(&clean_line(&part.description), DESCRIPTION_CELLS))
+/// Returns a part in one line. Only a description is cut: a command is shown whole.
+fn part(part: &Part, is_command: bool) -> String {
+    let description = clean_line(&part.description);
+    let description = if is_command { description } else { truncate(&description, DESCRIPTION_CELLS).into_owned() };
+    format!("{}: {description}", part.name)
 }
 
 /// Returns a title with indented lines below it; empty without lines.

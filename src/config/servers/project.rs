@@ -1,8 +1,9 @@
-//! Parser of the `.mcp.json` of a project, a file that other tools read too.
+//! Parser of the `.mcp.json` of a project or a plugin, a file that other tools read too.
 
 use super::expand::{ExpandError, expand};
 use super::{HttpKind, OAuth, Server, ServerTransport, Servers, Values, check_header, check_name, check_url};
 use crate::config::Environment;
+use crate::hooks::PLUGIN_ROOT;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,37 +27,91 @@ pub(crate) fn parse_project_servers(bytes: &[u8], file: &Path, environment: &Env
         return found;
     };
     let directory = file.parent().unwrap_or(Path::new(""));
-    for (name, entry) in entries.iter().take(MAX_SERVERS) {
-        let read = check_name(name).and_then(|()| {
-            let entry = entry.as_object().ok_or("expected an object")?;
-            Description { entry, directory, environment, withheld }.read(name, &place)
-        });
-        match read {
-            Ok(server) => found.servers.push(server),
-            Err(why) => {
-                let name: String = name.chars().take(64).collect();
-                found.problems.push(format!("{place}: ignored the MCP server `{name}`: {why}"));
-            }
+    // Relative to the project, whatever the workspace of this run is.
+    let start = Some(directory.to_owned());
+    found.add(entries, &place, |entry| Description { entry, directory, start: start.clone(), environment, withheld });
+    found
+}
+
+/// Parses the servers of a plugin: its name, the name of the file for users, and the folder of the plugin. Their names are
+/// `PLUGIN:SERVER`. They start in the workspace. `withheld`: environment variables that no server gets.
+pub(crate) fn parse_plugin_servers(
+    bytes: &[u8],
+    (plugin, file, root): (&str, &str, &Path),
+    environment: &Environment,
+    withheld: &[String],
+) -> Servers {
+    let mut found = Servers::default();
+    let place = format!("`{file}`");
+    let document: Value = match serde_json::from_slice(bytes) {
+        Ok(document) => document,
+        Err(error) => {
+            found.problems.push(format!("{place} line {}: invalid JSON; its servers are ignored", error.line()));
+            return found;
         }
-    }
-    if entries.len() > MAX_SERVERS {
-        found.problems.push(format!("{place}: more than {MAX_SERVERS} servers; the others are ignored"));
+    };
+    // Plugins also name the servers directly.
+    let Some(entries) = document.get("mcpServers").unwrap_or(&document).as_object() else {
+        found.problems.push(format!("{place}: expected {{\"mcpServers\": {{NAME: …}}}}; its servers are ignored"));
+        return found;
+    };
+    let own = (PLUGIN_ROOT.to_owned(), root.to_string_lossy().into_owned());
+    let given = environment.variables().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let environment = Environment::from_pairs(given.chain([own.clone()]));
+    found.add(entries, &place, |entry| Description { entry, directory: root, start: None, environment: &environment, withheld });
+    for server in &mut found.servers {
+        server.name = format!("{plugin}:{}", server.name);
+        if let ServerTransport::Program { environment, .. } = &mut server.way
+            && !environment.names(PLUGIN_ROOT)
+        {
+            environment.0.push(own.clone());
+        }
     }
     found
 }
 
+impl Servers {
+    /// Adds the entries of a file.
+    fn add<'a>(
+        &mut self,
+        entries: &'a Map<String, Value>,
+        place: &str,
+        describe: impl Fn(&'a Map<String, Value>) -> Description<'a>,
+    ) {
+        for (name, entry) in entries.iter().take(MAX_SERVERS) {
+            let read = check_name(name).and_then(|()| {
+                let entry = entry.as_object().ok_or("expected an object")?;
+                describe(entry).read(name, place)
+            });
+            match read {
+                Ok(server) => self.servers.push(server),
+                Err(why) => {
+                    let name: String = name.chars().take(64).collect();
+                    self.problems.push(format!("{place}: ignored the MCP server `{name}`: {why}"));
+                }
+            }
+        }
+        if entries.len() > MAX_SERVERS {
+            self.problems.push(format!("{place}: more than {MAX_SERVERS} servers; the others are ignored"));
+        }
+    }
+}
+
 struct Description<'a> {
     entry: &'a Map<String, Value>,
+    /// Folder that paths are relative to.
     directory: &'a Path,
+    /// Directory in which a program starts that sets none; the workspace if absent.
+    start: Option<PathBuf>,
     environment: &'a Environment,
     withheld: &'a [String],
 }
 
 impl Description<'_> {
     fn read(&self, name: &str, place: &str) -> Result<Server, String> {
-        let mut off = self.has_key("disabled").then(|| "disabled in the project's `.mcp.json`".to_owned());
+        let mut off = self.has_key("disabled").then(|| "disabled in its file".to_owned());
         if self.entry.get("enabled") == Some(&Value::Bool(false)) {
-            off = Some("disabled in the project's `.mcp.json`".to_owned());
+            off = Some("disabled in its file".to_owned());
         }
         let kind = self.text("type")?.or(self.text("transport")?);
         let way = match (self.text("command")?, self.text("url")?.or(self.text("serverUrl")?)) {
@@ -90,9 +145,8 @@ impl Description<'_> {
             return Err("`command` is empty".to_owned());
         }
         let environment = self.values("env", off)?;
-        // Relative to the project, whatever the workspace of this run is.
         let directory = self.text("cwd")?.map(|given| self.directory.join(self.expand(given, off)));
-        let directory = Some(directory.unwrap_or_else(|| PathBuf::from(self.directory)));
+        let directory = directory.or_else(|| self.start.clone());
         // Only the user can allow network access.
         Ok(ServerTransport::Program { argv, environment, directory, network: false })
     }

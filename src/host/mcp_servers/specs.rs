@@ -1,11 +1,11 @@
-//! Settings of the MCP connections: servers of the user, and approved servers of the project.
+//! Settings of the MCP connections: servers of the user and of plugins, and approved servers of the project.
 
 use crate::config::servers::{self, HttpKind as Kind, Server, ServerTransport};
 use crate::host::context::AppContext;
 use crate::host::options::Trust;
 use crate::host::project::ProjectConfig;
 use crate::host::server_approval::{CHANGED, SERVERS};
-use crate::mcp::{Header, HttpKind, Reach, SignIn, Spec};
+use crate::mcp::{Header, HttpKind, PluginFiles, Reach, SignIn, Spec};
 use crate::sys::file;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +29,15 @@ pub(crate) fn find_servers(place: &AppContext, project: Option<&ProjectConfig>) 
     let own = place.settings.servers(&place.environment, &place.workspace, &place.home);
     let mut problems = own.problems;
     let mut all: Vec<ConfiguredServer> = own.servers.into_iter().map(|server| spec(server, false)).collect();
+    for plugin in place.plugins().enabled().plugins {
+        let files = PluginFiles { name: plugin.name().to_owned(), root: plugin.root.clone() };
+        let brought = plugin.servers(&place.environment, &place.settings.key_variables());
+        problems.extend(brought.problems);
+        for server in brought.servers {
+            let ConfiguredServer { spec, place } = spec(server, false);
+            all.push(ConfiguredServer { spec: Spec { plugin: Some(files.clone()), ..spec }, place });
+        }
+    }
     let Some((project, (file, bytes))) = project.and_then(|project| Some((project, project.servers()?))) else {
         return (all, problems);
     };
@@ -122,6 +131,7 @@ fn spec(server: Server, of_project: bool) -> ConfiguredServer {
         reach,
         off: server.off,
         of_project,
+        plugin: None,
         retry_attempts: server.retry_attempts,
         retry_delay: server.retry_delay,
         start_timeout: server.start_timeout,

@@ -142,6 +142,7 @@ mod tests {
             },
             off: Some("not trusted".to_owned()),
             of_project: true,
+            plugin: None,
             retry_attempts: 0,
             retry_delay: std::time::Duration::ZERO,
             start_timeout: std::time::Duration::ZERO,

@@ -1,27 +1,23 @@
 //! The contents of a plugin: usable parts, errors, and parts that aye does not use.
 
 use super::installed::Plugin;
-use crate::hooks::{HookAction, HookOrigin, read_claude_file};
+use crate::config::Environment;
+use crate::hooks::HookAction;
 use crate::skills::{Fault, Folder, Origin, Report, SkillSet, check};
 use crate::subagents::{self, AgentSet};
 use crate::tools::{CustomTool, Source, ToolOwner};
 use serde::Serialize;
 use serde_json::Value;
-use std::path::Path;
 
-/// Maximum bytes of a file that is only described.
-const FILE_BYTES: u64 = 1 << 20;
-const HOOKS: &str = "hooks/hooks.json";
-const SERVERS: &str = ".mcp.json";
-/// Other parts of plugins that aye does not use: the start of their paths, and their descriptions.
+/// Other parts of plugins that aye does not use: the start of their paths, and what they are.
 const UNUSED: [(&str, &str); 3] =
     [("output-styles/", "output styles"), (".lsp.json", "language servers"), ("monitors/", "monitors")];
 
-/// A skill, an agent, a slash command or a tool of a plugin.
+/// A part of a plugin, such as a skill or a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Part {
     pub name: String,
-    /// Purpose, and the command line of a tool.
+    /// Purpose, and the command line of a tool, a hook or a server.
     pub description: String,
 }
 
@@ -32,6 +28,8 @@ pub(crate) struct Contents {
     pub agents: Vec<Part>,
     pub commands: Vec<Part>,
     pub tools: Vec<Part>,
+    pub hooks: Vec<Part>,
+    pub servers: Vec<Part>,
     /// Parts that aye does not use, with the reason.
     pub unused: Vec<String>,
     /// Errors in parts of the plugin; these parts are not used.
@@ -59,7 +57,7 @@ impl Contents {
 
     /// Returns whether aye uses no part of the plugin.
     pub(crate) fn is_empty(&self) -> bool {
-        [&self.skills, &self.agents, &self.commands, &self.tools].into_iter().all(Vec::is_empty)
+        [&self.skills, &self.agents, &self.commands, &self.tools, &self.hooks, &self.servers].into_iter().all(Vec::is_empty)
     }
 
     fn add_skills(&mut self, plugin: &Plugin) {
@@ -137,35 +135,46 @@ impl Contents {
     }
 
     fn add_hooks(&mut self, plugin: &Plugin) {
-        let Ok(bytes) = plugin.read(HOOKS, FILE_BYTES) else { return };
-        let file = read_claude_file(&bytes, HOOKS, HookOrigin::Project);
-        let lines: Vec<&str> = file
-            .hooks
-            .iter()
-            .filter_map(|hook| match &hook.action {
-                HookAction::Command { line, .. } => Some(line.as_str()),
-                HookAction::Unusable(_) => None,
-            })
-            .collect();
-        let lines = if lines.is_empty() { String::new() } else { format!(" (`{}`)", lines.join("`, `")) };
-        self.unused.push(format!("{HOOKS}: aye does not run hooks of plugins{lines}"));
+        for file in plugin.hooks() {
+            self.warnings.extend(file.notes);
+            for hook in file.hooks {
+                match &hook.action {
+                    HookAction::Command { line, .. } => {
+                        let name = format!("{} [{}]", hook.event.as_str(), hook.matcher.text());
+                        self.hooks.push(Part { name, description: format!("runs `{line}`") });
+                    }
+                    HookAction::Unusable(why) => self.errors.push(format!("{}: {why}", hook.name())),
+                }
+            }
+        }
     }
 
     fn add_servers(&mut self, plugin: &Plugin) {
-        let Ok(bytes) = plugin.read(SERVERS, FILE_BYTES) else { return };
-        let document: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        let servers = document.get("mcpServers").unwrap_or(&document).as_object();
-        let names: Vec<&str> = servers.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-        self.unused.push(format!("{SERVERS}: aye does not start MCP servers of plugins{names}; `aye mcp add` adds a server"));
+        // Variables of this environment say nothing about the plugin.
+        let found = plugin.servers(&Environment::default(), &[]);
+        self.errors.extend(found.problems);
+        let entries = plugin.server_entries();
+        for server in found.servers {
+            let name = server.name.strip_prefix(&format!("{}:", plugin.name())).unwrap_or(&server.name);
+            let description = entries.iter().find(|(known, _)| known == name).map(|(_, entry)| server_reach(entry));
+            self.servers.push(Part { name: server.name.clone(), description: description.unwrap_or_default() });
+        }
     }
 }
 
-/// Returns whether a text names a repository or an archive instead of a folder.
-pub(crate) fn is_remote(source: &str) -> bool {
-    let is_archive = |extension: &str| Path::new(source).extension().is_some_and(|found| found.eq_ignore_ascii_case(extension));
-    source.contains("://")
-        || source.contains("::")
-        || source.starts_with("git@")
-        || ["gz", "tgz", "zip", "tar"].into_iter().any(is_archive)
+/// Returns the command or the address of an MCP server, as its file has it.
+fn server_reach(entry: &Value) -> String {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
+    let names = |key: &str| {
+        let names: Vec<&str> =
+            entry.get(key).and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        if names.is_empty() { String::new() } else { format!(", {key}: {}", names.join(", ")) }
+    };
+    if let Some(url) = text("url").or_else(|| text("serverUrl")) {
+        return format!("connects to {url}{}", names("headers"));
+    }
+    let words = entry.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let line: Vec<&str> = text("command").into_iter().chain(words).collect();
+    let directory = text("cwd").map(|directory| format!(", in {directory}")).unwrap_or_default();
+    format!("runs `{}`{directory}{}", line.join(" "), names("env"))
 }

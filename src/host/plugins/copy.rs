@@ -10,15 +10,15 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Maximum number of files in a plugin.
-const MAX_FILES: usize = 2_000;
+pub(super) const MAX_FILES: usize = 2_000;
 /// Maximum number of files and folders in a plugin.
-const MAX_ENTRIES: usize = 4_000;
+pub(super) const MAX_ENTRIES: usize = 4_000;
 /// Maximum depth of folders in a plugin.
-const MAX_DEPTH: usize = 12;
+pub(super) const MAX_DEPTH: usize = 12;
 /// Maximum bytes of a file.
-const FILE_BYTES: u64 = 16 << 20;
+pub(super) const FILE_BYTES: u64 = 16 << 20;
 /// Maximum bytes of all files.
-const TOTAL_BYTES: u64 = 64 << 20;
+pub(super) const TOTAL_BYTES: u64 = 64 << 20;
 /// Folders of version control, which are not part of a plugin.
 const SKIPPED: [&str; 3] = [".git", ".hg", ".svn"];
 /// Mode of files that can be executed, of other files, and of folders.
@@ -52,7 +52,7 @@ pub(super) fn copy_files(
             }
             let kind = std::fs::symlink_metadata(source.join(&path)).map_err(|error| unreadable(&path, error))?.file_type();
             if kind.is_dir() {
-                if SKIPPED.contains(&name.as_str()) {
+                if is_skipped(&name) {
                     continue;
                 }
                 if depth >= MAX_DEPTH {
@@ -80,6 +80,16 @@ pub(super) fn copy_files(
     Ok(files)
 }
 
+/// Returns whether a name has no characters that a terminal or another system would interpret.
+pub(super) fn is_plain_name(name: &str) -> bool {
+    !name.chars().any(char::is_control) && !name.contains('\\')
+}
+
+/// Returns whether this is the name of a folder of version control.
+pub(super) fn is_skipped(name: &str) -> bool {
+    SKIPPED.iter().any(|skipped| skipped.eq_ignore_ascii_case(name))
+}
+
 /// Returns the names in a folder, sorted.
 fn names(source: &Path, folder: &str) -> Result<Vec<String>, Problem> {
     let shown = if folder.is_empty() { "." } else { folder };
@@ -87,8 +97,7 @@ fn names(source: &Path, folder: &str) -> Result<Vec<String>, Problem> {
     let mut names = Vec::new();
     for entry in entries.take(MAX_ENTRIES + 1) {
         let name = entry.map_err(|error| unreadable(shown, error))?.file_name();
-        let is_plain = |name: &&str| !name.chars().any(char::is_control) && !name.contains('\\');
-        let Some(plain) = name.to_str().filter(is_plain) else {
+        let Some(plain) = name.to_str().filter(|name| is_plain_name(name)) else {
             let name = name.to_string_lossy();
             return Err(Problem::new(format!("`{folder}{}`: the name is not plain text", name.escape_debug())));
         };
@@ -121,7 +130,7 @@ fn unreadable(path: &str, error: impl std::fmt::Display) -> Problem {
     Problem::new(format!("cannot read `{path}`")).because(error)
 }
 
-fn unwritable(path: &str, error: std::io::Error) -> Problem {
+pub(super) fn unwritable(path: &str, error: std::io::Error) -> Problem {
     let problem = Problem::new(format!("cannot write the copy of `{path}`")).because(&error);
     if error.kind() == std::io::ErrorKind::StorageFull { problem.hint("free some disk space") } else { problem }
 }

@@ -1,8 +1,11 @@
 //! Installed plugins: their files, each compared with its pin when it is read.
 
-use crate::config::{FilePin, PluginPin};
+use super::manifest::{Part, manifest_fields};
+use crate::config::servers::{Servers, parse_plugin_servers};
+use crate::config::{Environment, FilePin, PluginPin};
+use crate::hooks::{HookFile, HookOrigin, MAX_FILE_BYTES, read_claude_file};
 use crate::host::command_file::{command_name, parse_command};
-use crate::protocol::CustomCommand;
+use crate::protocol::{CustomCommand, HookEvent};
 use crate::skills::{Candidate, Contents, Origin, PinnedFile, PluginSkills, SKILL_FILE};
 use crate::subagents::{AgentFile, AgentOrigin};
 use std::collections::BTreeMap;
@@ -19,6 +22,9 @@ const SKILLS: &str = "skills/";
 const AGENTS: &str = "agents/";
 const COMMANDS: &str = "commands/";
 const TOOLS: &str = "tools/";
+/// Files of the hooks and of the MCP servers, unless the manifest names others.
+const HOOKS: &str = "hooks/hooks.json";
+const SERVERS: &str = ".mcp.json";
 
 /// The plugins of a user.
 #[derive(Debug, Default)]
@@ -108,14 +114,90 @@ impl Plugin {
         self.files_with_extension(TOOLS, "toml").filter(is_direct).map(manifest).collect()
     }
 
+    /// Returns the hooks. A file that changed since it was added makes every call need approval, because it may deny the call.
+    pub(crate) fn hooks(&self) -> Vec<HookFile> {
+        let read = |(file, content): (String, Result<Vec<u8>, String>)| match content {
+            Ok(bytes) => read_claude_file(&with_hooks_key(bytes), &file, HookOrigin::Plugin),
+            Err(why) => HookFile::unreadable(&file, HookOrigin::Plugin, why),
+        };
+        self.parts("hooks", HOOKS).into_iter().map(read).collect()
+    }
+
+    /// Returns whether a hook file, as shown, is one of this plugin.
+    pub(crate) fn owns(&self, shown: &str) -> bool {
+        shown.strip_prefix(&self.shown("")).is_some()
+    }
+
+    /// Returns the MCP servers. `withheld`: environment variables that no server gets.
+    pub(crate) fn servers(&self, environment: &Environment, withheld: &[String]) -> Servers {
+        let mut all = Servers::default();
+        for (file, content) in self.parts("mcpServers", SERVERS) {
+            match content {
+                Ok(bytes) => {
+                    let found = parse_plugin_servers(&bytes, (self.name(), &file, &self.root), environment, withheld);
+                    all.servers.extend(found.servers);
+                    all.problems.extend(found.problems);
+                }
+                Err(why) => all.problems.push(format!("ignored the MCP servers in `{file}`: {why}")),
+            }
+        }
+        all
+    }
+
+    /// Returns the entries of the MCP servers, by name, as their files have them.
+    pub(super) fn server_entries(&self) -> Vec<(String, serde_json::Value)> {
+        let documents = self.parts("mcpServers", SERVERS).into_iter();
+        let documents = documents.filter_map(|(_, content)| serde_json::from_slice::<serde_json::Value>(&content.ok()?).ok());
+        let entries = documents.filter_map(|document| document.get("mcpServers").unwrap_or(&document).as_object().cloned());
+        entries.flatten().collect()
+    }
+
+    /// Returns the documents of a part: the usual file, and what the manifest names under `key`. Each has a name for users.
+    fn parts(&self, key: &str, usual: &str) -> Vec<(String, Result<Vec<u8>, String>)> {
+        let manifest = manifest_fields(&|path| self.pin.files.contains_key(path).then(|| self.read(path, DEFINITION_BYTES)));
+        let mut paths: Vec<String> = self.pin.files.contains_key(usual).then(|| usual.to_owned()).into_iter().collect();
+        let mut documents = Vec::new();
+        match manifest {
+            None => {}
+            Some((file, Ok(fields))) => {
+                for part in fields.get(key).map(Part::read).unwrap_or_default() {
+                    match part {
+                        Part::File(path) if !paths.contains(&path) => paths.push(path),
+                        Part::File(_) => {}
+                        Part::Inline(document) => documents.push((self.shown(file), Ok(document))),
+                        Part::Invalid => documents.push((self.shown(file), Err(format!("`{key}` is not a path or an object")))),
+                    }
+                }
+            }
+            Some((file, Err(why))) => documents.push((self.shown(file), Err(why))),
+        }
+        let files = paths.into_iter().map(|path| (self.shown(&path), self.read(&path, MAX_FILE_BYTES as u64)));
+        files.chain(documents).collect()
+    }
+
     /// Returns the hashes of all files, by path.
     pub(crate) fn hashes(&self) -> Arc<BTreeMap<String, String>> {
         Arc::new(self.pin.files.iter().map(|(path, file)| (path.clone(), file.hash.clone())).collect())
     }
 
-    /// Returns the first file that differs from its state when it was added. Reads all files.
+    /// Returns the first file that differs from what was added, or is new. Reads all files.
     pub(crate) fn change(&self) -> Option<String> {
-        self.pin.files.keys().find_map(|path| self.read(path, FILE_BYTES).err().map(|why| format!("`{path}`: {why}")))
+        let changed =
+            self.pin.files.keys().find_map(|path| self.read(path, FILE_BYTES).err().map(|why| format!("`{path}`: {why}")));
+        changed.or_else(|| self.new_file(Path::new("")))
+    }
+
+    /// Returns the first file below a folder that was not added.
+    fn new_file(&self, folder: &Path) -> Option<String> {
+        let entries = std::fs::read_dir(self.root.join(folder)).ok()?;
+        entries.filter_map(Result::ok).find_map(|entry| {
+            let path = folder.join(entry.file_name());
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                return self.new_file(&path);
+            }
+            let is_known = path.to_str().is_some_and(|path| self.pin.files.contains_key(path));
+            (!is_known).then(|| format!("`{}` is new", path.display()))
+        })
     }
 
     /// Returns the content of a file.
@@ -141,5 +223,18 @@ impl Plugin {
     fn files_with_extension(&self, folder: &'static str, extension: &'static str) -> impl Iterator<Item = &String> {
         let has_it = move |path: &&String| Path::new(path.as_str()).extension().is_some_and(|found| found == extension);
         self.files_in(folder).filter(has_it)
+    }
+}
+
+/// Returns a hook file with the key `hooks`, which a manifest may leave out.
+fn with_hooks_key(bytes: Vec<u8>) -> Vec<u8> {
+    let is_bare = |fields: &serde_json::Map<String, serde_json::Value>| {
+        !fields.contains_key("hooks") && fields.keys().any(|key| HookEvent::from_name(key).is_some())
+    };
+    match serde_json::from_slice(&bytes) {
+        Ok(serde_json::Value::Object(fields)) if is_bare(&fields) => {
+            serde_json::json!({ "hooks": fields }).to_string().into_bytes()
+        }
+        _ => bytes,
     }
 }

@@ -15,7 +15,7 @@ const DESCRIPTION_CHARS: usize = 1024;
 /// Maximum characters of a version or an author.
 const FIELD_CHARS: usize = 100;
 /// Keys of Claude Code that name other folders than the usual ones.
-const FOLDER_KEYS: [&str; 7] = ["commands", "agents", "skills", "hooks", "mcpServers", "lspServers", "outputStyles"];
+const FOLDER_KEYS: [&str; 5] = ["commands", "agents", "skills", "lspServers", "outputStyles"];
 
 /// The manifest of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,27 +28,72 @@ pub(crate) struct Manifest {
     pub notes: Vec<String>,
 }
 
+/// Returns whether a folder has a manifest, valid or not.
+pub(super) fn has_manifest(root: &Path) -> bool {
+    FILES.iter().any(|file| root.join(file).symlink_metadata().is_ok())
+}
+
 /// Reads the manifest of a folder.
 ///
 /// # Errors
 /// The folder has no manifest, or it is invalid.
 pub(crate) fn find_manifest(root: &Path) -> Result<Manifest, Problem> {
-    let Some(file) = FILES.into_iter().find(|file| root.join(file).symlink_metadata().is_ok()) else {
+    let read = |file: &str| {
+        let path = root.join(file);
+        path.symlink_metadata().is_ok().then(|| crate::sys::file::read(&path, FILE_BYTES).map_err(|error| error.to_string()))
+    };
+    let Some((file, fields)) = manifest_fields(&read) else {
         let names = FILES.map(|file| format!("`{file}`")).join(", ");
         let problem = Problem::new("the folder has no manifest of a plugin");
         return Err(problem.hint(format!("add one of {names} with a `name`")));
     };
     let invalid = |why: String| Problem::new(format!("`{file}` is not a valid manifest")).because(why);
-    let bytes = crate::sys::file::read(&root.join(file), FILE_BYTES).map_err(|error| invalid(error.to_string()))?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| invalid("the file is not valid UTF-8".to_owned()))?;
+    parse(&fields.map_err(invalid)?, file).map_err(invalid)
+}
+
+/// Reads a file of the plugin; `None` if there is no such file.
+type ReadFile<'a> = dyn Fn(&str) -> Option<Result<Vec<u8>, String>> + 'a;
+
+/// Returns the manifest that is used, and its fields or the reason why they cannot be read.
+pub(super) fn manifest_fields(read: &ReadFile<'_>) -> Option<(&'static str, Result<Map<String, Value>, String>)> {
+    let (file, content) = FILES.into_iter().find_map(|file| Some((file, read(file)?)))?;
+    Some((file, content.and_then(|bytes| fields(file, &bytes))))
+}
+
+fn fields(file: &str, bytes: &[u8]) -> Result<Map<String, Value>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "the file is not valid UTF-8".to_owned())?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let value: Value = if Path::new(file).extension().is_some_and(|extension| extension == "toml") {
-        toml::from_str(text).map_err(|error: toml::de::Error| invalid(clean_line(error.message())))?
+        toml::from_str(text).map_err(|error: toml::de::Error| clean_line(error.message()))?
     } else {
-        serde_json::from_str(text).map_err(|error| invalid(error.to_string()))?
+        serde_json::from_str(text).map_err(|error| error.to_string())?
     };
-    let Value::Object(fields) = value else { return Err(invalid("the manifest is not an object".to_owned())) };
-    parse(&fields, file).map_err(invalid)
+    match value {
+        Value::Object(fields) => Ok(fields),
+        _ => Err("it is not an object".to_owned()),
+    }
+}
+
+/// A document that the manifest names, such as the hooks.
+pub(super) enum Part {
+    /// Path in the plugin.
+    File(String),
+    /// The document itself.
+    Inline(Vec<u8>),
+    Invalid,
+}
+
+impl Part {
+    /// Reads the value of a key of the manifest: a path, a document, or a list of them.
+    pub(super) fn read(value: &Value) -> Vec<Self> {
+        match value {
+            Value::Null => Vec::new(),
+            Value::String(path) => vec![Self::File(path.trim_start_matches("./").to_owned())],
+            Value::Object(_) => vec![Self::Inline(value.to_string().into_bytes())],
+            Value::Array(values) => values.iter().flat_map(Self::read).collect(),
+            Value::Bool(_) | Value::Number(_) => vec![Self::Invalid],
+        }
+    }
 }
 
 fn parse(fields: &Map<String, Value>, file: &str) -> Result<Manifest, String> {

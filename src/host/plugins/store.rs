@@ -5,8 +5,10 @@
 use super::copy::copy_files;
 use super::installed::{Plugin, Plugins};
 use super::manifest::{Manifest, find_manifest};
-use crate::config::{Directories, PluginPin, plugin_digest};
+use super::source::{FetchedPlugin, PluginSource};
+use crate::config::{Directories, PluginPin, plugin_digest, remove_incomplete_pins};
 use crate::protocol::Problem;
+use crate::sys::http::Timeouts;
 use std::fs::{DirBuilder, File, TryLockError};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -42,6 +44,14 @@ pub(crate) struct StagedPlugin {
     /// The plugin in its temporary folder.
     pub plugin: Plugin,
     directory: TempDir,
+}
+
+/// How the files of a plugin are fetched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FetchOptions {
+    /// Whether git may use the user's credential helpers and keys.
+    pub has_credentials: bool,
+    pub timeouts: Timeouts,
 }
 
 impl PluginStore {
@@ -100,24 +110,29 @@ impl PluginStore {
             Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
+        remove_incomplete_pins(&self.config);
         self.remove_unused();
         Ok(StoreLock { _directory: directory })
     }
 
-    /// Copies a plugin into a temporary folder and reads its manifest.
+    /// Fetches a plugin, copies it into a temporary folder and reads its manifest.
     ///
     /// # Errors
-    /// The folder is not a plugin, or cannot be copied.
-    pub(crate) fn stage(&self, _: &StoreLock, source: &Path, shown: &str) -> Result<StagedPlugin, Problem> {
+    /// The source is not a plugin, or cannot be fetched or copied.
+    pub(crate) fn stage(&self, _: &StoreLock, source: &PluginSource, options: FetchOptions) -> Result<StagedPlugin, Problem> {
         let failed = |error: std::io::Error| Problem::new("cannot copy the plugin").because(error);
-        // Before anything is copied: a folder that is not a plugin may be large.
-        find_manifest(source)?;
-        let folder = self.folder()?;
-        if folder.starts_with(source) {
-            return Err(Problem::new("the folder contains the data directory of aye"));
+        if let Some(directory) = source.directory() {
+            // Before anything is copied: a folder that is not a plugin may be large.
+            find_manifest(directory)?;
+            if self.folder()?.starts_with(directory) {
+                return Err(Problem::new("the folder contains the data directory of aye"));
+            }
         }
+        let folder = self.folder()?;
         DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder).map_err(failed)?;
-        copy_to(tempfile::Builder::new().prefix(STAGING).tempdir_in(folder).map_err(failed)?, source, shown)
+        let directory = || tempfile::Builder::new().prefix(STAGING).tempdir_in(folder).map_err(failed);
+        let scratch = source.needs_scratch().then(directory).transpose()?;
+        copy_to(directory()?, scratch.as_ref(), source, options)
     }
 
     /// Installs a staged plugin, replacing an installed one with the same name.
@@ -198,27 +213,41 @@ impl PluginStore {
     }
 }
 
-/// Copies a plugin into a temporary folder outside the installed plugins.
+/// Fetches a plugin into a temporary folder outside the installed plugins.
 ///
 /// # Errors
-/// The folder is not a plugin, or cannot be copied.
-pub(crate) fn copy_for_check(source: &Path, shown: &str) -> Result<StagedPlugin, Problem> {
-    find_manifest(source)?;
-    let directory = TempDir::new().map_err(|error| Problem::new("cannot copy the plugin").because(error))?;
-    copy_to(directory, source, shown)
+/// The source is not a plugin, or cannot be fetched or copied.
+pub(crate) fn copy_for_check(source: &PluginSource, options: FetchOptions) -> Result<StagedPlugin, Problem> {
+    source.directory().map(find_manifest).transpose()?;
+    let directory = || TempDir::new().map_err(|error| Problem::new("cannot copy the plugin").because(error));
+    let scratch = source.needs_scratch().then(directory).transpose()?;
+    copy_to(directory()?, scratch.as_ref(), source, options)
 }
 
-fn copy_to(directory: TempDir, source: &Path, shown: &str) -> Result<StagedPlugin, Problem> {
-    let real = directory.path().canonicalize();
-    let root = real.map_err(|error| Problem::new("cannot copy the plugin").because(error))?;
-    let files = copy_files(source, &root, &mut |_| {})?;
+fn copy_to(
+    directory: TempDir,
+    scratch: Option<&TempDir>,
+    source: &PluginSource,
+    options: FetchOptions,
+) -> Result<StagedPlugin, Problem> {
+    let real = |directory: &TempDir| {
+        directory.path().canonicalize().map_err(|error| Problem::new("cannot copy the plugin").because(error))
+    };
+    let root = real(&directory)?;
+    let scratch = scratch.map(real).transpose()?.unwrap_or_default();
+    let FetchedPlugin { root: from, commit, archive_hash } = source.fetch(&scratch, options.has_credentials, options.timeouts)?;
+    find_manifest(&from)?;
+    let files = copy_files(&from, &root, &mut |_| {})?;
     let manifest = find_manifest(&root)?;
     let digest = plugin_digest(&files);
     let pin = PluginPin {
         name: manifest.name.clone(),
         version: manifest.version.clone(),
         description: manifest.description.clone(),
-        source: shown.to_owned(),
+        source: source.text(),
+        path: source.folder().map(str::to_owned),
+        commit,
+        archive_hash,
         enabled: true,
         folder: format!("{}-{}", manifest.name, digest.get(..DIGITS).unwrap_or_default()),
         files,
@@ -250,9 +279,16 @@ mod tests {
         (root, store, source)
     }
 
+    fn stage(store: &PluginStore, lock: &StoreLock, source: &Path) -> StagedPlugin {
+        let source = PluginSource::parse(source.to_str().unwrap(), None, Path::new("/")).unwrap();
+        let time = std::time::Duration::from_secs(1);
+        let options = FetchOptions { has_credentials: false, timeouts: Timeouts { connect: time, idle: time } };
+        store.stage(lock, &source, options).unwrap()
+    }
+
     fn install(store: &PluginStore, source: &Path) -> Plugin {
         let lock = store.lock().unwrap();
-        let staged = store.stage(&lock, source, "demo").unwrap();
+        let staged = stage(store, &lock, source);
         store.install(&lock, staged, true).unwrap()
     }
 
@@ -269,7 +305,7 @@ mod tests {
         fs::write(source.join("commands/fix.md"), "Fix it better.").unwrap();
         // Killed after the copy: the temporary folder was not removed.
         let lock = store.lock().unwrap();
-        let staged = store.stage(&lock, &source, "demo").unwrap();
+        let staged = stage(&store, &lock, &source);
         let new = staged.plugin.pin.clone();
         let _ = staged.directory.keep();
         drop(lock);
@@ -279,7 +315,7 @@ mod tests {
         assert_eq!(entries(&folder), [old.pin.folder.as_str()]);
         // Killed after the folder was renamed, before the pins were written.
         let lock = store.lock().unwrap();
-        let staged = store.stage(&lock, &source, "demo").unwrap();
+        let staged = stage(&store, &lock, &source);
         fs::rename(&staged.plugin.root, folder.join(&new.folder)).unwrap();
         let _ = staged.directory.keep();
         drop(lock);
@@ -313,7 +349,7 @@ mod tests {
         let (root, store, source) = store();
         fs::write(root.path().join("config"), "a file").unwrap();
         let lock = store.lock().unwrap();
-        let staged = store.stage(&lock, &source, "demo").unwrap();
+        let staged = stage(&store, &lock, &source);
         assert!(store.install(&lock, staged, true).map(drop).unwrap_err().text().contains("cannot install the plugin"));
         drop(lock);
         assert!(!root.path().join("data/plugins").exists());

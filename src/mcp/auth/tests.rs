@@ -104,6 +104,7 @@ fn spec() -> Spec {
         },
         off: None,
         of_project: false,
+        plugin: None,
         retry_attempts: 0,
         retry_delay: Duration::ZERO,
         start_timeout: Duration::from_secs(1),

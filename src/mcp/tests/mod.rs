@@ -119,6 +119,7 @@ fn spec(name: &str) -> Spec {
         reach: Reach::Program { argv: vec!["server".to_owned()], environment: Vec::new(), directory: None, network: false },
         off: None,
         of_project: false,
+        plugin: None,
         retry_attempts: 2,
         retry_delay: Duration::from_millis(100),
         start_timeout: Duration::from_secs(20),

@@ -35,6 +35,8 @@ pub struct SandboxRequirements {
     /// Additional readable paths outside the workspace: paths that the policy names for commands or for reading, and the user's
     /// skills.
     pub readable: Vec<PathBuf>,
+    /// Readable paths in aye's data directory, which is hidden otherwise: the skills of plugins.
+    pub plugin_skills: Vec<PathBuf>,
     /// Paths that no command sees.
     pub hidden: Vec<PathBuf>,
     /// Existing entries with a protected name or matched by a glob.
@@ -155,20 +157,25 @@ impl<'a> RequirementSource<'a> {
             limits: terms.limits,
             build_output: terms.build_output.unwrap_or_default(),
             roots: context.roots.clone(),
-            read_only_if_there: writable
-                .iter()
-                .flat_map(|place| protected_names_in(place))
-                .filter(|place| !reopened.contains(place))
-                .collect(),
+            read_only_if_there: protected_names_except(&writable, &reopened),
             written,
             writable,
             reopened,
+            plugin_skills: self.plugin_skills(&readable, &hidden),
             readable,
             read_only,
             hidden,
             marks,
             unheld,
         }
+    }
+
+    /// Returns the skills of plugins among the readable paths, unless a rule hides them.
+    fn plugin_skills(&self, readable: &[PathBuf], hidden: &[PathBuf]) -> Vec<PathBuf> {
+        let is_shut =
+            |place: &PathBuf| hidden.iter().any(|hidden| place.starts_with(hidden) && !self.context.own.contains(hidden));
+        let skills = readable.iter().filter(|place| self.context.is_in_plugin_skill(place) && !is_shut(place));
+        skills.cloned().collect()
     }
 
     fn marks(&self, opened: Vec<PathBuf>, now: Timestamp) -> ProtectionRules {
@@ -222,7 +229,8 @@ impl<'a> RequirementSource<'a> {
         let is_granted = self.layers.iter().any(|layer| layer.scope.grants() && layer.read.is_some());
         let skills = context.skills.iter().filter(|_| is_granted).map(PathBuf::as_path).filter(may_be_read);
         let mut readable: Vec<PathBuf> = named.literal().chain(by_reading).chain(skills).map(Path::to_owned).collect();
-        readable.retain(|place| !context.in_workspace(place) && !context.is_own(place));
+        let is_closed = |place: &Path| context.is_own(place) && !context.is_in_plugin_skill(place);
+        readable.retain(|place| !context.in_workspace(place) && !is_closed(place));
         unique(&mut readable);
         readable
     }
@@ -236,6 +244,12 @@ impl<'a> RequirementSource<'a> {
             std::iter::once(&rules.blocked).chain(denied.map(|rule| &rule.places))
         })
     }
+}
+
+/// Returns the protected names at the top of these directories, without those that are opened.
+fn protected_names_except(directories: &[PathBuf], opened: &[PathBuf]) -> Vec<PathBuf> {
+    let names = directories.iter().flat_map(|directory| protected_names_in(directory));
+    names.filter(|place| !opened.contains(place)).collect()
 }
 
 /// Returns the protected names at the top of a directory.

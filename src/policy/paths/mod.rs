@@ -28,6 +28,9 @@ use std::path::{Component, Path, PathBuf};
 /// A name that no pattern matches by itself.
 const ANY: &str = "\u{1}any\u{1}name\u{1}";
 
+/// Folder of the plugins in the data directory.
+const PLUGINS: &str = "plugins";
+
 /// Facts about the machine that the evaluation needs.
 #[derive(Debug, Clone)]
 pub struct Context {
@@ -71,6 +74,11 @@ impl Context {
     /// Returns whether a path is in the directory of a skill of the user.
     pub fn is_in_skill(&self, path: &Path) -> bool {
         self.skills.iter().any(|skill| path.starts_with(skill))
+    }
+
+    /// Returns whether a path is in the directory of a skill of a plugin, whose files are pinned.
+    pub fn is_in_plugin_skill(&self, path: &Path) -> bool {
+        self.is_in_skill(path) && self.own.iter().any(|own| path.starts_with(own.join(PLUGINS)))
     }
 
     /// Returns whether a target was named by its URI and is in the artifact directory. Both are required: a link of that name

@@ -1,8 +1,8 @@
 //! Hooks before and after calls.
 
-use super::command::CommandOutcome;
+use super::command::{CommandOutcome, RunPlace};
 use super::runner::HookRunner;
-use crate::hooks::{Hook, ToolShape, shape_of};
+use crate::hooks::{Hook, HookAction, ToolShape, shape_of};
 use crate::protocol::{Action, Arguments, CallHooks, HookDecision, HookEvent, HookRun, ToolCall, ToolResult};
 use crate::tools::argument_names::normalize;
 use crate::tools::tool::AnyTool;
@@ -17,10 +17,10 @@ const FILE_PATH: &str = "file_path";
 const MAX_FILES: usize = 20;
 
 /// A call in the terms of hooks.
-struct HookedTool {
+pub(super) struct HookedTool {
     shape: &'static ToolShape,
     /// All names of the tool.
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// The tool name in the input of hooks.
     told: String,
     /// Arguments with the names of the tool's schema.
@@ -31,7 +31,7 @@ struct HookedTool {
 
 impl HookedTool {
     /// Returns the inputs for a hook, one for each file.
-    fn inputs(&self) -> Vec<Map<String, Value>> {
+    pub(super) fn inputs(&self) -> Vec<Map<String, Value>> {
         let input = self.shape.input(&self.arguments);
         if self.files.is_empty() {
             return vec![input];
@@ -96,7 +96,7 @@ impl HookRunner {
         input.insert("tool_input".to_owned(), self.absolute(told).into());
         input.insert("tool_use_id".to_owned(), call.tool_call_id.as_str().into());
         let since = Instant::now();
-        let outcome = self.run(hook, &input, stop).await;
+        let outcome = self.run(hook, &input, stop, RunPlace::Workspace).await;
         let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let run = HookRun { hook: hook.name(), latency_ms, ..HookRun::default() };
         match outcome {
@@ -115,19 +115,39 @@ impl HookRunner {
         }
     }
 
-    /// Runs the hooks after a call that succeeded, and adds their messages to the result.
-    pub(super) async fn after(&self, call: ToolCall, mut result: ToolResult, stop: &CancellationToken) -> ToolResult {
+    /// Returns the input of a hook after a call. Without a result, the call has not run yet.
+    pub(super) fn input_after(
+        &self,
+        tool: &HookedTool,
+        call: &ToolCall,
+        told: &Map<String, Value>,
+        result: Option<&ToolResult>,
+    ) -> Map<String, Value> {
+        let mut input = self.input(HookEvent::PostToolUse);
+        input.insert("tool_name".to_owned(), tool.told.as_str().into());
+        input.insert("tool_input".to_owned(), self.absolute(told).into());
+        input.insert("tool_use_id".to_owned(), call.tool_call_id.as_str().into());
+        input.insert("tool_response".to_owned(), response(tool, result));
+        input
+    }
+
+    /// Runs the hooks after a call that succeeded, and adds their messages to the result. `ran_before`: whether the sandboxed ones
+    /// ran in a layer before the call.
+    pub(super) async fn after(
+        &self,
+        call: ToolCall,
+        mut result: ToolResult,
+        ran_before: bool,
+        stop: &CancellationToken,
+    ) -> ToolResult {
         let Some(tool) = self.tool(&call) else { return result };
-        let hooks: Vec<Hook> = self.hooks.matching(HookEvent::PostToolUse, &tool.names).cloned().collect();
+        let is_left = |hook: &&Hook| !ran_before || matches!(hook.action, HookAction::Command { unsandboxed: true, .. });
+        let hooks: Vec<Hook> = self.hooks.matching(HookEvent::PostToolUse, &tool.names).filter(is_left).cloned().collect();
         for hook in hooks {
             for told in tool.inputs().into_iter().take(MAX_FILES) {
-                let mut input = self.input(HookEvent::PostToolUse);
-                input.insert("tool_name".to_owned(), tool.told.as_str().into());
-                input.insert("tool_input".to_owned(), self.absolute(&told).into());
-                input.insert("tool_use_id".to_owned(), call.tool_call_id.as_str().into());
-                input.insert("tool_response".to_owned(), response(&tool, &result));
+                let input = self.input_after(&tool, &call, &told, Some(&result));
                 let name = hook.name();
-                let words = match self.run(&hook, &input, stop).await {
+                let words = match self.run(&hook, &input, stop, RunPlace::Workspace).await {
                     CommandOutcome::Response(response) => {
                         let reason = response.reason.filter(|_| response.decision == HookDecision::Deny);
                         let words: Vec<String> = reason.into_iter().chain(response.context).collect();
@@ -146,7 +166,7 @@ impl HookRunner {
     }
 
     /// Returns a call in the terms of hooks; `None` if there is no such tool, so that it cannot run.
-    fn tool(&self, call: &ToolCall) -> Option<HookedTool> {
+    pub(super) fn tool(&self, call: &ToolCall) -> Option<HookedTool> {
         let Arguments::Object(arguments) = &call.arguments else { return None };
         let tool = self.tools.resolve(&call.tool_name).ok()?;
         let shape = shape_of(tool.name());
@@ -215,8 +235,8 @@ fn remote_name(tool: &dyn AnyTool) -> Option<String> {
 }
 
 /// Returns the result of a call as hooks know it.
-fn response(tool: &HookedTool, result: &ToolResult) -> Value {
-    let text = result.text_for_model();
+fn response(tool: &HookedTool, result: Option<&ToolResult>) -> Value {
+    let text = result.map(ToolResult::text_for_model).unwrap_or_default();
     if tool.shape.names.contains(&"Bash") {
         serde_json::json!({ "stdout": text, "stderr": "", "interrupted": false })
     } else {

@@ -1,13 +1,14 @@
 //! One run of a hook's command.
 
-use crate::hooks::{Hook, HookAction, HookResponse, PROJECT_DIR, read_response};
+use crate::hooks::{Hook, HookAction, HookResponse, PLUGIN_ROOT, PROJECT_DIR, read_response};
 use crate::sys::process::{End, FinishedRun, OutputReceivers, Shell, Spec, command_environment, run_with_receivers, signal_name};
 use crate::tools::blocking::off_thread;
-use crate::tools::session_hooks::SessionHooks;
+use crate::tools::session_hooks::{HookFiles, SessionHooks};
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::AccessRestrictions;
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::network;
+use crate::tools::shell::preview::HookLayer;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,12 +30,21 @@ pub(super) enum CommandOutcome {
     Failed(String),
 }
 
+/// Where a hook runs.
+#[derive(Clone)]
+pub(super) enum RunPlace {
+    /// In a read-only view of the workspace.
+    Workspace,
+    /// In a layer that is discarded, without network.
+    Layer(Arc<HookLayer>),
+}
+
 /// Runs a hook with this input.
 pub(super) async fn run_command(
     (hooks, hook): (&SessionHooks, &Hook),
     input: &Map<String, Value>,
     settings: &Arc<Settings>,
-    stop: CancellationToken,
+    (stop, place): (CancellationToken, RunPlace),
 ) -> CommandOutcome {
     let (line, timeout_seconds, unsandboxed) = match &hook.action {
         HookAction::Command { line, timeout_seconds, unsandboxed } => (line, *timeout_seconds, *unsandboxed),
@@ -45,7 +55,11 @@ pub(super) async fn run_command(
         Ok(Ok(files)) => files,
         Ok(Err(why)) | Err(why) => return CommandOutcome::NotRun(why),
     };
-    let settings = narrowed(settings, unsandboxed, files);
+    let plugin = files.plugin.clone();
+    let settings = match place {
+        RunPlace::Workspace => narrowed(settings, unsandboxed, files),
+        RunPlace::Layer(_) => in_layer(settings, files),
+    };
     if !unsandboxed && !settings.command.sandbox.tier.is_enforcing() {
         return CommandOutcome::NotRun("hooks run only in a sandbox, and this system or policy has none".to_owned());
     }
@@ -55,37 +69,58 @@ pub(super) async fn run_command(
     };
     let time = Duration::from_secs(timeout_seconds);
     let directory = hooks.directory(hook, &settings.workspace);
-    match run((line, directory), input, time, settings, stop).await {
+    match run((line, directory, plugin), (input, time), settings, (stop, place)).await {
         Ok(finished) => response(hook, &finished, timeout_seconds),
         Err(why) => CommandOutcome::Failed(why),
     }
 }
 
 /// Returns the settings of a hook: it only reads, sees no secrets, and has the network that the policy gives to commands.
-fn narrowed(settings: &Arc<Settings>, unsandboxed: bool, files: Vec<PathBuf>) -> Arc<Settings> {
+fn narrowed(settings: &Arc<Settings>, unsandboxed: bool, files: HookFiles) -> Arc<Settings> {
     if unsandboxed {
         return AccessRestrictions { unsandboxed, ..AccessRestrictions::default() }.apply_to(Arc::clone(settings));
     }
-    AccessRestrictions { read_only: true, sees: files, ..AccessRestrictions::default() }.apply_to(Arc::new(settings.for_layer()))
+    let sees = files.programs.into_iter().chain(files.plugin).collect();
+    AccessRestrictions { read_only: true, sees, ..AccessRestrictions::default() }.apply_to(Arc::new(settings.for_layer()))
+}
+
+/// Returns the settings of a hook in a layer, which sees no secrets and has no network.
+fn in_layer(settings: &Settings, files: HookFiles) -> Arc<Settings> {
+    let sees = files.programs.into_iter().chain(files.plugin).collect();
+    AccessRestrictions { sees, ..AccessRestrictions::default() }.apply_to(Arc::new(settings.for_hooks_in_layer()))
 }
 
 /// Runs a line to its end. A line that prints too much is killed.
 async fn run(
-    (line, directory): (&str, PathBuf),
-    input: String,
-    timeout: Duration,
+    (line, directory, plugin): (&str, PathBuf, Option<PathBuf>),
+    (input, timeout): (String, Duration),
     settings: Arc<Settings>,
-    stop: CancellationToken,
+    (stop, place): (CancellationToken, RunPlace),
 ) -> Result<FinishedRun, String> {
     let sandbox = Arc::clone(&settings);
-    let hold = off_thread(move || sandbox.prepare_sandbox(&ExtraAccess::default())).await.map_err(|error| error.message)?;
+    let (hold, confinement, proxy) = match &place {
+        RunPlace::Workspace => {
+            let hold =
+                off_thread(move || sandbox.prepare_sandbox(&ExtraAccess::default())).await.map_err(|error| error.message)?;
+            let confinement = hold.confinement.clone();
+            (Some(hold), confinement, Some(network::proxy(&settings, &[])))
+        }
+        RunPlace::Layer(layer) => {
+            let mut confinement = layer.confinement().clone();
+            confinement.shown.extend(settings.command.sandbox.shown.iter().filter_map(|place| place.canonicalize().ok()));
+            confinement.shown.sort();
+            confinement.shown.dedup();
+            (None, Some(confinement), None)
+        }
+    };
     let mut environment =
         command_environment(std::env::vars_os(), &settings.command.environment, &settings.command.secret_names, &|value| {
             settings.redactor.holds_secret(value)
         });
-    settings.adapt(&mut environment, hold.confinement.as_ref());
-    environment.retain(|(name, _)| name != PROJECT_DIR);
+    settings.adapt(&mut environment, confinement.as_ref());
+    environment.retain(|(name, _)| name != PROJECT_DIR && name != PLUGIN_ROOT);
     environment.push((PROJECT_DIR.into(), settings.workspace.clone().into()));
+    environment.extend(plugin.map(|root| (PLUGIN_ROOT.into(), root.into())));
     let spec = Spec {
         line: line.to_owned(),
         shell: Shell::Bash,
@@ -93,8 +128,8 @@ async fn run(
         environment,
         stdin: Some(input),
         terminal: None,
-        confinement: hold.confinement.clone(),
-        proxy: Some(network::proxy(&settings, &[])),
+        confinement,
+        proxy,
         timeout,
         max_output_bytes: usize::try_from(MAX_OUTPUT_BYTES).unwrap_or(usize::MAX),
         helper: settings.command.helper.clone(),
@@ -109,7 +144,9 @@ async fn run(
     let receivers = OutputReceivers { tap: Box::new(tap), ..OutputReceivers::default() };
     let (live, _unwatched) = mpsc::channel(1);
     let finished = run_with_receivers(spec, live, kill, receivers).await;
-    if let Ok(Some(words)) = tokio::task::spawn_blocking(move || hold.over()).await {
+    if let Some(hold) = hold
+        && let Ok(Some(words)) = tokio::task::spawn_blocking(move || hold.over()).await
+    {
         tracing::warn!(words, "the sandbox removed or reported files after a hook ended");
     }
     finished.map_err(|error| error.to_string())

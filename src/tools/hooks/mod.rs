@@ -2,6 +2,8 @@
 
 mod call_hooks;
 mod command;
+mod layer_hooks;
 mod runner;
 
+pub(in crate::tools) use layer_hooks::ChangedText;
 pub(in crate::tools) use runner::HookRunner;

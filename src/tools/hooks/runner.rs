@@ -1,6 +1,6 @@
 //! Runner of hooks: their input for an event, and the consequences of their responses.
 
-use super::command::{CommandOutcome, run_command};
+use super::command::{CommandOutcome, RunPlace, run_command};
 use crate::hooks::{Hook, HookResponse};
 use crate::ports::{BoxFuture, HookOccasion, Hooks};
 use crate::protocol::{CallHooks, EventHooks, HookDecision, HookEvent, ToolCall, ToolResult};
@@ -51,8 +51,14 @@ impl HookRunner {
     }
 
     /// Runs a hook. Secrets in its response are redacted.
-    pub(super) async fn run(&self, hook: &Hook, input: &Map<String, Value>, stop: &CancellationToken) -> CommandOutcome {
-        let outcome = run_command((&self.hooks, hook), input, self.settings(), stop.clone()).await;
+    pub(super) async fn run(
+        &self,
+        hook: &Hook,
+        input: &Map<String, Value>,
+        stop: &CancellationToken,
+        place: RunPlace,
+    ) -> CommandOutcome {
+        let outcome = run_command((&self.hooks, hook), input, self.settings(), (stop.clone(), place)).await;
         let hide = |text: String| self.settings().redactor.redact(&text).text.into_owned();
         match outcome {
             CommandOutcome::Response(response) => CommandOutcome::Response(HookResponse {
@@ -82,7 +88,7 @@ impl HookRunner {
         };
         for hook in matching {
             let name = hook.name();
-            match self.run(&hook, &input, stop).await {
+            match self.run(&hook, &input, stop, RunPlace::Workspace).await {
                 CommandOutcome::Response(response) => {
                     outcome.notices.extend(response.message.map(|message| format!("the hook {name} says: {message}")));
                     outcome.context.extend(response.context.map(|context| (name.clone(), context)));
@@ -136,8 +142,13 @@ impl Hooks for HookRunner {
         async move { self.before(call, &stop).await }.boxed()
     }
 
-    fn after_call(&self, call: ToolCall, result: ToolResult, stop: CancellationToken) -> BoxFuture<'_, ToolResult> {
-        async move { self.after(call, result, &stop).await }.boxed()
+    fn after_call(
+        &self,
+        call: ToolCall,
+        result: ToolResult,
+        (ran_before, stop): (bool, CancellationToken),
+    ) -> BoxFuture<'_, ToolResult> {
+        async move { self.after(call, result, ran_before, &stop).await }.boxed()
     }
 
     fn on_occasion(&self, occasion: HookOccasion, stop: CancellationToken) -> BoxFuture<'_, EventHooks> {

@@ -155,7 +155,7 @@ impl SandboxPolicy {
             read_only_if_there: held.read_only_if_there,
             reopened: held.reopened,
             hidden,
-            shown: visible.shown.iter().cloned().collect(),
+            shown: visible.shown.iter().cloned().chain(held.plugin_skills).collect(),
             visible,
             network: match held.network {
                 Network::Deny => NetworkAccess::Proxied,

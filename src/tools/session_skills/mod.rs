@@ -95,6 +95,11 @@ impl SessionSkills {
         }
     }
 
+    /// Returns whether a file is in a skill whose files are pinned.
+    pub(in crate::tools) fn has_pinned(&self, real: &Path) -> bool {
+        self.skill_set().skills.iter().any(|skill| skill.is_pinned() && real.starts_with(&skill.real))
+    }
+
     /// Returns why a call needs approval although the policy allows it: a skill that the task uses does not list its tool, or it
     /// runs a file of a skill that changed since it was trusted. `name_of` returns the tool that a name of another agent means.
     pub(in crate::tools) fn doubt(
@@ -108,7 +113,11 @@ impl SessionSkills {
             let state = self.state();
             (Arc::clone(&state.set), state.active.clone())
         };
-        let changed = runs.iter().find_map(|file| set.changed_owner(file).map(|skill| changed_file_reason(skill, file)));
+        let changed = runs.iter().find_map(|file| {
+            let of_file = set.changed_owner(file).map(|skill| changed_file_reason(skill, file));
+            // A script of a plugin may read its other files.
+            of_file.or_else(|| set.changed_plugin_skill(file))
+        });
         // Such a call can only narrow, or touches nothing.
         let is_free = tool_name == SKILL || actions.is_empty();
         let own = changed.or_else(|| {

@@ -1,4 +1,4 @@
-//! Files of the workspace that a command runs, at the time of the check: different content means a different command.
+//! Files of the workspace and of pinned skills that a command runs, as they were when it was checked: different content means a different command.
 
 use super::file_hashes::FileHashes;
 use crate::policy::run_files;
@@ -51,7 +51,7 @@ impl PinnedFiles {
         Self { directory: identity(&cwd.real).ok(), files: Vec::new(), tool: Some(tool) }
     }
 
-    /// Returns the files in the workspace.
+    /// Returns the files in the workspace and in pinned skills.
     pub(in crate::tools) fn files(&self) -> Vec<PathBuf> {
         self.files.iter().filter(|file| file.content != Content::NotLookedAt).filter_map(|file| file.real.clone()).collect()
     }
@@ -80,11 +80,13 @@ impl File {
     fn inspect(given: String, cwd: &Target, settings: &Settings) -> Self {
         let found = resolve(&given, &cwd.real, settings.home.as_deref()).ok();
         let content = match &found {
-            Some(found) if found.real.starts_with(&settings.workspace) => match found.kind {
-                Kind::Missing => Content::Is(PreImage::Absent),
-                Kind::File { .. } => Content::read(&found.real),
-                Kind::Directory | Kind::Special | Kind::Link { .. } => Content::NotLookedAt,
-            },
+            Some(found) if found.real.starts_with(&settings.workspace) || settings.skills.has_pinned(&found.real) => {
+                match found.kind {
+                    Kind::Missing => Content::Is(PreImage::Absent),
+                    Kind::File { .. } => Content::read(&found.real),
+                    Kind::Directory | Kind::Special | Kind::Link { .. } => Content::NotLookedAt,
+                }
+            }
             _ => Content::NotLookedAt,
         };
         Self { given, real: found.map(|found| found.real), content }

@@ -101,7 +101,8 @@ fn settings_for_server(settings: &Settings, program: &ServerProgram) -> Settings
             visible.show(beside);
         }
     }
-    seeing.command.sandbox.shown = visible.shown.iter().cloned().chain(seeing.command.sandbox.shown).collect();
+    let sees = program.sees.iter().cloned();
+    seeing.command.sandbox.shown = visible.shown.iter().cloned().chain(seeing.command.sandbox.shown).chain(sees).collect();
     seeing.command.sandbox.visible = visible;
     seeing
 }

@@ -5,7 +5,7 @@ use super::file_tail::Tail;
 use super::git_guard::{guard, with_guard};
 use super::large::HELD_BYTES;
 use crate::policy::redact::has_marker;
-use crate::ports::{BoxFuture, RunContext};
+use crate::ports::{BoxFuture, ProposedText, RunContext};
 use crate::protocol::{Action, DiffHunk, ErrorCode, FileDiff, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::append::{Content, append, read_through};
 use crate::sys::file::{Parents, PreImage};
@@ -46,6 +46,8 @@ pub(in crate::tools) struct Work {
     before: PreImage,
     after: PreImage,
     parents: Parents,
+    /// Text of the file before and after, if a language server covers it.
+    text: Option<ProposedText>,
     done: String,
 }
 
@@ -83,7 +85,7 @@ impl Tool for AppendFile {
                 append_small(&target, &arguments, settings)?
             }
         };
-        let AppendedText { proposal, more, before, after, joins, nul } = appended;
+        let AppendedText { proposal, more, before, after, joins, nul, text } = appended;
         let mut done = format!("Appended {} bytes to {}", more.len(), target.given);
         if joins {
             done = format!("{done}; the file had no trailing newline, so the text continues its last line");
@@ -95,12 +97,16 @@ impl Tool for AppendFile {
         Ok(CallDraft::changes(
             vec![Action::Write { target: target.clone() }],
             proposal,
-            Work { target, more, before, after, parents, done },
+            Work { target, more, before, after, parents, text, done },
         ))
     }
 
     fn planned_changes(work: &Work) -> Vec<PlaceChange> {
         vec![crash_outcome::planned_write(&work.target.real, &work.before, &work.after)]
+    }
+
+    fn proposed_texts(work: &Work) -> Vec<ProposedText> {
+        work.text.iter().cloned().collect()
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
@@ -116,6 +122,8 @@ struct AppendedText {
     /// Whether the file had no trailing newline.
     joins: bool,
     nul: bool,
+    /// Text of the file before and after, if a language server covers it.
+    text: Option<ProposedText>,
 }
 
 /// Returns whether a file is too large for memory, or so large that it is loaded only to restore a secret.
@@ -146,12 +154,18 @@ fn append_small(target: &Target, arguments: &Arguments, settings: &Settings) -> 
     let verb = if matches!(before, CurrentFile::Absent) { "Create" } else { "Append to" };
     let mut proposal = proposal(verb, target, &before, &new, more.len() as u64, settings);
     proposal.notes.extend(joins.then(|| JOINS.to_owned()));
+    let is_covered = settings.diagnostics.as_ref().is_some_and(|servers| servers.covers(&target.real));
+    let text = is_covered.then(|| ProposedText {
+        path: target.real.clone(),
+        before: before.document().map(|document| document.text.clone()),
+        after: Some(new.clone()),
+    });
     let old = match &before {
         CurrentFile::Absent => Content::hash(&[]),
         CurrentFile::Text { bytes, .. } | CurrentFile::NotText { bytes, .. } => Content::hash(bytes),
     };
     let after = old.with_appended(&more);
-    Ok(AppendedText { proposal, more, before: before.image(), after, joins, nul: added.contains('\0') })
+    Ok(AppendedText { proposal, more, before: before.image(), after, joins, nul: added.contains('\0'), text })
 }
 
 /// Appends to a large file, of which only the encoding, the last line ending and the number of lines are known.
@@ -186,7 +200,7 @@ fn append_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &S
     let proposal =
         Proposal { summary, diff, paths: vec![target.real.clone()], bytes: more.len() as u64, notes, ..Proposal::default() };
     let (before, after) = (old.image(), old.with_appended(&more));
-    Ok(AppendedText { proposal, more, before, after, joins, nul: added.contains('\0') })
+    Ok(AppendedText { proposal, more, before, after, joins, nul: added.contains('\0'), text: None })
 }
 
 const JOINS: &str = "the file has no trailing newline: the text continues its last line";

@@ -1,8 +1,8 @@
 //! Copy: copies a file or directory tree.
 
 use super::git_guard::{guard, with_guard};
-use super::tree_change::{check_exists, check_free, failure_reason, inspect, target_for_refused};
-use crate::ports::{BoxFuture, RunContext};
+use super::tree_change::{check_exists, check_free, failure_reason, inspect, target_for_refused, text_for_servers};
+use crate::ports::{BoxFuture, ProposedText, RunContext};
 use crate::protocol::{Action, PathState, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, duplicate};
 use crate::tools::alias::Alias;
@@ -33,6 +33,8 @@ pub(in crate::tools) struct Work {
     source: Target,
     destination: Target,
     planned: Survey,
+    /// Text of the file, if a language server covers it.
+    text: Option<String>,
     done: String,
 }
 
@@ -98,7 +100,8 @@ impl Tool for Copy {
             ..Proposal::default()
         };
         let done = format!("Copied {from} to {to} ({})", look.size());
-        Ok(CallDraft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, done })))
+        let text = text_for_servers(&source, &look.survey, &[&destination.real], settings);
+        Ok(CallDraft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, text, done })))
     }
 
     fn planned_changes(work: &Option<Work>) -> Vec<PlaceChange> {
@@ -108,6 +111,14 @@ impl Tool for Copy {
             after: Some(crash_outcome::entry(&work.planned)),
         };
         work.iter().map(made).collect()
+    }
+
+    fn proposed_texts(work: &Option<Work>) -> Vec<ProposedText> {
+        let made = |work: &Work| {
+            let after = Some(work.text.clone()?);
+            Some(ProposedText { path: work.destination.real.clone(), before: None, after })
+        };
+        work.iter().filter_map(made).collect()
     }
 
     fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {

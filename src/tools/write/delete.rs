@@ -2,8 +2,8 @@
 
 use super::file_change::removal;
 use super::git_guard::guard;
-use super::tree_change::{InspectedPath, check_exists, failure_reason, inspect, target_for_refused};
-use crate::ports::{BoxFuture, RunContext};
+use super::tree_change::{InspectedPath, check_exists, failure_reason, inspect, target_for_refused, text_for_servers};
+use crate::ports::{BoxFuture, ProposedText, RunContext};
 use crate::protocol::{Action, FileDiff, PathState, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, remove};
 use crate::sys::path::read_link;
@@ -50,6 +50,8 @@ impl From<OneFile> for Arguments {
 pub(in crate::tools) struct Work {
     target: Target,
     planned: Survey,
+    /// Text of the file, if a language server covers it.
+    text: Option<String>,
     done: String,
 }
 
@@ -104,7 +106,8 @@ impl Tool for Delete {
         let opened = look.opened.iter().map(|path| Action::Delete { target: target_for_refused(path, settings) });
         let actions = std::iter::once(action).chain(opened).collect();
         let done = format!("Deleted {name} ({})", look.size());
-        Ok(CallDraft::changes(actions, proposal, Some(Work { target, planned: look.survey, done })))
+        let text = text_for_servers(&target, &look.survey, &[&target.real], settings);
+        Ok(CallDraft::changes(actions, proposal, Some(Work { target, planned: look.survey, text, done })))
     }
 
     fn planned_changes(work: &Option<Work>) -> Vec<PlaceChange> {
@@ -114,6 +117,14 @@ impl Tool for Delete {
             after: Some(PathState::Nothing),
         };
         work.iter().map(gone).collect()
+    }
+
+    fn proposed_texts(work: &Option<Work>) -> Vec<ProposedText> {
+        let gone = |work: &Work| {
+            let before = Some(work.text.clone()?);
+            Some(ProposedText { path: work.target.real.clone(), before, after: None })
+        };
+        work.iter().filter_map(gone).collect()
     }
 
     fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {

@@ -1,8 +1,8 @@
 //! Move: moves or renames a file, symlink or directory.
 
 use super::git_guard::{guard, with_guard};
-use super::tree_change::{check_exists, check_free, failure_reason, inspect, target_for_refused};
-use crate::ports::{BoxFuture, RunContext};
+use super::tree_change::{check_exists, check_free, failure_reason, inspect, target_for_refused, text_for_servers};
+use crate::ports::{BoxFuture, ProposedText, RunContext};
 use crate::protocol::{Action, FileDiff, PathState, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, relocate};
 use crate::tools::alias::Alias;
@@ -32,6 +32,8 @@ pub(in crate::tools) struct Work {
     source: Target,
     destination: Target,
     planned: Survey,
+    /// Text of the file, if a language server covers it.
+    text: Option<String>,
     done: String,
 }
 
@@ -101,7 +103,8 @@ impl Tool for Move {
             ..Proposal::default()
         };
         let done = format!("Moved {from} to {to}");
-        Ok(CallDraft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, done })))
+        let text = text_for_servers(&source, &look.survey, &ends, settings);
+        Ok(CallDraft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, text, done })))
     }
 
     fn planned_changes(work: &Option<Work>) -> Vec<PlaceChange> {
@@ -110,6 +113,14 @@ impl Tool for Move {
         vec![
             PlaceChange { path: work.source.real.clone(), before: tree.clone(), after: Some(PathState::Nothing) },
             PlaceChange { path: work.destination.real.clone(), before: PathState::Nothing, after: Some(tree) },
+        ]
+    }
+
+    fn proposed_texts(work: &Option<Work>) -> Vec<ProposedText> {
+        let Some((work, text)) = work.as_ref().and_then(|work| Some((work, work.text.clone()?))) else { return Vec::new() };
+        vec![
+            ProposedText { path: work.source.real.clone(), before: Some(text.clone()), after: None },
+            ProposedText { path: work.destination.real.clone(), before: None, after: Some(text) },
         ]
     }
 

@@ -10,6 +10,8 @@ use crate::tools::settings::Settings;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Maximum bytes of a file whose text the language servers see.
+const TEXT_BYTES: u64 = 1 << 20;
 /// Maximum number of entries named to the user.
 const MAX_NAMED: usize = 12;
 /// Maximum number of individually judged paths that run code as soon as their folder is opened.
@@ -92,6 +94,20 @@ impl InspectedPath {
 /// Creates a target for a refused path, so that the policy can report it.
 pub(in crate::tools) fn target_for_refused(path: &Path, settings: &Settings) -> Target {
     Target { given: display_path_one_line(path, settings), real: path.to_owned(), place: Place::File { bytes: 0 } }
+}
+
+/// Returns the text of a file that is deleted, moved or copied, if a language server covers one of these paths; `None` for
+/// everything else than a small text file.
+pub(in crate::tools) fn text_for_servers(
+    target: &Target,
+    survey: &Survey,
+    ends: &[&Path],
+    settings: &Settings,
+) -> Option<String> {
+    let servers = settings.diagnostics.as_ref().filter(|_| survey.form == Form::File && survey.bytes <= TEXT_BYTES)?;
+    let is_covered = ends.iter().any(|end| servers.covers(end));
+    let bytes = is_covered.then(|| crate::sys::file::read(&target.real, TEXT_BYTES).ok()).flatten()?;
+    String::from_utf8(bytes).ok()
 }
 
 /// Checks that the path exists and can be deleted, moved or copied.

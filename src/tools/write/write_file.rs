@@ -117,7 +117,7 @@ impl Tool for WriteFile {
     fn proposed_texts(work: &Work) -> Vec<ProposedText> {
         match work {
             Work::Write(change) => change.proposed_texts(),
-            Work::Append(_) => Vec::new(),
+            Work::Append(more) => append_file::AppendFile::proposed_texts(more),
         }
     }
 

@@ -858,6 +858,7 @@ fn plan_of(call: ToolCall, opens: Vec<SandboxAccess>, early: bool) -> Result<Pla
         proposed_plan: None,
         doubts: crate::ports::Doubts::default(),
         amends: PlanAmendments::default(),
+        hook_runs: None,
         payload: Box::new(()),
     })
 }

@@ -13,6 +13,7 @@ fn program(bench: &Bench, line: &str) -> ServerProgram {
         environment: vec![("TOKEN_OF_DOCS".to_owned(), "ours; $HOME".to_owned())],
         directory: Some(bench.root.join("ws")),
         network: false,
+        sees: Vec::new(),
     }
 }
 

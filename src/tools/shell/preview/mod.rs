@@ -2,11 +2,13 @@
 
 mod build_directories;
 mod build_output;
+mod changed_files;
 mod commit;
 mod direct_output;
 mod effects;
 mod eligibility;
 mod ended_run;
+mod hook_layer;
 mod kept_times;
 mod layer_end;
 mod overlay_dir;
@@ -19,8 +21,10 @@ mod throwaway_home;
 mod undecided;
 mod written_bytes;
 
+pub(in crate::tools) use changed_files::ChangedFile;
 pub(in crate::tools) use commit::{CommittedRun, commit};
 pub(in crate::tools) use eligibility::{layer, offer};
+pub(in crate::tools) use hook_layer::HookLayer;
 pub(crate) use recover::{RecoveryResult, finish_commits};
 pub(in crate::tools) use recover::{ResumedSession, recover};
 pub(in crate::tools) use run::{PreviewRunResult, PreviewedCommand, run};

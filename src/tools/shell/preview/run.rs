@@ -183,11 +183,11 @@ struct PreviewDirs {
     began: overlay::Time,
 }
 
-struct PreparedPreview {
+pub(super) struct PreparedPreview {
     view: OverlayDir,
-    confinement: Confinement,
-    layers: Vec<LayeredDirectory>,
-    began: overlay::Time,
+    pub(super) confinement: Confinement,
+    pub(super) layers: Vec<LayeredDirectory>,
+    pub(super) began: overlay::Time,
     /// Missing paths that the command may write.
     opened: CreatedPaths,
     outside: OutsideWrites,
@@ -195,7 +195,7 @@ struct PreparedPreview {
 
 impl PreparedPreview {
     /// Prepares the run of a command with this access.
-    fn new(call: &Call, opens: Vec<SandboxAccess>, settings: &Settings) -> Result<Self, ToolError> {
+    pub(super) fn new(call: &Call, opens: Vec<SandboxAccess>, settings: &Settings) -> Result<Self, ToolError> {
         let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("cannot preview this call: {why}"));
         let base = settings.command.sandbox.previews.as_ref().map_err(|why| impossible(why))?;
         let opened = CreatedPaths::make(&opens);

@@ -1,0 +1,252 @@
+//! Repositories of plugins: one commit is fetched with git, and its files are read without a checkout, so nothing of the
+//! repository runs: no hook, filter or file system monitor, and no submodule is fetched.
+
+use super::copy::{FILE_BYTES, MAX_ENTRIES, TOTAL_BYTES};
+use super::unpacked::Unpacked;
+use crate::protocol::Problem;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Settings of every run, which the configuration of the user cannot change.
+const SETTINGS: [&str; 10] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.version=2",
+    "fetch.recurseSubmodules=false",
+    "submodule.recurse=false",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=60",
+];
+/// Variables that git gets without the user's credentials.
+const VARIABLES: [&str; 13] = [
+    "PATH",
+    "TMPDIR",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+];
+/// Variables of git that it keeps with the user's credentials.
+const OWN_VARIABLES: [&str; 5] = ["GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"];
+/// Runs git with a limit for each file that it writes, in units of 512 bytes: 256 MB.
+const LIMITED: &str = "ulimit -f 524288; exec git \"$@\"";
+/// Maximum bytes of the list of files of a commit.
+const LIST_BYTES: u64 = 16 << 20;
+const PROGRAM_MODE: &str = "100755";
+const SYMLINK_MODE: &str = "120000";
+
+/// A repository, and the revision of the plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Repository {
+    /// URL, or absolute path.
+    pub url: String,
+    pub scheme: Scheme,
+    /// Branch, tag or commit; `None` for the default branch.
+    pub revision: Option<String>,
+}
+
+/// Protocol of a repository. Git is allowed to use no other one, also not after a redirect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scheme {
+    Https,
+    /// Only on this machine.
+    Http,
+    Ssh,
+    /// A directory of this machine.
+    File,
+}
+
+impl Scheme {
+    fn allowed(self) -> &'static str {
+        match self {
+            Self::Https => "https",
+            Self::Http => "http",
+            Self::Ssh => "ssh",
+            Self::File => "file",
+        }
+    }
+}
+
+/// Fetches a commit into `scratch` and writes its files to `target`; both are empty folders. With `folder`, only the files below it.
+/// `has_credentials`: whether git may use the user's credential helpers and keys. Returns the ID of the commit.
+///
+/// # Errors
+/// Git fails, the commit has other entries than files and folders, or exceeds a limit.
+pub(super) fn fetch(
+    repository: &Repository,
+    (scratch, target): (&Path, &Path),
+    folder: Option<&str>,
+    has_credentials: bool,
+) -> Result<String, Problem> {
+    let git = Git { directory: scratch, scheme: repository.scheme, has_credentials };
+    git.output(&["init", "--quiet", "--bare", "--template=", "."])?;
+    let revision = repository.revision.as_deref().unwrap_or("HEAD");
+    let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", &repository.url, revision];
+    git.output(&fetch).map_err(|problem| git.with_advice(problem))?;
+    let commit = git.text(&["rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}"])?;
+    let files = git.files(&commit, folder)?;
+    git.write(&files, scratch, &mut Unpacked::new(target))?;
+    Ok(commit)
+}
+
+/// A file of a commit.
+struct CommitFile {
+    path: Vec<u8>,
+    id: String,
+    is_program: bool,
+}
+
+/// Git in a bare repository.
+struct Git<'a> {
+    directory: &'a Path,
+    scheme: Scheme,
+    has_credentials: bool,
+}
+
+impl Git<'_> {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut git = Command::new("/bin/sh");
+        git.args(["-c", LIMITED, "sh"]);
+        for setting in SETTINGS {
+            git.args(["-c", setting]);
+        }
+        if self.has_credentials {
+            let is_foreign = |name: &String| name.starts_with("GIT_") && !OWN_VARIABLES.contains(&name.as_str());
+            let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+            names.filter(is_foreign).for_each(|name| _ = git.env_remove(name));
+        } else {
+            git.args(["-c", "credential.helper="]);
+            git.env_clear().envs(VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+            // Neither the configuration of the user, nor `.netrc`.
+            git.env("HOME", self.directory).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        }
+        git.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", self.scheme.allowed()).env("LC_ALL", "C");
+        git.args(arguments).current_dir(self.directory).stdin(Stdio::null());
+        git
+    }
+
+    fn output(&self, arguments: &[&str]) -> Result<Vec<u8>, Problem> {
+        let output = self.command(arguments).output().map_err(|error| failed(&error.to_string()))?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it ended without a message");
+        Err(failed(line.trim_start_matches("fatal: ").trim_start_matches("error: ")))
+    }
+
+    fn text(&self, arguments: &[&str]) -> Result<String, Problem> {
+        Ok(String::from_utf8_lossy(&self.output(arguments)?).trim_end().to_owned())
+    }
+
+    /// Adds what the user can do about a fetch that failed.
+    fn with_advice(&self, problem: Problem) -> Problem {
+        if self.has_credentials || self.scheme == Scheme::File {
+            return problem.hint("check the repository and the revision");
+        }
+        problem.hint("if the repository is private, pass `--credentials` to let git use your credential helpers")
+    }
+
+    /// Returns the files of a commit.
+    fn files(&self, commit: &str, folder: Option<&str>) -> Result<Vec<CommitFile>, Problem> {
+        let mut child = self
+            .command(&["ls-tree", "-r", "-l", "-z", "--full-tree", commit])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let child = child.as_mut().map_err(|error| failed(&error.to_string()))?;
+        let mut list = Vec::new();
+        let read = child.stdout.take().map(|out| out.take(LIST_BYTES + 1).read_to_end(&mut list)).transpose();
+        let is_listed = child.wait().is_ok_and(|status| status.success());
+        if read.is_err() || !is_listed {
+            let is_long = list.len() as u64 > LIST_BYTES;
+            return Err(failed(if is_long {
+                "the repository has too many files"
+            } else {
+                "cannot list the files of the commit"
+            }));
+        }
+        let prefix = folder.map(|folder| format!("{folder}/").into_bytes()).unwrap_or_default();
+        let (mut files, mut total) = (Vec::new(), 0);
+        for line in list.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
+            let unexpected = || failed("unexpected list of files");
+            let tab = line.iter().position(|byte| *byte == b'\t').ok_or_else(unexpected)?;
+            let Some(path) = line[tab + 1..].strip_prefix(prefix.as_slice()) else { continue };
+            let fields = String::from_utf8_lossy(&line[..tab]).into_owned();
+            let [mode, kind, id, size] = fields.split_ascii_whitespace().collect::<Vec<_>>()[..] else {
+                return Err(unexpected());
+            };
+            let shown = String::from_utf8_lossy(path).escape_debug().to_string();
+            if kind != "blob" || mode == SYMLINK_MODE {
+                let what = if kind == "blob" { "a symlink" } else { "a submodule" };
+                return Err(Problem::new(format!("`{shown}` is {what}")).because("a plugin can contain only files and folders"));
+            }
+            let size: u64 = size.parse().map_err(|_| unexpected())?;
+            total += size;
+            if size > FILE_BYTES {
+                return Err(Problem::new(format!("`{shown}` is larger than {} MB", FILE_BYTES >> 20)));
+            }
+            if total > TOTAL_BYTES {
+                return Err(Problem::new(format!("the files are larger than {} MB in total", TOTAL_BYTES >> 20)));
+            }
+            files.push(CommitFile { path: path.to_owned(), id: id.to_owned(), is_program: mode == PROGRAM_MODE });
+            if files.len() > MAX_ENTRIES {
+                return Err(Problem::new(format!("more than {MAX_ENTRIES} files and folders")));
+            }
+        }
+        Ok(files)
+    }
+
+    /// Writes the files, as they are in the commit.
+    fn write(&self, files: &[CommitFile], scratch: &Path, unpacked: &mut Unpacked<'_>) -> Result<(), Problem> {
+        let cannot = |error: std::io::Error| failed(&error.to_string());
+        let ids: String = files.iter().map(|file| format!("{}\n", file.id)).collect();
+        // From a file, so that neither side waits for the other.
+        let list = scratch.join("aye-objects");
+        std::fs::File::create(&list).and_then(|mut file| file.write_all(ids.as_bytes())).map_err(cannot)?;
+        let input = std::fs::File::open(&list).map_err(cannot)?;
+        let mut command = self.command(&["cat-file", "--batch"]);
+        let mut child = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(cannot)?;
+        let Some(out) = child.stdout.take() else { return Err(failed("it has no output")) };
+        let written = write_objects(files, &mut BufReader::new(out), unpacked);
+        // After an error, git would wait for the output to be read.
+        let _ = child.kill();
+        child.wait().map_err(cannot)?;
+        written
+    }
+}
+
+fn write_objects(files: &[CommitFile], out: &mut impl BufRead, unpacked: &mut Unpacked<'_>) -> Result<(), Problem> {
+    let cannot = |error: std::io::Error| failed(&error.to_string());
+    for file in files {
+        let mut header = String::new();
+        out.read_line(&mut header).map_err(cannot)?;
+        let size = match header.split_ascii_whitespace().collect::<Vec<_>>()[..] {
+            [id, "blob", size] if id == file.id => size.parse::<u64>().ok(),
+            _ => None,
+        };
+        let Some(size) = size else { return Err(failed("it returned another object")) };
+        let mut content = out.by_ref().take(size);
+        unpacked.add_file(&file.path, file.is_program, &mut content)?;
+        // A file that is left out was not read.
+        std::io::copy(&mut content, &mut std::io::sink()).map_err(cannot)?;
+        let mut end = [0];
+        out.read_exact(&mut end).map_err(cannot)?;
+    }
+    Ok(())
+}
+
+fn failed(why: &str) -> Problem {
+    Problem::new("git failed").because(crate::text::clean_line(why))
+}

@@ -1,0 +1,272 @@
+//! Places that a plugin is added from: a folder, a git repository or an archive.
+
+use super::archive::{self, ARCHIVE_BYTES};
+use super::git::{self, Repository, Scheme};
+use super::manifest::has_manifest;
+use crate::host::download::download_following;
+use crate::protocol::Problem;
+use crate::sys::http::Timeouts;
+use sha2::{Digest, Sha256};
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+/// Time for the download of an archive.
+const DOWNLOAD_TIME: Duration = Duration::from_secs(300);
+/// Ends of the names of archives.
+const ARCHIVES: [&str; 4] = [".tar.gz", ".tgz", ".tar", ".zip"];
+/// Lengths of the ID of a commit, in digits.
+const COMMIT_DIGITS: [usize; 2] = [40, 64];
+/// Maximum length of the name of a revision.
+const REVISION_BYTES: usize = 200;
+
+/// A place that a plugin is added from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PluginSource {
+    kind: Kind,
+    /// Folder of the plugin in the repository or the archive.
+    folder: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Folder(PathBuf),
+    Repository(Repository),
+    File(PathBuf),
+    Url(String),
+}
+
+/// The files of a plugin on this machine, and what identifies them.
+pub(crate) struct FetchedPlugin {
+    /// Folder of the plugin.
+    pub root: PathBuf,
+    /// The commit of a repository.
+    pub commit: Option<String>,
+    /// The SHA-256 hash of an archive.
+    pub archive_hash: Option<String>,
+}
+
+impl PluginSource {
+    /// Reads a source as the user names it: a path, a URL, or one of them with `#BRANCH` or `@COMMIT`. `folder`: the folder of the
+    /// plugin in a repository or an archive.
+    ///
+    /// # Errors
+    /// The source does not exist, or its form is not supported.
+    pub(crate) fn parse(given: &str, folder: Option<&str>, workspace: &Path) -> Result<Self, Problem> {
+        let kind = kind(given, workspace)?;
+        let folder = folder.map(|folder| folder.trim_end_matches('/')).filter(|folder| !matches!(*folder, "" | "."));
+        if folder.is_some_and(|folder| !Path::new(folder).components().all(|part| matches!(part, Component::Normal(_)))) {
+            return Err(Problem::new("`--path` must be a folder inside the repository or the archive"));
+        }
+        match kind {
+            Kind::Folder(path) => {
+                Ok(Self { kind: Kind::Folder(folder.map_or(path.clone(), |folder| path.join(folder))), folder: None })
+            }
+            kind => Ok(Self { kind, folder: folder.map(str::to_owned) }),
+        }
+    }
+
+    /// Returns the source in a form that does not depend on the working directory.
+    pub(crate) fn text(&self) -> String {
+        match &self.kind {
+            Kind::Folder(path) | Kind::File(path) => path.display().to_string(),
+            Kind::Url(url) => url.clone(),
+            Kind::Repository(Repository { url, revision, .. }) => match revision {
+                Some(revision) if is_commit(revision) => format!("{url}@{revision}"),
+                Some(revision) => format!("{url}#{revision}"),
+                None => url.clone(),
+            },
+        }
+    }
+
+    /// Returns the folder of the plugin in a repository or an archive.
+    pub(crate) fn folder(&self) -> Option<&str> {
+        self.folder.as_deref()
+    }
+
+    /// Returns whether the files must be fetched to a folder of their own.
+    pub(crate) fn needs_scratch(&self) -> bool {
+        !matches!(self.kind, Kind::Folder(_))
+    }
+
+    /// Returns the path of the folder, if it is one.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::Folder(path) => Some(path),
+            Kind::Repository(_) | Kind::File(_) | Kind::Url(_) => None,
+        }
+    }
+
+    /// Fetches the files. `scratch`: an empty folder for them; a folder as source is used where it is. `has_credentials`: whether git
+    /// may use the user's credential helpers and keys. Runs nothing of the plugin.
+    ///
+    /// # Errors
+    /// The files cannot be fetched, or the source contains something else than files and folders, or exceeds a limit.
+    pub(crate) fn fetch(&self, scratch: &Path, has_credentials: bool, timeouts: Timeouts) -> Result<FetchedPlugin, Problem> {
+        let bytes = match &self.kind {
+            Kind::Folder(path) => return Ok(FetchedPlugin { root: path.clone(), commit: None, archive_hash: None }),
+            Kind::Repository(repository) => return self.fetch_commit(repository, scratch, has_credentials),
+            Kind::File(path) => crate::sys::file::read(path, ARCHIVE_BYTES).map_err(|error| Problem::new(error.to_string()))?,
+            Kind::Url(url) => {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                let runtime = runtime.map_err(|error| Problem::new("cannot download the archive").because(error))?;
+                let most_bytes = usize::try_from(ARCHIVE_BYTES).unwrap_or(usize::MAX);
+                runtime.block_on(download_following(url, timeouts, (most_bytes, DOWNLOAD_TIME)))?
+            }
+        };
+        let root = new_folder(scratch, "files")?;
+        archive::unpack(&bytes, &root)?;
+        let hash = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let root = only_folder(root);
+        let root = self.folder.as_ref().map_or(root.clone(), |folder| root.join(folder));
+        if !root.is_dir() {
+            return Err(self.missing_folder("archive"));
+        }
+        Ok(FetchedPlugin { root, commit: None, archive_hash: Some(hash) })
+    }
+
+    fn fetch_commit(&self, repository: &Repository, scratch: &Path, has_credentials: bool) -> Result<FetchedPlugin, Problem> {
+        if repository.scheme == Scheme::Ssh && !has_credentials {
+            let problem = Problem::new("ssh needs your keys");
+            return Err(problem.hint("pass `--credentials` to let git use them, or use the https URL of the repository"));
+        }
+        let (objects, root) = (new_folder(scratch, "objects")?, new_folder(scratch, "files")?);
+        let commit = git::fetch(repository, (&objects, &root), self.folder(), has_credentials)?;
+        if std::fs::read_dir(&root).is_ok_and(|mut entries| entries.next().is_none()) {
+            return Err(self.missing_folder("commit"));
+        }
+        Ok(FetchedPlugin { root, commit: Some(commit), archive_hash: None })
+    }
+
+    fn missing_folder(&self, place: &str) -> Problem {
+        match &self.folder {
+            Some(folder) => Problem::new(format!("the {place} has no folder `{}`", folder.escape_debug())),
+            None => Problem::new(format!("the {place} has no files")),
+        }
+    }
+}
+
+fn new_folder(scratch: &Path, name: &str) -> Result<PathBuf, Problem> {
+    let path = scratch.join(name);
+    std::fs::create_dir(&path).map_err(|error| Problem::new("cannot create a temporary folder").because(error))?;
+    Ok(path)
+}
+
+/// Returns the only folder in a folder without a manifest: archives of repositories have all files in one.
+fn only_folder(root: PathBuf) -> PathBuf {
+    if has_manifest(&root) {
+        return root;
+    }
+    let mut entries = std::fs::read_dir(&root).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    match (entries.next(), entries.next()) {
+        (Some(only), None) if only.is_dir() => only,
+        _ => root,
+    }
+}
+
+fn kind(given: &str, workspace: &Path) -> Result<Kind, Problem> {
+    if let Some(found) = local(given, workspace)? {
+        return Ok(found);
+    }
+    let (address, revision) = with_revision(given)?;
+    if let Some((scheme, rest)) = address.split_once("://") {
+        return remote(address, scheme, rest, revision);
+    }
+    if is_ssh_address(address) {
+        return Ok(Kind::Repository(Repository { url: address.to_owned(), scheme: Scheme::Ssh, revision }));
+    }
+    if revision.is_some() {
+        let full = workspace.join(address);
+        let path = full.canonicalize().map_err(|error| Problem::new(format!("`{address}`")).because(error))?;
+        let url = path.to_str().ok_or_else(|| Problem::new("the path is not plain text"))?.to_owned();
+        return Ok(Kind::Repository(Repository { url, scheme: Scheme::File, revision }));
+    }
+    let problem = Problem::new("there is no such folder or archive");
+    Err(problem.hint("name a folder, an archive (.tar.gz or .zip), or the URL of a git repository"))
+}
+
+/// Returns the source if a path exists as it is given.
+fn local(given: &str, workspace: &Path) -> Result<Option<Kind>, Problem> {
+    let Ok(real) = workspace.join(given).canonicalize() else { return Ok(None) };
+    if real.is_dir() {
+        let is_bare = !has_manifest(&real) && real.join("objects").is_dir() && real.join("HEAD").is_file();
+        let url = real.to_str().filter(|_| is_bare).map(str::to_owned);
+        let repository = |url| Kind::Repository(Repository { url, scheme: Scheme::File, revision: None });
+        return Ok(Some(url.map_or(Kind::Folder(real), repository)));
+    }
+    if real.is_file() {
+        return Ok(Some(Kind::File(real)));
+    }
+    Err(Problem::new("it is neither a folder nor a file"))
+}
+
+fn remote(address: &str, scheme: &str, rest: &str, revision: Option<String>) -> Result<Kind, Problem> {
+    let scheme = match scheme {
+        "https" => Scheme::Https,
+        "http" => Scheme::Http,
+        "ssh" => Scheme::Ssh,
+        other => {
+            let problem = Problem::new(format!("the scheme `{}:` is not supported", other.escape_debug()));
+            return Err(problem.hint("use an https URL, an ssh URL or a path"));
+        }
+    };
+    let host = rest.split('/').next().unwrap_or_default();
+    let credentials = host.rsplit_once('@').map(|(user, _)| user);
+    if host.is_empty() || host.starts_with('-') || address.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
+        return Err(Problem::new("the URL is not valid"));
+    }
+    if credentials.is_some_and(|user| user.contains(':') || user.starts_with('-') || scheme != Scheme::Ssh) {
+        let problem = Problem::new("the URL contains credentials");
+        return Err(problem.hint("remove them; `--credentials` lets git use your credential helpers"));
+    }
+    if scheme != Scheme::Ssh {
+        crate::config::check_list_url(address)?;
+    }
+    let path = rest.split('?').next().unwrap_or_default().to_lowercase();
+    if scheme != Scheme::Ssh && revision.is_none() && ARCHIVES.iter().any(|end| path.ends_with(end)) {
+        return Ok(Kind::Url(address.to_owned()));
+    }
+    Ok(Kind::Repository(Repository { url: address.to_owned(), scheme, revision }))
+}
+
+/// Returns the address and the revision of `ADDRESS#BRANCH` or `ADDRESS@COMMIT`.
+fn with_revision(given: &str) -> Result<(&str, Option<String>), Problem> {
+    if let Some((address, revision)) = given.rsplit_once('#') {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._/-+".contains(letter);
+        let is_valid = !revision.is_empty()
+            && revision.len() <= REVISION_BYTES
+            && !revision.starts_with(['-', '+'])
+            && !revision.contains("..")
+            && revision.chars().all(is_plain);
+        if !is_valid {
+            return Err(Problem::new(format!("`{}` is not the name of a branch, a tag or a commit", revision.escape_debug())));
+        }
+        return Ok((address, Some(revision.to_owned())));
+    }
+    match given.rsplit_once('@') {
+        Some((address, commit)) if is_commit(commit) => Ok((address, Some(commit.to_owned()))),
+        Some((address, part))
+            if !address.is_empty() && part.len() >= 7 && part.chars().all(|digit| digit.is_ascii_hexdigit()) =>
+        {
+            let problem = Problem::new(format!("`{part}` is not the whole ID of a commit"));
+            Err(problem.hint("use all 40 digits"))
+        }
+        _ => Ok((given, None)),
+    }
+}
+
+/// Returns whether a text is the ID of a commit.
+fn is_commit(text: &str) -> bool {
+    COMMIT_DIGITS.contains(&text.len()) && text.chars().all(|digit| digit.is_ascii_hexdigit())
+}
+
+/// Returns whether a text has the form `USER@HOST:PATH`.
+fn is_ssh_address(address: &str) -> bool {
+    let Some((user, rest)) = address.split_once('@') else { return false };
+    let Some((host, path)) = rest.split_once(':') else { return false };
+    let is_name = |text: &str| {
+        !text.is_empty()
+            && !text.starts_with('-')
+            && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
+    };
+    is_name(user) && is_name(host) && !path.is_empty() && !path.starts_with('-') && !path.chars().any(char::is_control)
+}
