@@ -67,7 +67,7 @@ pub(crate) fn run(place: &AppContext, json: bool) -> Result<Exit, CliError> {
 /// Returns why records are left.
 fn error(end: &DrainEnd) -> Option<String> {
     match end {
-        DrainEnd::Empty => None,
+        DrainEnd::Empty | DrainEnd::Stopped => None,
         DrainEnd::HeldBy(pid) => Some(format!("process {pid} delivers them")),
         DrainEnd::Failed { message, .. } => Some(message.clone()),
         DrainEnd::NotBefore(time) => Some(format!("the next attempt is due at {time:.0}")),

@@ -573,6 +573,7 @@ pub(super) fn setup(
         compact_at_percent: place.settings.context.compact_at_percent,
     };
     Setup {
+        journal: session_journal(place, session, (model.name(), &redactor)),
         policy,
         options,
         model,
@@ -581,7 +582,6 @@ pub(super) fn setup(
         router,
         guidance: terms.guidance,
         artifacts,
-        journal: session_journal(place, session, &redactor),
         rules: terms.rules,
         workspace_id: place.workspace_id(),
         session_id: session.claim.id().clone(),
@@ -604,8 +604,8 @@ pub(super) fn setup(
 }
 
 /// Returns the journal of a session, whose records also go to the services of the settings.
-fn session_journal(place: &AppContext, session: &Session, redactor: &Arc<Redactor>) -> Arc<dyn Journal> {
-    let services = session_outbox(place, session.id(), &session.records, redactor);
+fn session_journal(place: &AppContext, session: &Session, (model, redactor): (&str, &Arc<Redactor>)) -> Arc<dyn Journal> {
+    let services = session_outbox(place, (session.id(), model), &session.records, redactor);
     let outbox = join_outboxes(services, session.kept.outbox.clone());
     session.store.journal_with_outbox(session.id(), place.mode, outbox)
 }

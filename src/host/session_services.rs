@@ -13,12 +13,13 @@ use std::sync::Arc;
 /// `records`: those of earlier processes.
 pub(super) fn session_outbox(
     place: &AppContext,
-    id: &SessionId,
+    (id, model): (&SessionId, &str),
     records: &[Record],
     redactor: &Arc<Redactor>,
 ) -> Option<SessionOutbox> {
     let services = place.services.as_ref()?;
-    let outbox = services.session_outbox(session_facts(place, id), redact_text(redactor));
+    let outbox =
+        services.session_outbox(SessionFacts { provider: provider(model), ..session_facts(place, id) }, redact_text(redactor));
     // The records of earlier processes were sent by them; they only tell which calls are open.
     let mut state = SessionState::default();
     for record in records {
@@ -34,7 +35,13 @@ pub(super) fn session_facts(place: &AppContext, id: &SessionId) -> SessionFacts 
         workspace_id: place.workspace_id(),
         workspace: place.workspace.display().to_string(),
         agent: place.parent.as_ref().map(|parent| parent.agent.name.clone()),
+        provider: None,
     }
+}
+
+/// Returns the provider of a model such as `anthropic/claude-sonnet-5`.
+fn provider(model: &str) -> Option<String> {
+    model.split_once('/').map(|(provider, _)| provider.to_owned())
 }
 
 pub(super) fn redact_text(redactor: &Arc<Redactor>) -> RedactText {

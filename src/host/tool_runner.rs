@@ -138,7 +138,7 @@ impl ToolRunner {
             mode: place.mode,
             outbox: place.services.as_ref().and_then(|_| {
                 let redactor = redactor(&place, policy.redactions(), &[]);
-                session_outbox(&place, &SessionId::new(""), &[], &redactor)
+                session_outbox(&place, (&SessionId::new(""), ""), &[], &redactor)
             }),
         };
         Self { policy, router, log, report }

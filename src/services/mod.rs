@@ -23,6 +23,7 @@ use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxLimit, OutboxS
 use delivery::{Receiver, drain};
 use std::sync::Arc;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 /// Session whose records are sent.
 #[derive(Clone)]
@@ -33,6 +34,8 @@ pub(crate) struct SessionFacts {
     pub workspace: String,
     /// Name of the agent, if this is the session of an agent.
     pub agent: Option<String>,
+    /// Provider of the model at the start; absent if it is not known.
+    pub provider: Option<String>,
 }
 
 /// The configured services. Cheap to clone; nothing runs before [`Services::start`].
@@ -137,7 +140,8 @@ impl Services {
 
     /// Delivers all rows of a store now, even if the next attempt is not due. Stops at the first failure of each service.
     pub(crate) async fn drain(&self, store: &Store) -> Vec<DrainResult> {
-        futures_util::future::join_all(self.0.receivers.iter().map(|receiver| drain(store, receiver, true))).await
+        let stop = CancellationToken::new();
+        futures_util::future::join_all(self.0.receivers.iter().map(|receiver| drain(store, receiver, true, &stop))).await
     }
 }
 

@@ -88,7 +88,7 @@ fn content_is_sent_only_when_asked_for_and_without_secrets() {
         Answer::call(
             "call_1",
             "WriteFile",
-            json!({"path": "out.txt", "content": "token ghp_0123456789abcdefghijABCDEFGHIJ012345\n"}),
+            json!({"path": "out.txt", "content": "token ghp_Zk3vQ9xT7bLm2RpW8sYc4NdH6fJg1KaE5uVi\n"}),
         ),
         Answer::text("Done, with hunter2-is-my-password."),
     ]);
@@ -103,7 +103,7 @@ fn content_is_sent_only_when_asked_for_and_without_secrets() {
     for content in ["write it", "Done, with", "gen_ai.tool.call.arguments", "gen_ai.output.messages"] {
         assert!(text.contains(content), "{content}: {text}");
     }
-    for secret in ["ghp_0123456789", "hunter2-is-my-password", "sk-ant-scripted"] {
+    for secret in ["ghp_Zk3vQ9xT", "hunter2-is-my-password", "sk-ant-scripted"] {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
 }
@@ -222,25 +222,28 @@ fn records_wait_for_a_service_that_rejects_them_and_telemetry_does_not() {
         let doctor = project.aye(&["doctor"]).stdout;
         assert!(doctor.contains(if left { "records wait" } else { "dropped so far" }), "{doctor}");
     }
-    let partial = Service::new(|_| Response {
+    let port = closed_port();
+    let project = project(&server, &format!("[services.audit]\nurl = \"http://127.0.0.1:{port}\"\n"));
+    project.aye(&["exec", "write"]).exits(0);
+    let _partial = Service::at(port, |_| Response {
         body: br#"{"partialSuccess": {"rejectedLogRecords": "2"}}"#.to_vec(),
         ..Response::status(200)
     });
-    let project = project(&server, &format!("[services.audit]\nurl = \"{}\"\n", partial.url()));
-    project.aye(&["exec", "write"]).exits(0);
     project.aye(&["sync"]).exits(0);
-    project.aye(&["doctor"]).says(&["2 dropped so far"]);
+    let doctor = project.aye(&["doctor"]).stdout;
+    assert!(doctor.contains("2 dropped so far"), "{doctor}");
 }
 
 #[test]
 fn half_a_response_and_too_large_a_request_are_tried_again() {
     let server = writer();
-    let service = Service::new(|call| {
+    let port = closed_port();
+    let audited = project(&server, &format!("[services.audit]\nurl = \"http://127.0.0.1:{port}\"\n"));
+    audited.aye(&["exec", "write"]).exits(0);
+    let service = Service::at(port, |call| {
         let count = call.json()["resourceLogs"][0]["scopeLogs"][0]["logRecords"].as_array().unwrap().len();
         if count > 3 { Response::status(413) } else { Response { body: b"{}".to_vec(), ..Response::status(200) } }
     });
-    let audited = project(&server, &format!("[services.audit]\nurl = \"{}\"\n", service.url()));
-    audited.aye(&["exec", "write"]).exits(0);
     audited.aye(&["sync"]).exits(0);
     assert!(service.calls().iter().any(|call| call.body.len() > 4000), "a large request was tried first");
     let cut = Service::new(|_| Response { body: b"{\"partialSuccess\": {}}".to_vec(), is_cut: true, ..Response::status(200) });
@@ -267,7 +270,8 @@ fn at_the_limit_a_session_continues_with_a_gap_or_pauses_if_records_are_required
     }
     let output = continuing.aye(&["exec", "write"]).exits(0);
     assert!(output.stderr.contains("the outbox has reached its limit"), "{}", output.stderr);
-    continuing.aye(&["doctor"]).says(&["records are missing"]);
+    let doctor = continuing.aye(&["doctor"]).stdout;
+    assert!(doctor.contains("records are missing"), "{doctor}");
     let pausing = project(&server, &config(true));
     let mut done = 0;
     let paused = loop {

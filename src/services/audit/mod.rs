@@ -12,7 +12,7 @@ use crate::store::{GAP, OutboxRow, OutboxSink};
 use serde_json::{Value, json};
 
 /// Maximum number and size of records in a request.
-const BATCH: (usize, usize) = (512, 1 << 20);
+const BATCH: (usize, usize) = (256, 256 << 10);
 
 /// Receiver of audit records.
 pub(super) struct AuditReceiver(Exporter);

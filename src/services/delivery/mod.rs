@@ -9,6 +9,7 @@ use crate::ports::BoxFuture;
 use crate::store::{ClaimResult, OutboxClaim, OutboxRow, OutboxSink, Store, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// Service at the end of a sink.
 pub(crate) trait Receiver: Send + Sync {
@@ -68,20 +69,27 @@ pub(crate) enum DrainEnd {
     NotBefore(jiff::Timestamp),
     /// The store cannot be read or written.
     Unreadable(String),
+    /// The delivery ends.
+    Stopped,
 }
 
 /// Delivers the rows of a sink until none is left or an attempt fails. `at_once`: also if the next attempt is not due.
-pub(super) async fn drain(store: &Store, receiver: &Arc<dyn Receiver>, at_once: bool) -> DrainResult {
+pub(super) async fn drain(store: &Store, receiver: &Arc<dyn Receiver>, at_once: bool, stop: &CancellationToken) -> DrainResult {
     let sink = receiver.sink();
     let mut delivered = 0;
-    let end = match drain_rows(store, receiver.as_ref(), at_once, &mut delivered).await {
+    let end = match drain_rows(store, receiver.as_ref(), (at_once, stop), &mut delivered).await {
         Ok(end) => end,
         Err(error) => DrainEnd::Unreadable(error.to_string()),
     };
     DrainResult { sink, delivered, end }
 }
 
-async fn drain_rows(store: &Store, receiver: &dyn Receiver, at_once: bool, delivered: &mut u64) -> Result<DrainEnd, StoreError> {
+async fn drain_rows(
+    store: &Store,
+    receiver: &dyn Receiver,
+    (at_once, stop): (bool, &CancellationToken),
+    delivered: &mut u64,
+) -> Result<DrainEnd, StoreError> {
     let (claimed, sink) = (store.clone(), receiver.sink());
     let mut claim = match blocking(move || claimed.claim_sink(sink, at_once)).await? {
         ClaimResult::Taken(claim) => Arc::new(claim),
@@ -92,6 +100,9 @@ async fn drain_rows(store: &Store, receiver: &dyn Receiver, at_once: bool, deliv
     let (most, bytes) = receiver.batch();
     let mut size = most;
     loop {
+        if stop.is_cancelled() {
+            return Ok(DrainEnd::Stopped);
+        }
         let reader = claim.clone();
         let rows = blocking(move || reader.rows(0, size, bytes)).await?;
         if rows.is_empty() {

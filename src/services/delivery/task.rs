@@ -6,64 +6,86 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// Time after which rows that another process delivers are checked again: it may have ended without delivering them.
 const OTHER_OWNER: Duration = Duration::from_secs(30);
+/// Maximum time that the end of the delivery waits for the response to a request, so that its records are not sent again.
+const GRACE: Duration = Duration::from_millis(200);
 /// Time after which an unusable store is tried again.
 const STORE_ERROR: Duration = Duration::from_secs(60);
 
 /// Running delivery; it ends when this is dropped. Rows that are not acknowledged by then stay in the outbox.
-pub(crate) struct DeliveryTask(JoinHandle<()>);
-
-impl DeliveryTask {
-    pub(in super::super) fn start(store: &Store, receivers: &[Arc<dyn Receiver>], commits: &watch::Sender<u64>) -> Self {
-        let sinks: Vec<_> =
-            receivers.iter().map(|receiver| deliver(store.clone(), receiver.clone(), commits.subscribe())).collect();
-        Self(tokio::spawn(async move {
-            futures_util::future::join_all(sinks).await;
-        }))
-    }
+pub(crate) struct DeliveryTask {
+    task: JoinHandle<()>,
+    stop: CancellationToken,
 }
 
 impl DeliveryTask {
-    /// Ends the delivery, and waits until it has ended.
+    pub(in super::super) fn start(store: &Store, receivers: &[Arc<dyn Receiver>], commits: &watch::Sender<u64>) -> Self {
+        let stop = CancellationToken::new();
+        let deliver = |receiver: &Arc<dyn Receiver>| deliver(store.clone(), receiver.clone(), commits.subscribe(), stop.clone());
+        let sinks: Vec<_> = receivers.iter().map(deliver).collect();
+        let task = tokio::spawn(async move {
+            futures_util::future::join_all(sinks).await;
+        });
+        Self { task, stop }
+    }
+
+    /// Ends the delivery, and waits until it has ended: after the request in progress, if its response comes soon.
     pub(crate) async fn end(mut self) {
-        self.0.abort();
-        let _ = (&mut self.0).await;
+        self.stop.cancel();
+        if tokio::time::timeout(GRACE, &mut self.task).await.is_err() {
+            self.task.abort();
+            let _ = (&mut self.task).await;
+        }
     }
 }
 
 impl Drop for DeliveryTask {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
-/// Delivers one sink for ever. A service that is slow or down delays no other sink.
-async fn deliver(store: Store, receiver: Arc<dyn Receiver>, mut commits: watch::Receiver<u64>) {
+/// Delivers one sink until `stop`. A service that is slow or down delays no other sink.
+async fn deliver(store: Store, receiver: Arc<dyn Receiver>, mut commits: watch::Receiver<u64>, stop: CancellationToken) {
     loop {
         commits.borrow_and_update();
-        let result = drain(&store, &receiver, false).await;
-        match result.end {
-            DrainEnd::Empty => {
-                if commits.changed().await.is_err() {
-                    return;
+        let result = drain(&store, &receiver, false, &stop).await;
+        let next = async {
+            match result.end {
+                DrainEnd::Empty => {
+                    // Without a sender, no row can follow.
+                    if commits.changed().await.is_err() {
+                        std::future::pending::<()>().await;
+                    }
                 }
-            }
-            DrainEnd::HeldBy(_) => {
                 // Also ends when a row is committed: the owner may have gone since.
-                let _ = tokio::time::timeout(OTHER_OWNER, commits.changed()).await;
+                DrainEnd::HeldBy(_) => {
+                    let changed = async {
+                        if commits.changed().await.is_err() {
+                            std::future::pending::<()>().await;
+                        }
+                    };
+                    let _ = tokio::time::timeout(OTHER_OWNER, changed).await;
+                }
+                // Rows that are committed before the next attempt wait for it too.
+                DrainEnd::Failed { message, next } => {
+                    tracing::warn!(sink = result.sink.as_str(), message, "cannot deliver records");
+                    tokio::time::sleep(until(next)).await;
+                }
+                DrainEnd::NotBefore(time) => tokio::time::sleep(until(time)).await,
+                DrainEnd::Unreadable(error) => {
+                    tracing::warn!(sink = result.sink.as_str(), error, "cannot read the outbox");
+                    tokio::time::sleep(STORE_ERROR).await;
+                }
+                DrainEnd::Stopped => {}
             }
-            // Rows that are committed before the next attempt wait for it too.
-            DrainEnd::Failed { message, next } => {
-                tracing::warn!(sink = result.sink.as_str(), message, "cannot deliver records");
-                tokio::time::sleep(until(next)).await;
-            }
-            DrainEnd::NotBefore(time) => tokio::time::sleep(until(time)).await,
-            DrainEnd::Unreadable(error) => {
-                tracing::warn!(sink = result.sink.as_str(), error, "cannot read the outbox");
-                tokio::time::sleep(STORE_ERROR).await;
-            }
+        };
+        tokio::select! {
+            () = next => {}
+            () = stop.cancelled() => return,
         }
     }
 }

@@ -32,6 +32,8 @@ pub(in super::super) struct TelemetryFeed {
 struct State {
     task: Option<Task>,
     steps: u64,
+    /// Provider of the chosen model.
+    provider: Option<String>,
     /// Arguments of the calls of this step, if content is sent.
     arguments: BTreeMap<CallId, String>,
 }
@@ -93,14 +95,18 @@ impl TelemetryFeed {
     }
 
     fn answered(&self, state: &mut State, answer: &Answer<'_>, now: jiff::Timestamp) -> Vec<OutboxEntry> {
-        let Some(task) = &state.task else { return Vec::new() };
         state.steps += 1;
+        let Some(task) = &state.task else { return Vec::new() };
         let usage = answer.spent.usage;
         let start = earlier(now, answer.latency_ms);
-        let (provider, model) = answer.model.split_once('/').unwrap_or(("", answer.model));
+        let (provider, model) = match answer.model.split_once('/') {
+            Some((provider, model)) => (provider, model),
+            None => (state.provider.as_deref().or(self.facts.provider.as_deref()).unwrap_or_default(), answer.model),
+        };
+        let provider = provider_name(provider);
         let mut attributes = Attributes::default();
         attributes.text("gen_ai.operation.name", Some("chat"));
-        attributes.text("gen_ai.provider.name", Some(provider_name(provider)));
+        attributes.text("gen_ai.provider.name", Some(provider).filter(|name| !name.is_empty()));
         attributes.text("gen_ai.request.model", Some(model));
         attributes.number("gen_ai.usage.input_tokens", Some(usage.input_tokens));
         attributes.number("gen_ai.usage.output_tokens", Some(usage.output_tokens));
@@ -110,7 +116,7 @@ impl TelemetryFeed {
         }
         let draft = Draft {
             id: self.id(8, &["response", answer.message.message_id.as_str()]),
-            parent: Some(self.id(8, &["task", task.id.as_str()])),
+            parent: Some(self.id(8, &["root", task.id.as_str()])),
             name: format!("chat {model}"),
             kind: CLIENT,
             start,
@@ -118,7 +124,7 @@ impl TelemetryFeed {
             failure: None,
         };
         let request = RequestFacts {
-            provider: provider_name(provider),
+            provider,
             model,
             start,
             end: now,
@@ -148,7 +154,7 @@ impl TelemetryFeed {
         let is_failed = result.status != ToolStatus::Succeeded;
         let draft = Draft {
             id: self.id(8, &["call", task.id.as_str(), id.as_str()]),
-            parent: Some(self.id(8, &["task", task.id.as_str()])),
+            parent: Some(self.id(8, &["root", task.id.as_str()])),
             name: format!("execute_tool {}", result.tool_name),
             kind: INTERNAL,
             start: earlier(now, latency_ms),
@@ -179,7 +185,7 @@ impl TelemetryFeed {
         let kind = failure.as_ref().and_then(|(kind, _)| kind.as_ref());
         attributes.text("error.type", kind.and_then(Value::as_str));
         let draft = Draft {
-            id: self.id(8, &["task", task.id.as_str()]),
+            id: self.id(8, &["root", task.id.as_str()]),
             parent: None,
             name: format!("invoke_agent {}", self.facts.agent.as_deref().unwrap_or("aye")),
             kind: INTERNAL,
@@ -208,8 +214,11 @@ impl OutboxFeed for TelemetryFeed {
             match change {
                 Change::TaskStarted { prompt, .. } => {
                     let prompt_text = self.content.then(|| prompt.text());
-                    *state = State::default();
+                    *state = State { provider: state.provider.take(), ..State::default() };
                     state.task = Some(Task { id: prompt.task_id.clone(), started: prompt.timestamp, prompt: prompt_text });
+                }
+                Change::ModelChosen { choice, .. } => {
+                    state.provider = choice.model.split_once('/').map(|(provider, _)| provider.to_owned());
                 }
                 Change::StepStarted { .. } => state.arguments.clear(),
                 Change::Answered { message, stop_reason, latency_ms, model, spent } => {

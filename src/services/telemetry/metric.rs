@@ -58,7 +58,7 @@ fn metric(name: &str, description: &str, unit: &str, points: &[Value]) -> Value 
 fn point(request: &RequestFacts<'_>, token_type: Option<&str>, value: f64, bounds: &[f64]) -> Value {
     let mut attributes = Attributes::default();
     attributes.text("gen_ai.operation.name", Some("chat"));
-    attributes.text("gen_ai.provider.name", Some(request.provider));
+    attributes.text("gen_ai.provider.name", Some(request.provider).filter(|name| !name.is_empty()));
     attributes.text("gen_ai.request.model", Some(request.model));
     attributes.text("gen_ai.token.type", token_type);
     let bucket = bounds.iter().take_while(|bound| value > **bound).count();

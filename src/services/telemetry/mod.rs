@@ -16,7 +16,7 @@ use serde_json::Value;
 const SPAN: &str = "span";
 const METRIC: &str = "metric";
 /// Maximum number and size of spans and metrics in a request.
-const BATCH: (usize, usize) = (512, 1 << 20);
+const BATCH: (usize, usize) = (256, 256 << 10);
 
 /// Receiver of spans and metrics.
 pub(super) struct TelemetryReceiver {
