@@ -27,6 +27,8 @@ pub(crate) struct Settings {
     pub retention: Retention,
     pub search: Search,
     pub approval: Approval,
+    /// True if aye collects proposals for instruction files.
+    pub memory: bool,
     pub(super) values: Values,
 }
 
@@ -181,7 +183,8 @@ impl Settings {
             arming_ms: number(&values, &["approval", "arming_ms"]),
             timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),
         };
-        let settings = Self { llm, context, tools, limits, effort, assumed_price, retention, search, approval, values };
+        let memory = flag(&values, &["memory", "enabled"]);
+        let settings = Self { llm, context, tools, limits, effort, assumed_price, retention, search, approval, memory, values };
         settings.check_providers()?;
         Ok(settings)
     }

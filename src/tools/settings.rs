@@ -6,7 +6,7 @@ use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit, UnaskedConditions};
-use crate::ports::{Artifacts, Checkpoints, Diagnostics, UserQuestions};
+use crate::ports::{Artifacts, Checkpoints, Diagnostics, MemoryInbox, UserQuestions};
 use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
@@ -46,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) skills: SessionSkills,
     /// Questions of the model to the user, kept when the policy changes.
     pub(crate) questions: UserQuestions,
+    /// Memory inbox of the workspace; `None` if proposals are not collected.
+    pub(crate) memory: Option<Arc<dyn MemoryInbox>>,
     /// Hooks of the session; `None` if there are none.
     pub(crate) hooks: Option<SessionHooks>,
     /// Agents of the session, kept when the policy changes; `None` if it starts none.

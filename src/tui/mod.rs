@@ -26,6 +26,7 @@ mod input;
 mod interface;
 mod keymap;
 mod markdown;
+mod memory_list;
 mod menu;
 mod metrics;
 mod model;

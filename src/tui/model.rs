@@ -8,6 +8,7 @@ use super::composer::Composer;
 use super::glyphs::{ASCII, UNICODE};
 use super::interface::{Background, ExitReason, LockAnswer, Options, ThemeChoice, TrustAnswer};
 use super::keymap::{Focus, Keymap};
+use super::memory_list::MemoryList;
 use super::menu::Menu;
 use super::metrics::SMALLEST;
 use super::notifications::Notifications;
@@ -50,6 +51,10 @@ pub(crate) enum Editable {
         approval_id: ApprovalId,
         file: usize,
     },
+    /// The text of a proposal for an instruction file.
+    Memory {
+        id: String,
+    },
 }
 
 /// Action outside the model.
@@ -88,6 +93,7 @@ pub(crate) struct Model {
     pub task: Task,
     pub servers: Servers,
     pub tasks: TaskList,
+    pub memory: MemoryList,
     pub agents: Agents,
     /// Notice above the composer, and when it disappears.
     pub toast: Option<(String, u64)>,
@@ -171,6 +177,7 @@ impl Model {
             task: Task::default(),
             servers: Servers::default(),
             tasks: TaskList::default(),
+            memory: MemoryList::default(),
             agents: Agents::default(),
             toast: None,
             menu: Menu::default(),
@@ -269,6 +276,7 @@ impl Model {
         let tree = self.overlays.tree.as_mut().map(|tree| &mut tree.picker);
         let others =
             sessions.or(self.overlays.palette.as_mut()).or(tree).or(self.servers.list.as_mut()).or(self.tasks.list.as_mut());
+        let others = others.or(self.memory.list.as_mut());
         let overview = self.overlays.overview.as_mut().map(|overview| &mut overview.picker);
         let themes = self.overlays.themes.as_mut().map(|themes| &mut themes.picker);
         models.or(others).or(overview).or(themes).or_else(|| self.rewind.list.as_mut().map(|list| &mut list.picker))
@@ -281,6 +289,7 @@ impl Model {
             || self.overlays.tree.is_some()
             || self.servers.list.is_some()
             || self.tasks.list.is_some()
+            || self.memory.list.is_some()
             || self.overlays.overview.is_some()
             || self.overlays.themes.is_some()
             || self.rewind.list.is_some()

@@ -354,6 +354,8 @@ fn list_hints(model: &Model) -> Option<Vec<&'static str>> {
         overview.topic.hints()
     } else if model.tasks.list.is_some() {
         vec!["enter open", "ctrl+t changes", "ctrl+a apply", "ctrl+x stop", "ctrl+r resume", "esc close"]
+    } else if model.memory.list.is_some() {
+        vec!["enter show", "ctrl+a apply", "ctrl+e edit", "ctrl+t file", "ctrl+x drop", "esc close"]
     } else if model.servers.list.is_some() {
         vec!["enter details", "ctrl+r reconnect", "esc close", "up down move", "type to filter"]
     } else if model.overlays.picker.as_ref().is_some_and(ModelPicker::is_typing_key) {

@@ -28,6 +28,7 @@ mod inbox;
 mod keys;
 mod live_events;
 mod lock;
+mod memory;
 mod menu;
 mod menu_keys;
 mod models;
@@ -150,6 +151,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
             match edit.what {
                 Editable::Draft => editor::on_editor_closed(model, outcome, now),
                 Editable::Proposed { .. } => amend::on_edited(model, *edit, outcome, now, &mut effects),
+                Editable::Memory { .. } => memory::on_edited(model, &edit, outcome, now, &mut effects),
             }
         }
         Msg::Resumed => {
@@ -192,6 +194,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
 
 fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>) {
     model.screen.dirty = true;
+    memory::request_after(model, &event.kind, effects);
     match event.kind {
         EventKind::LookedUp(told) => query_results::apply_response(model, told, now, effects),
         EventKind::ServersChanged { .. } => {
@@ -319,6 +322,7 @@ fn dispatch_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Ef
         && !tree::key(model, key, now, effects)
         && !servers::key(model, key, now, effects)
         && !tasks::key(model, key, now, effects)
+        && !memory::key(model, key, now, effects)
         && !overview_keys::key(model, key, now, effects)
         && !theme_command::key(model, key, now, effects)
         && !rewind::key(model, key, now, effects)
