@@ -16,6 +16,7 @@ mod interactive;
 mod manual;
 mod mcp;
 pub(crate) mod mcp_server;
+mod memory;
 mod models;
 mod plugin;
 mod policy;
@@ -116,6 +117,7 @@ fn run_action(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Hooks(asked) => hooks::run(&AppContext::find(common)?, common, asked),
         Action::Agents(asked) => agents::run(&AppContext::find(common)?, common, asked),
         Action::Skills(asked) => skills::run(&AppContext::find(common)?, common, asked),
+        Action::Memory(asked) => memory::run(&AppContext::find(common)?, asked),
         Action::Plugin(asked) => plugin::run(&AppContext::find(common)?, asked),
         Action::Import(request) => import::run(common, &request),
         Action::ModelsUpdate(args) => models::update::run(&AppContext::find(common)?, &args),

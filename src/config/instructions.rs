@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 /// Maximum bytes read from a file; the rest of a longer file is ignored.
-const FILE_BYTES: u64 = 64 << 10;
+pub(crate) const FILE_BYTES: u64 = 64 << 10;
 /// Maximum number of levels from the root of the repository down to the workspace.
 const LEVELS: usize = 32;
 /// File names by precedence; only the first existing one is used.
@@ -51,6 +51,21 @@ pub(crate) enum Length {
 /// Returns the user's own instructions, which apply to all projects.
 pub(crate) fn user_instructions(config_dir: &Path) -> Option<InstructionFile> {
     read(&config_dir.join("AGENTS.md"))
+}
+
+/// Returns the user's own instructions for one project, from the user's directory for it.
+pub(crate) fn personal_instructions(project_dir: &Path) -> Option<InstructionFile> {
+    read(&project_dir.join("AGENTS.md"))
+}
+
+/// Returns the path of the instruction file that applies in a directory, or of the one that could be created there. Reads no
+/// file outside the directory.
+pub(crate) fn project_instruction_file(directory: &Path) -> PathBuf {
+    let is_used = |path: &PathBuf| match path.canonicalize() {
+        Ok(real) => !real.starts_with(directory) || read(&real).is_some(),
+        Err(_) => path.symlink_metadata().is_ok(),
+    };
+    NAMES.map(|name| directory.join(name)).into_iter().find(is_used).unwrap_or_else(|| directory.join("AGENTS.md"))
 }
 
 /// The instruction files of a project.

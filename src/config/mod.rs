@@ -44,8 +44,9 @@ pub(crate) use environment::{Environment, Secret};
 pub(crate) use error::ConfigError;
 pub(crate) use hook_pins::HookPins;
 pub(crate) use instructions::{
-    InstructionFile, PUNCTUATION as PATH_PUNCTUATION, imports as instruction_imports, is_instruction_file,
-    on_the_way as instructions_on_the_way, user_instructions as instructions_of_person,
+    FILE_BYTES as INSTRUCTION_BYTES, InstructionFile, PUNCTUATION as PATH_PUNCTUATION, imports as instruction_imports,
+    is_instruction_file, on_the_way as instructions_on_the_way, personal_instructions, project_instruction_file,
+    user_instructions as instructions_of_person,
 };
 pub(crate) use key_command::KeyCommand;
 pub(crate) use no_model::NoModel;

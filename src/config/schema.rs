@@ -388,6 +388,12 @@ pub(super) const KEYS: &[Key] = &[
         "time until an unanswered approval of `aye serve` or `aye acp` is denied; the policy may set a shorter one",
     ),
     key(
+        &["memory", "enabled"],
+        Kind::Flag,
+        "true",
+        "collect proposals for instruction files, from the model and from instructions that you repeat",
+    ),
+    key(
         &["retention", "session_days"],
         Kind::Number { min: 0, max: 36_500 },
         "90",

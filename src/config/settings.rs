@@ -35,6 +35,8 @@ pub(crate) struct Settings {
     /// The policy from a URL, if one is configured.
     pub policy_service: Option<PolicyService>,
     pub services: ServiceSettings,
+    /// True if aye collects proposals for instruction files.
+    pub memory: bool,
     pub(super) values: Values,
 }
 
@@ -191,6 +193,7 @@ impl Settings {
         };
         let (workspace_store, policy_service) = (WorkspaceStore::from_values(&values)?, PolicyService::from_values(&values)?);
         let services = ServiceSettings::from_values(&values)?;
+        let memory = flag(&values, &["memory", "enabled"]);
         let settings = Self {
             llm,
             context,
@@ -204,6 +207,7 @@ impl Settings {
             workspace_store,
             policy_service,
             services,
+            memory,
             values,
         };
         settings.check_providers()?;

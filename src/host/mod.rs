@@ -32,6 +32,7 @@ pub(crate) mod local_models;
 pub(crate) mod lock_takeover;
 pub(crate) mod logging;
 pub(crate) mod mcp_servers;
+pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod nesting;
 pub(crate) mod offered_tools;

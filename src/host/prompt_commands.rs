@@ -26,6 +26,7 @@ const EQUIVALENTS: &[(&[&str], &str)] = &[
     (&["policy", "permissions", "approvals"], "run `aye policy show` to show the policy"),
     (&["status", "config", "settings"], "run `aye config show` to show the settings"),
     (&["help", "keys"], "run `aye help exec` for help"),
+    (&["memory"], "run `aye memory list` to review proposals for instruction files"),
     (&["review", "findings"], "run `aye review` to review changes"),
     (&["setup", "auth", "login"], "run `aye setup` to choose the model and the policy again"),
 ];

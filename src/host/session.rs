@@ -6,6 +6,7 @@ use super::error::CliError;
 use super::interrupted_calls::recovered_states;
 use super::language_servers::LanguageServers;
 use super::mcp_servers::Servers;
+use super::memory::Memory;
 use super::models::ModelCatalog;
 use super::offered_tools::{available, tools_for_model};
 use super::policy_layers::Policy;
@@ -275,6 +276,8 @@ impl SharedToolState {
 
     /// Returns the settings of the tools of this session under a policy.
     pub(crate) fn tool_settings(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::Settings {
+        let base = tool_settings(place, policy, sandbox);
+        let memory = Memory::for_session(place, &base.redactor);
         tools::Settings {
             session: Some(self.session.clone()),
             since: self.since,
@@ -288,13 +291,14 @@ impl SharedToolState {
             search: self.search.clone(),
             skills: self.skills.clone(),
             questions: self.questions.clone(),
+            memory,
             hooks: session_hooks(place),
             agents: self.agents.as_ref().map(|links| links.agents.clone()),
             diagnostics: match &place.parent {
                 Some(parent) => parent.tools.diagnostics.clone(),
                 None => self.language_servers.as_ref().map(LanguageServers::port),
             },
-            ..tool_settings(place, policy, sandbox)
+            ..base
         }
     }
 
@@ -673,6 +677,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
         search: session_search(place),
         skills: SessionSkills::new(place.skills.skill_set()),
         questions: UserQuestions::to_nobody(),
+        memory: None,
         hooks: None,
         agents: None,
         diagnostics: None,
@@ -762,7 +767,9 @@ fn backoff(settings: &Settings) -> Backoff {
 fn system_prompt(place: &AppContext, project: Vec<InstructionFile>, output_schema: Option<String>) -> String {
     let toolchain = toolchain::detect(&place.workspace, place.environment.get("PATH").unwrap_or_default());
     let own = crate::config::instructions_of_person(&place.directories.config);
-    let instructions = own.into_iter().chain(project).map(|file| (file.path.display().to_string(), file.text)).collect();
+    let personal = crate::config::personal_instructions(&place.directories.project_dir(&place.workspace));
+    let instructions =
+        own.into_iter().chain(project).chain(personal).map(|file| (file.path.display().to_string(), file.text)).collect();
     agent::system_prompt(&Surroundings {
         workspace: place.workspace.display().to_string(),
         system: std::env::consts::OS,

@@ -1,9 +1,16 @@
 //! Usage report: tokens, cost, tasks and approvals of the stored sessions, by model, project or day.
 
+use super::console::warn;
+use super::context::AppContext;
+use super::error::CliError;
+use super::startup::open_store;
+use super::tasks::TaskDirectory;
 use crate::protocol::WorkspaceId;
 use crate::session::Totals;
 use crate::store::{DecisionFilter, LoggedDecision, SessionSummary, Store, StoreError};
+use crate::workspace::identity::workspace_id;
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 
 /// Name of the user as decider in the decision log.
 const USER: &str = "you";
@@ -82,28 +89,66 @@ impl UsageReport {
     }
 }
 
-/// Reads the usage of the stored sessions. Deleted sessions are not counted, and records that a fork shares with its parent count
-/// once.
+/// A store whose sessions count.
+pub(crate) struct UsageSource {
+    pub store: Store,
+    /// Workspace that the sessions of a task in a copy count for; `None` if each session counts for its own.
+    pub workspace: Option<PathBuf>,
+}
+
+/// Returns the stores of all sessions: that of the user, and those of tasks in copies.
 ///
 /// # Errors
 ///
-/// Fails if the store cannot be read. A session that cannot be read is only listed.
-pub(crate) fn read(store: &Store, filter: &UsageFilter) -> Result<UsageReport, StoreError> {
-    let sessions = store.sessions(filter.workspace.as_ref())?;
-    let mut rows = BTreeMap::new();
-    let mut unreadable_sessions = Vec::new();
-    for session in &sessions {
-        // The session that started an agent counts its requests.
-        if session.of_agent || filter.since.is_some_and(|since| session.updated < since) {
+/// Fails if the user's store cannot be opened. A task whose store cannot be opened is only reported.
+pub(crate) fn sources(place: &AppContext) -> Result<Vec<UsageSource>, CliError> {
+    let mut sources = vec![UsageSource { store: open_store(place)?, workspace: None }];
+    for task in TaskDirectory::all(&place.directories.shared) {
+        if task.data() == place.directories.data || !task.data().join("aye.db").exists() {
             continue;
         }
-        if let Err(error) = add_session(store, session, filter, &mut rows) {
-            tracing::warn!(%error, session = %session.session_id, "cannot count the usage of a session");
-            unreadable_sessions.push(session.session_id.to_string());
+        let opened = task.description().and_then(|description| Ok((Store::open(&task.data())?, description.workspace)));
+        match opened {
+            Ok((store, workspace)) => sources.push(UsageSource { store, workspace: Some(workspace) }),
+            Err(error) => warn(error.into_problem()),
         }
     }
-    let decisions = store.decisions(&DecisionFilter { most: usize::MAX, ..DecisionFilter::default() })?;
-    add_decisions(&decisions, &sessions, filter, &mut rows);
+    Ok(sources)
+}
+
+/// Reads the usage of the stored sessions. Deleted sessions do not count, and records that a fork shares with its parent
+/// count once.
+///
+/// # Errors
+///
+/// Fails if a store cannot be read. A session that cannot be read is only listed.
+pub(crate) fn read(sources: &[UsageSource], filter: &UsageFilter) -> Result<UsageReport, StoreError> {
+    let mut rows = BTreeMap::new();
+    let mut unreadable_sessions = Vec::new();
+    for UsageSource { store, workspace } in sources {
+        let is_elsewhere = |path: &PathBuf| filter.workspace.as_ref().is_some_and(|wanted| *wanted != workspace_id(path));
+        if workspace.as_ref().is_some_and(is_elsewhere) {
+            continue;
+        }
+        let mut sessions = store.sessions(filter.workspace.as_ref().filter(|_| workspace.is_none()))?;
+        let mut decisions = store.decisions(&DecisionFilter { most: usize::MAX, ..DecisionFilter::default() })?;
+        if let Some(workspace) = workspace {
+            let project = workspace.to_string_lossy();
+            sessions.iter_mut().for_each(|session| session.workspace = project.clone().into_owned());
+            decisions.iter_mut().for_each(|decision| decision.workspace = project.clone().into_owned());
+        }
+        for session in &sessions {
+            // The session that started an agent counts its requests.
+            if session.of_agent || filter.since.is_some_and(|since| session.updated < since) {
+                continue;
+            }
+            if let Err(error) = add_session(store, session, filter, &mut rows) {
+                tracing::warn!(%error, session = %session.session_id, "cannot count the usage of a session");
+                unreadable_sessions.push(session.session_id.to_string());
+            }
+        }
+        add_decisions(&decisions, &sessions, filter, &mut rows);
+    }
     let mut rows: Vec<(String, UsageRow)> = rows.into_iter().collect();
     if filter.by != UsageGroup::Day {
         let weight = |row: &UsageRow| (row.totals.as_expense().cost_usd.unwrap_or_default(), row.totals.tokens());

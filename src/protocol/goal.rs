@@ -72,6 +72,21 @@ impl Goal {
         Ok(goal)
     }
 
+    /// Returns the slash command that sets this goal.
+    pub fn to_command(&self) -> String {
+        let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+        let mut command = format!("/goal {} --until {}", quoted(&self.text), quoted(&self.check));
+        // Writing to a string cannot fail.
+        if let Some(dollars) = self.budget_usd {
+            let _ = write!(command, " --budget {dollars}usd");
+        }
+        if let Some(ms) = self.time_ms {
+            let _ = write!(command, " --for {}s", ms.div_ceil(1_000));
+        }
+        let _ = write!(command, " --rounds {}", self.max_rounds);
+        command
+    }
+
     /// Checks a goal that was not parsed.
     ///
     /// # Errors
@@ -352,6 +367,19 @@ mod tests {
         }
         assert_eq!(Goal::parse("don't stop --until make").unwrap(), Goal::new("don't stop", "make"));
         assert_eq!(Goal::parse(r#"say --until "echo \"a b\"""#).unwrap().check, r#"echo "a b""#);
+    }
+
+    #[test]
+    fn the_command_of_a_goal_sets_the_same_goal_again() {
+        let full = Goal { budget_usd: Some(2.5), time_ms: Some(1_800_000), max_rounds: 5, ..Goal::new("fix it", "cargo test") };
+        for goal in [full, Goal::new("don't --stop \"now\" \\", r#"echo "a \\b""#)] {
+            assert_eq!(
+                Goal::parse(goal.to_command().strip_prefix("/goal ").unwrap()).as_ref(),
+                Ok(&goal),
+                "{}",
+                goal.to_command()
+            );
+        }
     }
 
     #[test]

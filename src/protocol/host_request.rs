@@ -1,6 +1,9 @@
 //! Requests outside a session, and their responses: files to mention, custom commands, other sessions.
 
-use super::{CustomCommand, Image, Problem, ReviewUpdate, ServerPrompt, ServerResource, SessionId, SetupEvent, TaskId};
+use super::{
+    CustomCommand, Image, MemoryProposal, MemoryRequest, Problem, ReviewUpdate, ServerPrompt, ServerResource, SessionId,
+    SetupEvent, TaskId,
+};
 use serde::{Deserialize, Serialize};
 
 /// Look-up, or an action on a session other than the current one. The model sees none of it.
@@ -86,6 +89,8 @@ pub enum HostRequest {
     StopTask {
         id: String,
     },
+    /// Proposals for instruction files.
+    Memory(MemoryRequest),
 }
 
 /// Initial part of a session for a fork.
@@ -201,6 +206,16 @@ pub enum HostResponse {
     /// Tasks in copies of the workspace, latest first.
     Tasks {
         tasks: Vec<ListedTask>,
+    },
+    /// Open proposals for instruction files, oldest first.
+    Memory {
+        proposals: Vec<MemoryProposal>,
+        /// Result of the request, as a sentence.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        notice: Option<String>,
+        /// Reason why it was not carried out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed: Option<Problem>,
     },
     Setup(SetupEvent),
     Review(ReviewUpdate),

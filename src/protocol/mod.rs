@@ -25,7 +25,8 @@ mod host_request;
 pub mod id;
 pub mod layer;
 pub mod left_out;
-pub mod message;
+pub mod memory;
+mod message;
 pub mod mode;
 mod model;
 mod path_state;
@@ -80,6 +81,7 @@ pub use host_request::{
 pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, WorkspaceId};
 pub use layer::PolicyLayer;
 pub use left_out::{Items, LeftOut, Run, Within};
+pub use memory::{MemoryProposal, MemoryQuote, MemoryRequest, MemorySource, MemoryTarget, SUGGEST_MEMORY};
 pub use message::{ARGUMENT_BYTES, ArgumentFault, Arguments, Message, Part, Role, StopReason, ToolCall, value_count};
 pub use mode::Mode;
 pub use model::{AssumedPrice, Effort, ListedModel, ModelFacts, ModelUse, Price, PriceElsewhere};

@@ -64,7 +64,7 @@ static BUILT_IN: &[(&str, ToolHints)] = &[
 
 /// Tools for the user of a session, which other agents do not have.
 #[cfg(test)]
-const SESSION_TOOLS: &[&str] = &["UploadArtifact", "AskUser", "ProposePlan", "UpdateSteps"];
+const SESSION_TOOLS: &[&str] = &["UploadArtifact", "AskUser", "ProposePlan", "UpdateSteps", "SuggestMemory"];
 
 /// Returns the hints of a built-in tool; `None` for tools that are useless to other agents.
 pub(super) fn hints_for(name: &str) -> Option<ToolHints> {

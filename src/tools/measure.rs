@@ -35,6 +35,7 @@ fn settings(workspace: &Path) -> Settings {
         search: SessionSearch::default(),
         skills: SessionSkills::default(),
         questions: UserQuestions::to_nobody(),
+        memory: None,
         hooks: None,
         agents: None,
         http: HttpAccess {

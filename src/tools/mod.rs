@@ -54,6 +54,7 @@ mod sessions;
 mod settings;
 mod shell;
 mod skills;
+mod suggest_memory;
 #[cfg(test)]
 pub(crate) mod tests;
 mod text;

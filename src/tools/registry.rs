@@ -9,11 +9,13 @@ use super::session_search::WEB_SEARCH;
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
 use super::settings::Settings;
 use super::shell::run_command;
+use super::suggest_memory::SuggestMemory;
 use super::text::{text_inspect, text_patch};
 use super::text_tools::TextTools;
 use super::tool::{ErasedTool, SharedTool, Tool};
 use super::web_search::tool as web_search;
 use super::write::{append_file, apply_patch, copy, create_directory, delete, edit_file, move_path, write_file};
+use crate::protocol::SUGGEST_MEMORY;
 use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock};
 
@@ -52,6 +54,7 @@ static TOOLS: LazyLock<Vec<SharedTool>> = LazyLock::new(|| {
         erase::<ask_user::AskUser>(),
         erase::<propose_plan::ProposePlan>(),
         erase::<update_steps::UpdateSteps>(),
+        erase::<SuggestMemory>(),
         #[cfg(test)]
         erase::<super::tests::adding::CountWords>(),
     ]
@@ -65,6 +68,7 @@ fn erase<T: Tool>() -> SharedTool {
 pub(super) fn enabled_built_in(settings: &Settings) -> impl Iterator<Item = &'static SharedTool> {
     let is_here = |tool: &&SharedTool| match tool.name() {
         WEB_SEARCH => settings.search.is_available(),
+        SUGGEST_MEMORY => settings.memory.is_some(),
         name => settings.text.enabled || !TextTools::binds(name, name),
     };
     TOOLS.iter().filter(is_here)

@@ -6,7 +6,7 @@ use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit, UnaskedConditions};
-use crate::ports::{ArtifactUploads, Artifacts, Checkpoints, Diagnostics, UserQuestions};
+use crate::ports::{ArtifactUploads, Artifacts, Checkpoints, Diagnostics, MemoryInbox, UserQuestions};
 use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
@@ -47,6 +47,8 @@ pub(crate) struct Settings {
     pub(crate) skills: SessionSkills,
     /// Questions of the model to the user; unaffected by policy changes.
     pub(crate) questions: UserQuestions,
+    /// Memory inbox of the workspace; `None` if proposals are not collected.
+    pub(crate) memory: Option<Arc<dyn MemoryInbox>>,
     /// Hooks of the session; `None` if there are none.
     pub(crate) hooks: Option<SessionHooks>,
     /// Agents of the session, unaffected by policy changes; `None` if it starts none.

@@ -35,4 +35,8 @@ pub(crate) enum Editable {
         approval_id: ApprovalId,
         file: usize,
     },
+    /// The text of a proposal for an instruction file.
+    Memory {
+        id: String,
+    },
 }

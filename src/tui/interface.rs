@@ -117,6 +117,8 @@ pub(crate) struct Options {
     pub clipboard: Clipboard,
     pub shows: OpenInEditor,
     pub tasks: RunTask,
+    /// Whether aye collects proposals for instruction files.
+    pub memory: bool,
     /// Enable mouse reports.
     pub mouse: bool,
     /// Items of the status row, in order; empty for the default.
@@ -161,6 +163,7 @@ impl Options {
             clipboard: Clipboard::default(),
             shows: OpenInEditor(Arc::new(|_| Ok(()))),
             tasks: RunTask(Arc::new(|_, _| Ok(()))),
+            memory: false,
             mouse: true,
             keys: KeyFile::default(),
             status: Vec::new(),

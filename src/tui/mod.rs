@@ -27,6 +27,7 @@ mod keymap;
 mod layers;
 mod listed_tasks;
 mod markdown;
+mod memory_proposals;
 mod menu;
 mod metrics;
 mod model;

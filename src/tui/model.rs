@@ -12,13 +12,13 @@ use super::interface::{Background, ExitReason, LockAnswer, Options, ThemeChoice,
 use super::keymap::{Focus, Keymap};
 use super::layers::{Canvas, LayerStack, Surroundings};
 use super::listed_tasks::ListedTasks;
+use super::memory_proposals::MemoryProposals;
 use super::menu::Menu;
 use super::metrics::SMALLEST;
 use super::notifications::Notifications;
 use super::picker;
 use super::pointer::Pointer;
 use super::reviews::Reviews;
-use super::rewind::Rewind;
 use super::screen::Screen;
 use super::servers::Servers;
 use super::session_info::SessionInfo;
@@ -72,6 +72,7 @@ pub(crate) struct Model {
     pub task: Task,
     pub servers: Servers,
     pub tasks: ListedTasks,
+    pub memory: MemoryProposals,
     pub agents: Agents,
     /// Notice above the composer, and when it disappears.
     pub toast: Option<(String, u64)>,
@@ -79,8 +80,6 @@ pub(crate) struct Model {
     pub keymap: Keymap,
     /// Completion menu.
     pub menu: Menu,
-    /// Rewind that was requested.
-    pub rewind: Rewind,
     pub reviews: Reviews,
     pub keys: KeyboardState,
     /// Lists and viewers over the conversation.
@@ -149,10 +148,10 @@ impl Model {
             task: Task::default(),
             servers: Servers::default(),
             tasks: ListedTasks::default(),
+            memory: MemoryProposals::default(),
             agents: Agents::default(),
             toast: None,
             menu: Menu::default(),
-            rewind: Rewind::default(),
             reviews: Reviews::default(),
             keys: KeyboardState { problems: key_problems, ..KeyboardState::default() },
             info: SessionInfo::default(),

@@ -1,6 +1,7 @@
 //! Facts about the session: its model, policy, cost, commands and saved state.
 
 use super::interface::{Header, ModelAccess};
+use super::rewind::Rewind;
 use super::save_state::SaveState;
 use super::task::UserCommand;
 use super::worktree::Worktree;
@@ -111,6 +112,8 @@ pub(crate) enum ExpiryStage {
 pub(crate) struct SessionInfo {
     /// The mode in which shift+tab last offered a laxer one.
     pub offered_mode_in: Option<Mode>,
+    /// Rewind that was requested.
+    pub rewind: Rewind,
     /// Whether the list of changed files was requested.
     pub awaits_changes: bool,
     /// The session, once it can be resumed.

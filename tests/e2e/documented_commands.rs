@@ -291,6 +291,7 @@ documents! {
     commands_about_imports_run: "docs/IMPORT.md",
     commands_to_install_and_update_run: "docs/INSTALL.md",
     commands_about_mcp_run: "docs/MCP.md",
+    commands_about_memory_run: "docs/MEMORY.md",
     commands_about_models_run: "docs/MODELS.md",
     commands_about_plugins_run: "docs/PLUGINS.md",
     commands_about_policies_run: "docs/POLICY.md",

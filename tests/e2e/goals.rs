@@ -1,7 +1,7 @@
 //! Goals: rounds of a task and a check, until the check passes or a limit is reached.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Answer, Events, Gate, Project, Rpc, Server, TIMEOUT, processes_running, wait_until};
+use crate::support::{Answer, Events, Gate, Project, Rpc, Server, TIMEOUT, Terminal, processes_running, wait_until};
 use serde_json::{Value, json};
 
 /// Price of the model in `budgets.rs`: an answer of the scripted server costs $0.0026.
@@ -186,9 +186,14 @@ fn the_screen_shows_the_goal_and_a_blocked_goal_continues_with_another_check() {
     terminal.wait_for("missing `--until COMMAND`");
     terminal.send("\u{15}");
     terminal.prompt("/goal \"make them equal\" --until \"cmp wanted.txt state.txt\" --for 30m");
-    terminal.wait_for("goal paused");
-    let screen = terminal.wait_for("goal paused: round");
-    assert!(screen.contains("failed 3 times in the same way"), "{screen}");
+    let screen = terminal.wait_for("s  end the goal");
+    Terminal::react();
+    assert!(screen.contains("failed 3 times in the same way") && screen.contains("e  edit the goal in the draft"), "{screen}");
+    terminal.send("e");
+    let screen = terminal.wait_for("/goal \"make them equal\" --until \"cmp wanted.txt state.txt\" --for 1800s --rounds 25");
+    assert!(screen.contains("goal paused: round"), "{screen}");
+    terminal.send("\u{15}");
+    terminal.wait_until_gone("--for 1800s");
     terminal.prompt("/goal check test -e wanted.txt");
     terminal.wait_for("goal reached");
     terminal.wait_until_gone("goal paused: round");

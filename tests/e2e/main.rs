@@ -67,6 +67,7 @@ mod mcp;
 mod mcp_serve;
 #[cfg(target_os = "linux")]
 mod mcp_serve_faults;
+mod memory;
 mod mentions;
 mod models;
 mod open_path;

@@ -92,7 +92,7 @@ fn all_tools_can_be_offered_from_the_start_by_a_setting() {
     let project = Project::with(&server);
     project.aye(&[&["exec", "--set", "tools.on_demand=false"][..], &MODEL, &["hi"]].concat()).exits(0);
     let all = names(&server.request(0));
-    assert!(all.len() == 32 && !all.contains(&"FindTools".to_owned()), "{all:?}");
+    assert!(all.len() == 33 && !all.contains(&"FindTools".to_owned()), "{all:?}");
     // A list of enabled tools also offers the tool that loads others.
     let project = Project::with(&server).config("[tools]\nenabled = [\"ReadFile\", \"HttpRequest\"]\n");
     project.aye(&[&["exec"][..], &MODEL, &["hi"]].concat()).exits(0);

@@ -55,6 +55,21 @@ fn usage_shared_by_a_fork_and_its_parent_counts_once() {
 }
 
 #[test]
+fn tasks_in_copies_count_for_their_workspace() {
+    let server = Server::new([Answer::text("One."), Answer::text("Two.")]);
+    let project = Project::outside_tmp_with(&server).file("a.txt", "a\n");
+    project.aye(&["exec", "-m", PRICED, "first"]).exits(0);
+    project.aye(&["task", "start", "-m", PRICED, "second"]).exits(0);
+    let report = usage(&project, &["--by", "project", "--project"]);
+    assert_eq!((report["rows"].as_array().unwrap().len(), &report["rows"][0]["tasks"]), (1, &json!(2)), "{report}");
+    let cost = report["total"]["costUsd"].as_f64().unwrap();
+    assert!((cost - 2.0 * 0.0026).abs() < 1e-9, "{report}");
+    std::fs::create_dir(project.path("other")).unwrap();
+    let elsewhere = project.aye(&["-C", "other", "usage", "--json", "--project"]).exits(0).json();
+    assert_eq!(elsewhere["total"]["tasks"], 0, "{elsewhere}");
+}
+
+#[test]
 fn approvals_by_the_user_are_counted() {
     let server =
         Server::new([Answer::call("c1", "WriteFile", json!({"path": "new.txt", "content": "x\n"})), Answer::text("Finished.")]);

@@ -422,9 +422,11 @@ impl CallRunner<'_> {
 
     /// Commits the intents of the batch, then executes them.
     pub(super) fn commit_and_dispatch(&mut self, calls: &[Call], batch: Batch) {
+        // A question of the model may stay open for long, so it must survive the process.
+        let waits_for_user = batch.runs.iter().any(|(_, plan, _)| plan.waits_for_user);
         if batch.runs.iter().any(|(_, plan, _)| plan.changes) {
             self.cx.out.commit(Durability::Power);
-        } else if !(batch.asks.is_empty() && batch.previews.is_empty()) {
+        } else if waits_for_user || !(batch.asks.is_empty() && batch.previews.is_empty()) {
             self.cx.out.commit(Durability::Process);
         }
         for approval in batch.asks {

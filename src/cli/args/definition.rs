@@ -6,6 +6,7 @@ use crate::cli::auth::args::AuthSub;
 use crate::cli::hooks::args::HooksSub;
 use crate::cli::import::args::ImportArgs;
 use crate::cli::mcp::args::McpSub;
+use crate::cli::memory::args::MemorySub;
 use crate::cli::plugin::args::PluginSub;
 use crate::cli::policy::args::PolicySub;
 use crate::cli::rewind::args::RewindArgs;
@@ -374,6 +375,13 @@ pub(super) enum Sub {
     Skills {
         #[command(subcommand)]
         skills: SkillsSub,
+    },
+    /// Review proposals for instruction files
+    ///
+    /// aye collects what the model suggests and what you say in several tasks. Nothing is written before you apply a proposal.
+    Memory {
+        #[command(subcommand)]
+        memory: MemorySub,
     },
     /// Add, list, check and remove plugins
     Plugin {

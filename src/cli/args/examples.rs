@@ -323,6 +323,20 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("task drop", &[("Delete a task with changes that are not applied", "aye task drop --force 7f3a01")]),
     ("tasks", &[("List the tasks of this project", "aye tasks"), ("List the tasks of all projects", "aye tasks --all")]),
+    ("memory", &[("List the proposals for instruction files", "aye memory list")]),
+    ("memory list", &[("List the proposals for instruction files", "aye memory list")]),
+    ("memory show", &[("Show the diff of a proposal", "aye memory show 7f3a01")]),
+    (
+        "memory apply",
+        &[
+            ("Show the diff of a proposal, and apply it", "aye memory apply 7f3a01"),
+            ("Apply it in a script", "aye memory apply --yes 7f3a01"),
+        ],
+    ),
+    ("memory edit", &[("Apply it to all projects instead", "aye memory edit 7f3a01 --target global")]),
+    ("memory drop", &[("Drop a proposal for good", "aye memory drop 7f3a01")]),
+    ("memory add", &[("Propose an instruction yourself", "aye memory add \"Run tests with cargo nextest\"")]),
+    ("memory undo", &[("Undo an applied proposal", "aye memory undo 7f3a01")]),
     (
         "rewind",
         &[

@@ -11,6 +11,7 @@ use crate::cli::auth::args::AuthAction;
 use crate::cli::hooks::args::HooksAction;
 use crate::cli::import::args::{Form as ImportForm, Request as Import};
 use crate::cli::mcp::args::McpAction;
+use crate::cli::memory::args::MemorySub;
 use crate::cli::plugin::args::PluginAction;
 use crate::cli::policy::args::PolicyAction;
 use crate::cli::rewind::{Form as RewindForm, Request as Rewind};
@@ -79,6 +80,7 @@ pub(crate) enum Action {
     Mcp(McpAction),
     Hooks(HooksAction),
     Agents(AgentsAction),
+    Memory(MemorySub),
     Plugin(PluginAction),
     Skills(SkillsAction),
     Import(Import),
@@ -283,6 +285,7 @@ impl Sub {
             Self::Hooks { hooks } => Action::Hooks(hooks.check()),
             Self::Agents { agents } => Action::Agents(agents.check()),
             Self::Skills { skills } => Action::Skills(skills.check()),
+            Self::Memory { memory } => Action::Memory(memory),
             Self::Plugin { plugin } => Action::Plugin(plugin.check()),
             Self::Import(args) => Action::Import(args.check()),
             Self::Models { models: Some(ModelsSub::Update(args)), .. } => Action::ModelsUpdate(args),
@@ -477,6 +480,7 @@ impl Invocation {
             | Action::Hooks(_)
             | Action::Agents(_)
             | Action::Skills(_)
+            | Action::Memory(_)
             | Action::Plugin(_)
             | Action::Import(_)
             | Action::Models { .. }
@@ -506,6 +510,7 @@ impl Invocation {
             ("aye mcp", matches!(&self.action, Action::Mcp(mcp) if mcp.changes_servers())),
             ("aye task", matches!(&self.action, Action::Task(task) if task.changes_tasks())),
             ("aye import", matches!(&self.action, Action::Import(import) if import.form != ImportForm::Plan)),
+            ("aye memory", matches!(&self.action, Action::Memory(memory) if memory.changes_memory())),
             ("aye plugin", matches!(&self.action, Action::Plugin(plugin) if plugin.changes_plugins())),
             ("aye setup", matches!(self.action, Action::Setup { .. })),
             ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_policy())),

@@ -5,6 +5,7 @@ use crate::cli::screen::desktop;
 use crate::cli::screen::task_programs;
 use crate::config::Notifications;
 use crate::host::context::AppContext;
+use crate::host::memory;
 use crate::host::options::Color;
 use crate::host::query::keymap_watch::keys;
 use crate::tui::{Background, Colours, Emulator, GuardTiming, HistoryRedactor, Notices, Options, ThemeChoice};
@@ -50,6 +51,7 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
         clipboard: desktop::clipboard(place),
         shows: desktop::editor_opener(here),
         tasks: task_programs::task_runner(here),
+        memory: memory::is_enabled(place),
         keys: keys(place),
         status: screen.status,
         sets_up: false,

@@ -6,7 +6,6 @@ use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::startup::open_store;
 use crate::host::usage_report::{self, UsageFilter, UsageGroup, UsageReport, UsageRow};
 use crate::session::Totals;
 use crate::text::width;
@@ -50,7 +49,7 @@ struct RowJson {
 pub(crate) fn run(place: &AppContext, request: &UsageRequest) -> Result<Exit, CliError> {
     let since = request.period.start(jiff::Timestamp::now());
     let filter = UsageFilter { since, workspace: request.this_project.then(|| place.workspace_id()), by: request.by };
-    let report = usage_report::read(&open_store(place)?, &filter)?;
+    let report = usage_report::read(&usage_report::sources(place)?, &filter)?;
     if request.json {
         print_json(&json(&report, &filter));
     } else {

@@ -237,7 +237,31 @@ impl Project {
         kept.map(|()| TrustProof(()))
     }
 
-    /// Returns true if the user declined to trust this directory while it had no files to review.
+    /// Keeps the trust in a project after a change of one file that the user approved: records the new hash of the file, if
+    /// the recorded one is that of the content before. Changes of other files still end the trust. `None`: no such file.
+    /// Returns whether the record was changed.
+    pub(crate) fn trust_change(
+        real: &Path,
+        config_dir: &Path,
+        name: &str,
+        before: Option<String>,
+        after: Option<String>,
+    ) -> std::io::Result<bool> {
+        let path = config_dir.join("projects").join(directory_name(real)).join("trust.toml");
+        let StoredTrust::Note(mut note) = record::read(&path) else { return Ok(false) };
+        let is_of_project = note.directory == real.to_string_lossy() && note.inode == inode(real);
+        if !is_of_project || note.files.get(name) != before.as_ref() {
+            return Ok(false);
+        }
+        match after {
+            Some(after) => note.files.insert(name.to_owned(), after),
+            None => note.files.remove(name),
+        };
+        note.keep(&path)?;
+        Ok(true)
+    }
+
+    /// Returns true if the user declined to trust this directory while it had nothing to review.
     pub(crate) fn is_declined(&self, config_dir: &Path) -> bool {
         std::fs::read_to_string(self.declined_path(config_dir)).is_ok_and(|declined| declined == inode(&self.real))
     }

@@ -5,6 +5,7 @@ pub(crate) mod attachments;
 pub(crate) mod branches;
 pub(crate) mod commands;
 pub(crate) mod keymap_watch;
+mod memory;
 pub(crate) mod sessions;
 mod tasks;
 
@@ -165,6 +166,7 @@ impl QueryHandler {
                 let kept = super::theme::keep(place, &name).map_err(|error| error.to_string());
                 HostResponse::ThemeKept { name, kept }
             }
+            HostRequest::Memory(request) => response_or_failure(memory::respond(place, store, &request)),
             // The status row is handled elsewhere.
             tasks => return self.answer_tasks(&tasks),
         };

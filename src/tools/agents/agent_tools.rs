@@ -13,7 +13,7 @@ const READ_ONLY: [&str; 10] =
 /// All tools of MCP servers.
 const OF_SERVERS: &str = "Mcp.*";
 /// Tools for the conversation with the user, which agents do not have.
-const OF_CONVERSATION: [&str; 3] = ["AskUser", "ProposePlan", "UpdateSteps"];
+const OF_CONVERSATION: [&str; 4] = ["AskUser", "ProposePlan", "UpdateSteps", "SuggestMemory"];
 
 /// The tools of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,7 +19,7 @@ const SELDOM_USED: &[(&[&str], &str)] = &[
     (&["CliSession", "CliWrite", "CliRead", "CliStop"], "terminal sessions, background commands"),
     (&["CliGetPlatform", "CliEnv", "HttpRequest", "WebSearch"], ""),
     (&["UploadArtifact", "OpenPath", "RevealInOs"], "files for the user"),
-    (&["AskUser", "ProposePlan", "UpdateSteps"], "ask the user, plans, steps"),
+    (&["AskUser", "ProposePlan", "UpdateSteps", "SuggestMemory"], ""),
     (&["Agent"], "agents for parts of a task"),
 ];
 /// Tools used together: loading the first one loads the others.

@@ -15,6 +15,7 @@ mod facts;
 mod habits;
 mod large_files;
 mod links;
+mod memory;
 #[cfg(target_os = "linux")]
 mod network;
 mod patches;
@@ -145,6 +146,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         search: SessionSearch::default(),
         skills: SessionSkills::default(),
         questions: UserQuestions::to_nobody(),
+        memory: None,
         hooks: None,
         agents: None,
         http: HttpAccess {

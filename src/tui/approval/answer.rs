@@ -36,6 +36,7 @@ pub(crate) fn answer(panel: &mut Dialog, act: ChoiceAction, reason: Option<Strin
         (Question::Trust(trust), ChoiceAction::Trust(yes)) => trust.take().map(|trust| Answer::Trust(trust, yes)),
         (Question::Mode(mode), ChoiceAction::Mode(YesNo::Yes)) => Some(Answer::Mode(*mode)),
         (Question::Mode(_), ChoiceAction::Mode(YesNo::No)) => Some(Answer::ModeStays),
+        (Question::Goal(state), ChoiceAction::Goal(choice)) => Some(Answer::Goal(state.goal.clone(), choice)),
         (Question::Rewind(rewinding), ChoiceAction::Rewind(scope)) => {
             let (target, overwrite) = (rewinding.plan.target.clone(), rewinding.overwrite());
             Some(Answer::Rewind { target, scope, overwrite })
@@ -53,6 +54,7 @@ pub(crate) fn answer(panel: &mut Dialog, act: ChoiceAction, reason: Option<Strin
             | Question::Interrupted { .. }
             | Question::Trust(_)
             | Question::Mode(_)
+            | Question::Goal(_)
             | Question::Held(_)
             | Question::Rewind(_)
             | Question::Setup(_)

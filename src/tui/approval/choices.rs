@@ -12,6 +12,15 @@ use std::borrow::Cow;
 /// Number of reasons shown for why a rule cannot be saved.
 const NEVER: usize = 3;
 
+/// Choice about a goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GoalChoice {
+    Continue,
+    /// Edit the goal in the draft: its check, its budget, its time and its rounds.
+    Edit,
+    Stop,
+}
+
 /// Action of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChoiceAction {
@@ -60,6 +69,7 @@ pub(crate) enum ChoiceAction {
     Resolve(Resolution),
     Trust(TrustAnswer),
     Mode(YesNo),
+    Goal(GoalChoice),
     Held(LockAnswer),
     /// Rewinds with this scope.
     Rewind(RewindScope),
@@ -100,6 +110,7 @@ impl ChoiceAction {
             | Self::Resolve(_)
             | Self::Trust(_)
             | Self::Mode(_)
+            | Self::Goal(_)
             | Self::Held(_)
             | Self::Fork
             | Self::Setup(_)

@@ -9,6 +9,7 @@ mod dialog_stack;
 mod disk_state;
 mod effects;
 mod elicitation_dialog;
+mod goal_dialog;
 mod hit_regions;
 mod hunk;
 mod hunks;
@@ -35,10 +36,11 @@ mod view;
 
 pub(crate) use answer::answer;
 pub(crate) use body::Body;
-pub(crate) use choices::{Choice, ChoiceAction, YesNo, choice};
+pub(crate) use choices::{Choice, ChoiceAction, GoalChoice, YesNo, choice};
 pub(crate) use dialog_stack::DialogStack;
 pub(crate) use disk_state::{Staleness, is_awaited, is_change_visible};
 pub(crate) use elicitation_dialog::refresh_form;
+pub(crate) use goal_dialog::goal_dialog;
 pub(crate) use hit_regions::choice_at;
 pub(crate) use hunks::{HunkMark, Hunks};
 pub(crate) use inbox::{Inbox, YES, describe_decision};
@@ -64,8 +66,8 @@ use super::interface::{LockAnswer, LockQuestion, TrustAnswer, TrustQuestion};
 use super::onboarding::Onboarding;
 use super::typeahead_guard::{Confirm, Guard, GuardInput, GuardResult, Key};
 use crate::protocol::{
-    Approval, ApprovalId, CallId, Decision, GrantScope, Mode, Resolution, RewindScope, RewindTarget, Risk, RuleInfo, SessionId,
-    TaskId, VerdictKind,
+    Approval, ApprovalId, CallId, Decision, Goal, GoalState, GrantScope, Mode, Resolution, RewindScope, RewindTarget, Risk,
+    RuleInfo, SessionId, TaskId, VerdictKind,
 };
 use crate::text;
 use ratatui::layout::Rect;
@@ -93,6 +95,8 @@ pub(crate) enum Question {
     Trust(Option<TrustQuestion>),
     /// Change to a less strict mode.
     Mode(Mode),
+    /// Goal that cannot continue by itself.
+    Goal(Box<GoalState>),
     /// Session that another process has open; taken when answered.
     Held(Option<LockQuestion>),
     /// Rewind, with its scope.
@@ -116,6 +120,7 @@ pub(crate) enum Answer {
     Trust(TrustQuestion, TrustAnswer),
     Mode(Mode),
     ModeStays,
+    Goal(Goal, GoalChoice),
     Held(LockQuestion, LockAnswer),
     Rewind { target: RewindTarget, scope: RewindScope, overwrite: Vec<PathBuf> },
     Fork { before: TaskId },
@@ -301,6 +306,7 @@ impl Dialog {
             | Question::Reading(_)
             | Question::Interrupted { .. }
             | Question::Mode(_)
+            | Question::Goal(_)
             | Question::Held(_)
             | Question::Setup(_)
             | Question::Asking(_)
@@ -346,6 +352,7 @@ impl Dialog {
             | Question::Interrupted { .. }
             | Question::Trust(_)
             | Question::Mode(_)
+            | Question::Goal(_)
             | Question::Held(_)
             | Question::Rewind(_)
             | Question::Setup(_)
@@ -411,6 +418,7 @@ impl Dialog {
             | Question::Reading(_)
             | Question::Trust(_)
             | Question::Mode(_)
+            | Question::Goal(_)
             | Question::Held(_)
             | Question::Rewind(_)
             | Question::Setup(_)
@@ -457,6 +465,7 @@ impl Dialog {
             | ChoiceAction::Resolve(_)
             | ChoiceAction::Trust(_)
             | ChoiceAction::Mode(_)
+            | ChoiceAction::Goal(_)
             | ChoiceAction::Held(_)
             | ChoiceAction::Fork
             | ChoiceAction::Forget(_)

@@ -91,6 +91,7 @@ impl RuleChoice {
             | ChoiceAction::Resolve(_)
             | ChoiceAction::Trust(_)
             | ChoiceAction::Mode(_)
+            | ChoiceAction::Goal(_)
             | ChoiceAction::Held(_)
             | ChoiceAction::Setup(_)
             | ChoiceAction::Forget(_)

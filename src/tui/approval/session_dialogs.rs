@@ -89,7 +89,7 @@ impl Question {
     /// Returns whether the dialog is removed when the user closes it, because no task waits for the answer, or because a command
     /// can give it too.
     pub(crate) fn is_called_for(&self) -> bool {
-        matches!(self, Question::Forget(_) | Question::Mode(_) | Question::Price(_))
+        matches!(self, Question::Forget(_) | Question::Mode(_) | Question::Goal(_) | Question::Price(_))
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) fn name(panel: &Dialog) -> String {
         | Question::Interrupted { .. }
         | Question::Trust(_)
         | Question::Mode(_)
+        | Question::Goal(_)
         | Question::Held(_)
         | Question::Setup(_)
         | Question::Asking(_)

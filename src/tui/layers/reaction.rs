@@ -80,6 +80,13 @@ pub(crate) enum LayerRequest {
     ForgetRewind,
     /// Hands the terminal to a command about a task.
     RunTaskProgram(String, TaskProgram),
+    /// Shows a proposal for an instruction file.
+    ShowProposal(String),
+    ApplyProposal(String),
+    EditProposal(String),
+    /// Proposes the instruction for another file.
+    MoveProposal(String),
+    DropProposal(String),
     ResumeTask(String),
     StopTask(String),
     /// Quits, because the layer is all there is.

@@ -2,7 +2,7 @@
 
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
-use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, Question, YesNo, is_change_visible};
+use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, GoalChoice, Question, YesNo, is_change_visible};
 use crate::tui::elicitation::FormAction;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 
@@ -173,6 +173,9 @@ fn choice_word(choice: &Choice) -> String {
         ChoiceAction::Trust(TrustAnswer::Quit) | ChoiceAction::Held(LockAnswer::Quit) => "quit",
         ChoiceAction::Mode(YesNo::Yes) => "change",
         ChoiceAction::Mode(YesNo::No) => "stay",
+        ChoiceAction::Goal(GoalChoice::Continue) => "continue",
+        ChoiceAction::Goal(GoalChoice::Edit) => "edit",
+        ChoiceAction::Goal(GoalChoice::Stop) => "stop",
         ChoiceAction::Held(LockAnswer::TakeOver) => "take-over",
         ChoiceAction::Held(LockAnswer::Another) => "another",
         ChoiceAction::Rewind(RewindScope::Both) => "both",

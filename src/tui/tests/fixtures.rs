@@ -604,6 +604,38 @@ pub(crate) fn looked_at(id: &str) -> SessionPreview {
 }
 
 /// Returns tasks in several states.
+/// Two proposals for instruction files; the second one cannot be applied.
+pub(crate) fn memory_proposals() -> Vec<crate::protocol::MemoryProposal> {
+    use crate::protocol::{MemoryProposal, MemoryQuote, MemorySource, MemoryTarget};
+    let time = jiff::Timestamp::UNIX_EPOCH;
+    let quote = |text: &str| MemoryQuote { time, text: text.to_owned() };
+    let first = MemoryProposal {
+        id: "aaaa1111".to_owned(),
+        text: "Use nextest".to_owned(),
+        target: MemoryTarget::Project,
+        file: "AGENTS.md".to_owned(),
+        source: MemorySource::Repeated,
+        reason: None,
+        said: vec![quote("use nextest"), quote("please use nextest")],
+        created: time,
+        diff: "--- a/AGENTS.md\n+++ b/AGENTS.md\n@@ -1 +1,2 @@\n \u{1b}[31mrules\n+- Use nextest\n".to_owned(),
+        digest: "d1".to_owned(),
+        problem: None,
+    };
+    let second = MemoryProposal {
+        id: "bbbb2222".to_owned(),
+        text: "Never push".to_owned(),
+        source: MemorySource::Model,
+        reason: Some("you said so".to_owned()),
+        said: Vec::new(),
+        diff: String::new(),
+        digest: String::new(),
+        problem: Some("`AGENTS.md` is a symlink".to_owned()),
+        ..first.clone()
+    };
+    vec![first, second]
+}
+
 pub(crate) fn listed_tasks() -> Vec<ListedTask> {
     let task = |id: &str, state, prompt: &str| ListedTask {
         id: id.repeat(4),

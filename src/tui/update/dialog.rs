@@ -2,7 +2,7 @@
 
 use super::dialog_text::to_draft;
 use super::draft::on_draft_changed;
-use super::{amend, elicitation, inbox, onboarding, price, rewind};
+use super::{amend, elicitation, goal, inbox, onboarding, price, rewind};
 use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleQuery};
 use crate::text;
 use crate::tui::approval::answer as give_answer;
@@ -262,6 +262,7 @@ fn on_choice(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effec
         | ChoiceAction::Resolve(_)
         | ChoiceAction::Trust(_)
         | ChoiceAction::Mode(_)
+        | ChoiceAction::Goal(_)
         | ChoiceAction::Held(_)
         | ChoiceAction::Rewind(_)
         | ChoiceAction::Fork
@@ -304,6 +305,7 @@ pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String
         }
         Answer::Mode(mode) => Effect::Send(Command::SetMode { mode }),
         Answer::ModeStays | Answer::ForgetNot => return,
+        Answer::Goal(goal, choice) => return goal::on_choice(model, &goal, choice, now, effects),
         Answer::Fork { before } => {
             model.layers.close::<RewindList>();
             return super::sessions::fork_before(model, before, now, effects);

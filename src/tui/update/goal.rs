@@ -1,10 +1,11 @@
 //! Goals: `/goal`, the row above the composer, and notes about its progress.
 
-use super::draft::take_draft;
+use super::draft::{on_draft_changed, take_draft};
 use super::notes::{note, show_requested};
 use super::readiness::is_ready;
 use crate::protocol::{Command, GOAL_FORM, Goal, GoalState, GoalStatus, validate_check};
 use crate::text;
+use crate::tui::approval::{GoalChoice, Question, goal_dialog};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 
@@ -65,17 +66,41 @@ pub(crate) fn to_text(goal: &GoalState, dot: &str) -> String {
 
 /// Applies a change of the goal.
 pub(crate) fn on_changed(model: &mut Model, state: GoalState, now: u64) {
+    // In line mode, the note names the commands.
+    let dialog = goal_dialog(&state).filter(|_| !model.screen.in_lines && state.message.is_some());
+    let asks = dialog.is_some();
     if let Some(message) = &state.message {
         let tone = match state.status {
             GoalStatus::Reached if state.changed_check_files.is_empty() => Tone::Plain,
             GoalStatus::Working | GoalStatus::Checking => Tone::Plain,
             GoalStatus::Reached | GoalStatus::Paused | GoalStatus::Ended => Tone::Warning,
         };
-        let choices = if state.status == GoalStatus::Paused { CHOICES } else { "" };
+        let choices = if state.status == GoalStatus::Paused && !asks { CHOICES } else { "" };
         note(model, &format!("{message}{choices}"), tone);
+    }
+    model.dialogs.forget(|panel| matches!(panel.question, Question::Goal(_)), model.keys.last_text);
+    if let Some(dialog) = dialog {
+        let focus = model.may_take_focus(now);
+        model.dialogs.add(dialog, focus, model.keys.last_text);
     }
     (model.task.goal_at, model.task.goal_session_cost) = (now, model.info.tally.cost_usd);
     model.task.goal = Some(state).filter(GoalState::is_active);
+}
+
+/// Carries out a choice of the dialog about a goal.
+pub(crate) fn on_choice(model: &mut Model, goal: &Goal, choice: GoalChoice, now: u64, effects: &mut Vec<Effect>) {
+    match choice {
+        GoalChoice::Continue => effects.push(Effect::Send(Command::Continue)),
+        GoalChoice::Stop if model.task.goal.is_some() => effects.push(Effect::Send(Command::StopGoal)),
+        GoalChoice::Stop => {}
+        GoalChoice::Edit if !model.composer.is_empty() => {
+            model.show_toast("the draft has other text; /goal sets a goal again", now);
+        }
+        GoalChoice::Edit => {
+            model.composer.set(&goal.to_command());
+            on_draft_changed(model, now);
+        }
+    }
 }
 
 /// Returns the row above the composer.

@@ -1,6 +1,8 @@
 //! Input for the topmost layer, and what layers request.
 
-use super::{changes, findings, models, overview, palette, queue, rewind, servers, sessions, slash, tasks, theme_command, tree};
+use super::{
+    changes, findings, memory, models, overview, palette, queue, rewind, servers, sessions, slash, tasks, theme_command, tree,
+};
 use crate::protocol::{HostRequest, RewindTarget};
 use crate::tui::interface::ExitReason;
 use crate::tui::layers::{LayerRequest, Reaction, TextViewer};
@@ -122,10 +124,15 @@ fn serve(model: &mut Model, request: LayerRequest, now: u64, effects: &mut Vec<E
         LayerRequest::PlanRewind(task_id) => {
             rewind::plan(model, RewindTarget::Before { task_id, step_id: None }, now, effects);
         }
-        LayerRequest::ForgetRewind => model.rewind.awaits = None,
+        LayerRequest::ForgetRewind => model.info.rewind.awaits = None,
         LayerRequest::RunTaskProgram(id, program) => tasks::run(model, &id, program, now, effects),
         LayerRequest::ResumeTask(id) => tasks::resume(model, id, now, effects),
         LayerRequest::StopTask(id) => tasks::stop(model, id, now, effects),
+        LayerRequest::ShowProposal(id) => memory::show(model, &id),
+        LayerRequest::ApplyProposal(id) => memory::apply_listed(model, &id, now, effects),
+        LayerRequest::EditProposal(id) => memory::edit_listed(model, &id, effects),
+        LayerRequest::MoveProposal(id) => memory::move_listed(model, &id, effects),
+        LayerRequest::DropProposal(id) => memory::drop_listed(id, effects),
         LayerRequest::Quit => effects.push(Effect::Exit(ExitReason::Quit)),
         request => serve_session_list(model, request, now, effects),
     }

@@ -29,6 +29,7 @@ mod keys;
 mod layers;
 mod live_events;
 mod lock;
+mod memory;
 mod menu;
 mod menu_keys;
 mod models;
@@ -150,6 +151,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
             match edit.what {
                 Editable::Draft => editor::on_editor_closed(model, outcome, now),
                 Editable::Proposed { .. } => amend::on_edited(model, *edit, outcome, now, &mut effects),
+                Editable::Memory { .. } => memory::on_edited(model, &edit, outcome, now, &mut effects),
             }
         }
         Msg::Resumed => {
@@ -192,6 +194,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
 
 fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>) {
     model.screen.dirty = true;
+    memory::request_after(model, &event.kind, effects);
     match event.kind {
         EventKind::LookedUp(told) => query_results::apply_response(model, told, now, effects),
         EventKind::ServersChanged { .. } => {

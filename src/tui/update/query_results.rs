@@ -2,8 +2,8 @@
 
 use super::notes::note_problem;
 use super::{
-    attachments, help, layers, menu, onboarding, overview, review, servers, sessions, tasks, theme_command, tree, user_commands,
-    worktree,
+    attachments, help, layers, memory, menu, onboarding, overview, review, servers, sessions, tasks, theme_command, tree,
+    user_commands, worktree,
 };
 use crate::protocol::HostResponse;
 use crate::text;
@@ -23,6 +23,7 @@ pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, ef
         HostResponse::Commands { commands, notices } => user_commands::set_commands(model, commands, notices),
         HostResponse::Resources { words, resources } => servers::on_resources(model, words, resources),
         HostResponse::Tasks { tasks } => tasks::set(model, tasks),
+        HostResponse::Memory { proposals, notice, failed } => memory::set(model, proposals, (notice, failed), now),
         HostResponse::Prompts { prompts } => servers::set_prompts(model, prompts),
         HostResponse::Prompt { server, name, text } => servers::insert_prompt_text(model, &server, &name, text, now),
         HostResponse::Sessions { words, all, archived, sessions, here, everywhere, looks_on } => {

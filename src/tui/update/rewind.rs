@@ -26,7 +26,7 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         take_draft(model, now, effects);
     }
     model.layers.open(RewindList::new());
-    model.rewind.awaits = Some((PendingRewind::Points, now));
+    model.info.rewind.awaits = Some((PendingRewind::Points, now));
     effects.push(Effect::Send(Command::ListRewindPoints));
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn step(model: &mut Model, target: RewindTarget, now: u64, effects: &
 
 pub(crate) fn plan(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec<Effect>) {
     forget_question(model);
-    model.rewind.awaits = Some((PendingRewind::Plan, now));
+    model.info.rewind.awaits = Some((PendingRewind::Plan, now));
     model.show_toast("preparing the rewind", now);
     effects.push(Effect::Send(Command::PlanRewind { target, scope: RewindScope::Both }));
 }
@@ -85,7 +85,7 @@ pub(crate) fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: 
 
 pub(crate) fn on_listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool, now: u64) {
     let Some(list) = model.layers.find_mut::<RewindList>() else { return };
-    model.rewind.awaits = model.rewind.awaits.take().filter(|(awaits, _)| *awaits != PendingRewind::Points);
+    model.info.rewind.awaits = model.info.rewind.awaits.take().filter(|(awaits, _)| *awaits != PendingRewind::Points);
     list.set_points(points, can_redo);
     if list.is_empty() {
         model.layers.close::<RewindList>();
@@ -96,7 +96,7 @@ pub(crate) fn on_listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: b
 
 /// Opens the rewind dialog if the user requested it.
 pub(crate) fn on_planned(model: &mut Model, plan: RewindPlan) {
-    let Some((_, asked)) = model.rewind.awaits.take_if(|(awaits, _)| *awaits == PendingRewind::Plan) else { return };
+    let Some((_, asked)) = model.info.rewind.awaits.take_if(|(awaits, _)| *awaits == PendingRewind::Plan) else { return };
     model.toast = None;
     forget_question(model);
     let last_text = model.keys.last_text;
@@ -110,7 +110,7 @@ pub(crate) fn on_planned(model: &mut Model, plan: RewindPlan) {
 
 /// Treats a notice of the session as the response to the request.
 pub(crate) fn on_notice(model: &mut Model) {
-    if model.rewind.awaits.take().is_some() {
+    if model.info.rewind.awaits.take().is_some() {
         model.layers.close::<RewindList>();
         model.toast = None;
     }
@@ -119,7 +119,7 @@ pub(crate) fn on_notice(model: &mut Model) {
 /// Starts the rewind that the user confirmed.
 pub(crate) fn on_confirmed(model: &mut Model, now: u64) {
     model.layers.close::<RewindList>();
-    model.rewind.awaits = Some((PendingRewind::Done, now));
+    model.info.rewind.awaits = Some((PendingRewind::Done, now));
     model.show_toast("rewinding", now);
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn on_confirmed(model: &mut Model, now: u64) {
 pub(crate) fn on_done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     forget_question(model);
     model.layers.close::<RewindList>();
-    model.rewind.awaits = None;
+    model.info.rewind.awaits = None;
     if live {
         model.toast = None;
     }

@@ -3,8 +3,9 @@
 use super::draft::take_draft;
 use super::quit::quit;
 use super::{
-    agents, artifacts, attachments, changes, commands, compaction, copy_export, editor, goal, help, models, onboarding, overview,
-    policy, queue, review, rewind, servers, sessions, spending, status_command, tasks, theme_command, tree, user_commands,
+    agents, artifacts, attachments, changes, commands, compaction, copy_export, editor, goal, help, memory, models, onboarding,
+    overview, policy, queue, review, rewind, servers, sessions, spending, status_command, tasks, theme_command, tree,
+    user_commands,
 };
 use crate::protocol::{Command, Query, RewindTarget, SessionQuery, Usage};
 use crate::tui::layers::Topic;
@@ -23,6 +24,7 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("rename", title) => sessions::rename(model, title, now, effects),
         ("task", prompt) => tasks::start(model, prompt, now, effects),
         ("tasks", "") => tasks::open(model, now, effects),
+        ("memory", words) => memory::memory(model, words, now, effects),
         ("mcp", words) => servers::mcp(model, words, now, effects),
         ("status", "") => status_command::request_places(model, now, effects),
         ("plan", goal) => policy::plan(model, goal, now, effects),
@@ -31,10 +33,7 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
             take_draft(model, now, effects);
             help::open(model, words, now, effects);
         }
-        ("quit", "") => {
-            take_draft(model, now, effects);
-            quit(model, effects);
-        }
+        ("quit", "") => quit_session(model, now, effects),
         ("setup", "") => {
             take_draft(model, now, effects);
             onboarding::on_setup_command(model, now, effects);
@@ -81,6 +80,11 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
             model.show_toast(words, now);
         }
     }
+}
+
+fn quit_session(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    take_draft(model, now, effects);
+    quit(model, effects);
 }
 
 fn list_language_servers(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {

@@ -14,6 +14,7 @@ mod hunks;
 mod inbox;
 mod keymap;
 mod lock;
+mod memory;
 mod menu;
 mod models;
 mod onboarding;

@@ -253,6 +253,15 @@ fn scenes() -> Vec<Scene> {
             play(&mut model, 2000, "/tasks<enter>");
             model
         }),
+        scene("memory", Focus::List, || {
+            let mut model = idle();
+            model.options.memory = true;
+            let proposals = crate::tui::tests::fixtures::memory_proposals();
+            let told = HostResponse::Memory { proposals, notice: None, failed: None };
+            let _ = update(&mut model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), 1000);
+            play(&mut model, 2000, "/memory<enter>");
+            model
+        }),
         scene("overview", Focus::List, || {
             let mut model = idle();
             play(&mut model, 2000, "/policy<enter>");

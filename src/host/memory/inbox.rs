@@ -1,0 +1,329 @@
+//! The inbox of a workspace: a private file in the data directory with open proposals, and what became of earlier ones.
+
+use super::similarity::Meaning;
+use crate::host::error::CliError;
+use crate::protocol::{MemoryQuote, MemorySource, MemoryTarget, MessageId, Problem, SessionId};
+use crate::sys::file::private::{self, PrivateError};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Maximum size of the file in bytes.
+const FILE_BYTES: u64 = 4 << 20;
+/// Maximum number of open proposals.
+pub(super) const MAX_OPEN: usize = 30;
+/// Maximum number of ended proposals that are remembered; the oldest applied ones are forgotten first.
+const MAX_ENDED: usize = 1_000;
+/// Maximum number of instructions of prompts that are remembered.
+const MAX_SAID: usize = 500;
+/// Maximum number of quotes of a proposal.
+const MAX_QUOTES: usize = 5;
+/// Digits of an ID.
+const ID_DIGITS: usize = 8;
+
+/// The file of an inbox. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct InboxFile {
+    path: PathBuf,
+    /// The workspace, stored for people who read the file.
+    directory: String,
+}
+
+/// Content of the file.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Inbox {
+    directory: String,
+    pub proposals: Vec<Proposal>,
+    pub ended: Vec<Ended>,
+    /// Instructions of prompts, to recognize those that are repeated.
+    pub said: Vec<StatedInstruction>,
+    /// Time up to which prompts were searched.
+    pub searched: Option<Timestamp>,
+}
+
+/// An open proposal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Proposal {
+    pub id: String,
+    pub text: String,
+    pub target: MemoryTarget,
+    pub source: MemorySource,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<MemoryQuote>,
+    pub created: Timestamp,
+    /// The change that is being written. After a crash, it shows whether the file was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applying: Option<Change>,
+}
+
+/// A change of an instruction file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Change {
+    pub file: PathBuf,
+    /// Hash of the content before; absent if there was no file.
+    pub before: Option<String>,
+    pub after: String,
+    /// Text that was added, to undo it.
+    pub added: String,
+    /// Name of the file in the trust record, if the project was trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted_name: Option<String>,
+}
+
+/// A proposal that is no longer open.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Ended {
+    pub id: String,
+    pub text: String,
+    pub target: MemoryTarget,
+    pub end: End,
+    pub time: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub(super) enum End {
+    Dropped,
+    /// The change is absent if the file already contained the text.
+    Applied {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Change>,
+    },
+    Undone,
+}
+
+/// Instruction in a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StatedInstruction {
+    pub session: SessionId,
+    pub message: MessageId,
+    pub task: String,
+    /// Hash of the whole prompt: a prompt that is sent again is not a second instruction.
+    pub prompt: String,
+    /// Whether the prompt is only this instruction.
+    pub alone: bool,
+    pub quote: MemoryQuote,
+}
+
+/// Result of adding a proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AddOutcome {
+    Added,
+    Merged,
+    DecidedBefore,
+    Full,
+}
+
+impl InboxFile {
+    pub(super) fn new(data: &Path, name: &str, directory: &Path) -> Self {
+        Self { path: data.join("memory").join(format!("{name}.json")), directory: directory.to_string_lossy().into_owned() }
+    }
+
+    /// Returns the content; an empty inbox if there is no file.
+    pub(super) fn read(&self) -> Result<Inbox, CliError> {
+        self.parse(private::read(&self.path, FILE_BYTES).map_err(|error| self.problem(&error))?.as_deref())
+    }
+
+    /// Changes the content under a lock. If `change` fails or changes nothing, nothing is written.
+    pub(super) fn update<T>(&self, change: impl FnOnce(&mut Inbox) -> Result<T, CliError>) -> Result<T, CliError> {
+        let mut outcome = None;
+        let updated = private::update(&self.path, FILE_BYTES, |old| {
+            let before = self.parse(old.as_deref()).map_err(UpdateError::Inbox)?;
+            let mut inbox = before.clone();
+            outcome = Some(change(&mut inbox).map_err(UpdateError::Inbox)?);
+            if inbox == before {
+                return Ok(old);
+            }
+            inbox.directory.clone_from(&self.directory);
+            inbox.limit();
+            let bytes =
+                serde_json::to_vec_pretty(&inbox).map_err(|error| UpdateError::File(std::io::Error::other(error).into()))?;
+            Ok(Some(bytes))
+        });
+        match (updated, outcome) {
+            (Ok(()), Some(outcome)) => Ok(outcome),
+            (Err(UpdateError::Inbox(error)), _) => Err(error),
+            (Err(UpdateError::File(error)), _) => Err(self.problem(&error)),
+            (Ok(()), None) => Err(CliError::failed("the memory inbox was not changed")),
+        }
+    }
+
+    /// Locks the application of proposals, so that two processes do not write the same file.
+    pub(super) fn lock_writing(&self) -> Result<std::fs::File, CliError> {
+        let failed = |error: std::io::Error| {
+            CliError::failed(Problem::new("cannot lock the memory inbox").because(error).hint("try again in a moment"))
+        };
+        let parent = self.path.parent().unwrap_or(&self.path);
+        std::fs::create_dir_all(parent).map_err(failed)?;
+        crate::sys::file::lock(&self.path.with_extension("apply.lock")).map_err(failed)
+    }
+
+    fn parse(&self, bytes: Option<&[u8]>) -> Result<Inbox, CliError> {
+        let Some(bytes) = bytes else { return Ok(Inbox::default()) };
+        serde_json::from_slice(bytes).map_err(|error| {
+            let problem = Problem::new(format!("cannot read the memory inbox `{}`", self.path.display())).because(error);
+            CliError::failed(problem.hint("move the file away to start with an empty inbox"))
+        })
+    }
+
+    fn problem(&self, error: &PrivateError) -> CliError {
+        let problem = Problem::new(format!("cannot use the memory inbox `{}`", self.path.display())).because(error);
+        CliError::failed(match error.remedy() {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        })
+    }
+}
+
+enum UpdateError {
+    Inbox(CliError),
+    File(PrivateError),
+}
+
+impl From<PrivateError> for UpdateError {
+    fn from(error: PrivateError) -> Self {
+        Self::File(error)
+    }
+}
+
+/// Returns the ID of an instruction for a target.
+pub(super) fn id(text: &str, target: MemoryTarget) -> String {
+    let key = Meaning::from_text(text).key();
+    let key = if key.is_empty() { text.to_lowercase() } else { key };
+    let hash = blake3::hash(format!("{}\n{key}", target.as_str()).as_bytes()).to_hex();
+    hash.chars().take(ID_DIGITS).collect()
+}
+
+impl Inbox {
+    /// Adds a proposal. One that says the same is merged, whatever its target; one that was dropped before never comes back,
+    /// unless the user adds it.
+    pub(super) fn add(&mut self, new: Proposal) -> AddOutcome {
+        let meaning = Meaning::from_text(&new.text);
+        let is_same = |text: &str| text == new.text || Meaning::from_text(text).is_same(&meaning);
+        if let Some(known) = self.proposals.iter_mut().find(|known| is_same(&known.text)) {
+            known.reason = known.reason.take().or(new.reason);
+            for quote in new.said {
+                if !known.said.contains(&quote) && known.said.len() < MAX_QUOTES {
+                    known.said.push(quote);
+                }
+            }
+            return AddOutcome::Merged;
+        }
+        if new.source != MemorySource::User && self.ended.iter().any(|ended| is_same(&ended.text)) {
+            return AddOutcome::DecidedBefore;
+        }
+        if self.proposals.len() >= MAX_OPEN {
+            return AddOutcome::Full;
+        }
+        let mut new = new;
+        new.said.truncate(MAX_QUOTES);
+        self.proposals.push(new);
+        AddOutcome::Added
+    }
+
+    /// Returns the position of the proposal with this ID, or with an ID that begins so.
+    pub(super) fn find(&self, id: &str) -> Result<usize, CliError> {
+        let found: Vec<usize> = (0..self.proposals.len()).filter(|at| self.proposals[*at].id.starts_with(id)).collect();
+        match found[..] {
+            [at] => Ok(at),
+            [] => {
+                let hint = "run `aye memory list` to list the proposals";
+                let ended = self.ended.iter().rev().find(|ended| ended.id.starts_with(id)).map(|ended| match ended.end {
+                    End::Dropped => "was dropped",
+                    End::Applied { .. } => "is already applied",
+                    End::Undone => "was undone",
+                });
+                let what = match ended {
+                    Some(end) => format!("the proposal `{id}` {end}"),
+                    None => format!("no proposal `{id}`"),
+                };
+                Err(CliError::usage(Problem::new(what).hint(hint)))
+            }
+            _ => Err(CliError::usage(Problem::new(format!("`{id}` fits several proposals")).hint("type more digits of the ID"))),
+        }
+    }
+
+    /// Ends the proposal at this position.
+    pub(super) fn end(&mut self, at: usize, end: End) -> Ended {
+        let Proposal { id, text, target, .. } = self.proposals.remove(at);
+        let ended = Ended { id, text, target, end, time: Timestamp::now() };
+        self.ended.push(ended.clone());
+        ended
+    }
+
+    /// Forgets the oldest entries beyond the limits.
+    fn limit(&mut self) {
+        while self.ended.len() > MAX_ENDED {
+            let applied = self.ended.iter().position(|ended| ended.end != End::Dropped);
+            self.ended.remove(applied.unwrap_or(0));
+        }
+        let excess = self.said.len().saturating_sub(MAX_SAID);
+        self.said.drain(..excess);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proposal(text: &str, source: MemorySource) -> Proposal {
+        let target = MemoryTarget::Personal;
+        let created = Timestamp::UNIX_EPOCH;
+        Proposal {
+            id: id(text, target),
+            text: text.to_owned(),
+            target,
+            source,
+            reason: None,
+            said: vec![],
+            created,
+            applying: None,
+        }
+    }
+
+    #[test]
+    fn proposals_that_say_the_same_merge_and_dropped_ones_never_come_back() {
+        let mut inbox = Inbox::default();
+        assert_eq!(inbox.add(proposal("Use nextest", MemorySource::Model)), AddOutcome::Added);
+        assert_eq!(inbox.add(proposal("please use nextest, not cargo test", MemorySource::Repeated)), AddOutcome::Merged);
+        assert_eq!(inbox.proposals.len(), 1);
+        inbox.end(0, End::Dropped);
+        assert_eq!(inbox.add(proposal("use nextest", MemorySource::Model)), AddOutcome::DecidedBefore);
+        assert_eq!(inbox.add(proposal("use nextest", MemorySource::User)), AddOutcome::Added, "the user may add it");
+        for number in 0..MAX_OPEN * 2 {
+            inbox.add(proposal(&format!("use tool{number}"), MemorySource::Model));
+        }
+        assert_eq!(inbox.proposals.len(), MAX_OPEN);
+        assert_eq!(inbox.add(proposal("use another one", MemorySource::Model)), AddOutcome::Full);
+    }
+
+    #[test]
+    fn ids_depend_on_the_instruction_and_the_target_only() {
+        let of = |text| id(text, MemoryTarget::Personal);
+        assert_eq!(of("Use nextest"), of("please use nextest."));
+        assert_ne!(of("Use nextest"), of("Never use nextest"));
+        assert_ne!(of("Use nextest"), id("Use nextest", MemoryTarget::Project));
+        assert_ne!(of("use it"), of("this is it"), "without words that count, the text itself counts");
+        assert_eq!(of("x").len(), ID_DIGITS);
+    }
+
+    #[test]
+    fn a_damaged_file_is_reported_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = InboxFile::new(dir.path(), "here", Path::new("/w"));
+        assert_eq!(file.read().unwrap(), Inbox::default());
+        file.update(|inbox| Ok(inbox.add(proposal("Use nextest", MemorySource::Model)))).unwrap();
+        assert_eq!(file.read().unwrap().proposals.len(), 1);
+        private::update::<PrivateError>(&file.path, FILE_BYTES, |_| Ok(Some(b"{".to_vec()))).unwrap();
+        let error = file.update(|_| Ok(())).unwrap_err();
+        assert!(error.to_string().contains("cannot read the memory inbox"), "{error}");
+        assert_eq!(std::fs::read(&file.path).unwrap(), b"{");
+    }
+}

@@ -1,0 +1,245 @@
+//! Instructions that a user repeats: found in the stored prompts of a workspace, without a model.
+
+use super::Memory;
+use super::document;
+use super::inbox::{AddOutcome, Inbox, Proposal, StatedInstruction, id};
+use super::instruction::instructions;
+use super::similarity::Meaning;
+use super::statement;
+use super::target;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::protocol::{MemoryQuote, MemorySource, MemoryTarget, Message, SessionId};
+use crate::session::{Change, SessionState};
+use crate::store::{Store, StoreError};
+use jiff::{SignedDuration, Timestamp};
+use std::collections::HashSet;
+use std::io::Read;
+use std::path::Path;
+
+/// Maximum number of sessions of a search, the latest first.
+const MAX_SESSIONS: usize = 20;
+/// Records read at once, and maximum number of such parts of a search.
+const PART_RECORDS: usize = 200;
+const MAX_PARTS: usize = 40;
+/// Age of the oldest prompts of the first search.
+const FIRST_SEARCH: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// Time by which a search overlaps the one before: a prompt is stored a moment after its time.
+const OVERLAP: SignedDuration = SignedDuration::from_secs(60);
+/// Directories of slash commands below the workspace; their number of files, bytes and depth.
+const COMMAND_DIRECTORIES: [&str; 2] = [".aye/commands", ".claude/commands"];
+const MAX_COMMANDS: usize = 200;
+const COMMAND_BYTES: u64 = 64 << 10;
+const COMMAND_DEPTH: usize = 3;
+
+/// Searches the prompts since the last search, and proposes instructions that two tasks contain.
+pub(super) fn search(memory: &Memory, store: &Store) -> Result<(), CliError> {
+    let place = &memory.place;
+    let started = Timestamp::now();
+    let searched = memory.file.read()?.searched;
+    let since = match searched {
+        Some(searched) => searched.checked_sub(OVERLAP),
+        None => started.checked_sub(FIRST_SEARCH),
+    }
+    .unwrap_or(Timestamp::UNIX_EPOCH);
+    let sessions = store.sessions(Some(&place.workspace_id()))?;
+    let known: HashSet<SessionId> = sessions.iter().map(|session| session.session_id.clone()).collect();
+    // The prompts of an agent are those of a model.
+    let mut due: Vec<_> = sessions.into_iter().filter(|session| !session.of_agent && session.updated >= since).collect();
+    due.sort_by_key(|session| std::cmp::Reverse(session.updated));
+    let (mut found, mut parts) = (Vec::new(), MAX_PARTS);
+    for session in due.into_iter().take(MAX_SESSIONS) {
+        collect(store, &session.session_id, since, &mut parts, &mut found)?;
+    }
+    if found.is_empty() && searched.is_some() {
+        return Ok(());
+    }
+    let templates = templates(place);
+    found.retain(|said| {
+        let meaning = Meaning::from_text(&said.quote.text);
+        statement::checked(&said.quote.text, &memory.redactor).is_ok() && !templates.iter().any(|known| known.is_same(&meaning))
+    });
+    found.sort_by_key(|said| said.quote.time);
+    let in_files: Vec<String> =
+        MemoryTarget::ALL.into_iter().filter_map(|target| target::file(place, target).ok()?.before).collect();
+    memory.file.update(|inbox| {
+        // The prompts of deleted sessions are forgotten.
+        inbox.said.retain(|said| known.contains(&said.session));
+        for said in found {
+            note(inbox, said, &in_files);
+        }
+        inbox.searched = Some(started);
+        Ok(())
+    })
+}
+
+/// Adds the instructions of a session since a time.
+fn collect(
+    store: &Store,
+    session: &SessionId,
+    since: Timestamp,
+    parts: &mut usize,
+    found: &mut Vec<StatedInstruction>,
+) -> Result<(), StoreError> {
+    let mut before = None;
+    while *parts > 0 {
+        *parts -= 1;
+        let part = store.page(session, before, PART_RECORDS)?;
+        let (mut state, mut here, mut is_done) = (SessionState::default(), Vec::new(), false);
+        for record in &part.records {
+            match state.apply(record).change {
+                Change::TaskStarted { prompt: message, .. } | Change::Steered { message } => {
+                    is_done |= message.timestamp < since;
+                    if message.timestamp >= since {
+                        read(session, message, &mut here);
+                    }
+                }
+                // What comes before is the conversation of somebody else.
+                Change::Imported { .. } => {
+                    here.clear();
+                    is_done = true;
+                }
+                _ => {}
+            }
+        }
+        found.append(&mut here);
+        before = part.before;
+        if before.is_none() || is_done {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn read(session: &SessionId, message: &Message, found: &mut Vec<StatedInstruction>) {
+    let typed = message.typed_text();
+    let all = instructions(typed);
+    let prompt = blake3::hash(typed.trim().as_bytes()).to_hex().to_string();
+    // An instruction that is the whole prompt is not part of a prompt that is sent again.
+    let is_alone = all.len() == 1 && all.iter().all(|only| only.chars().count() + 12 >= typed.trim().chars().count());
+    found.extend(all.into_iter().map(|text| StatedInstruction {
+        session: session.clone(),
+        message: message.message_id.clone(),
+        task: message.task_id.to_string(),
+        prompt: prompt.clone(),
+        alone: is_alone,
+        quote: MemoryQuote { time: message.timestamp, text },
+    }));
+}
+
+/// Remembers an instruction, and proposes it if another task contains it as well.
+fn note(inbox: &mut Inbox, said: StatedInstruction, in_files: &[String]) {
+    // A fork has the prompts of the session that it was forked from.
+    let is_known = |known: &StatedInstruction| {
+        let is_same_message = known.session == said.session && known.message == said.message;
+        known.quote.text == said.quote.text && (is_same_message || known.quote.time == said.quote.time)
+    };
+    if inbox.said.iter().any(is_known) {
+        return;
+    }
+    let meaning = Meaning::from_text(&said.quote.text);
+    let is_repeated = |known: &&StatedInstruction| {
+        // Tasks are numbered within a session.
+        let is_other_task = known.session != said.session || known.task != said.task;
+        let is_other = is_other_task && (known.prompt != said.prompt || known.alone);
+        is_other && Meaning::from_text(&known.quote.text).is_same(&meaning)
+    };
+    let mut quotes: Vec<MemoryQuote> = inbox.said.iter().filter(is_repeated).map(|known| known.quote.clone()).collect();
+    let quote = said.quote.clone();
+    inbox.said.push(said);
+    if quotes.is_empty() || in_files.iter().any(|file| document::says(file, &quote.text)) {
+        return;
+    }
+    let (text, target) = (quote.text.clone(), MemoryTarget::Personal);
+    quotes.push(quote);
+    let proposal = Proposal {
+        id: id(&text, target),
+        text,
+        target,
+        source: MemorySource::Repeated,
+        reason: None,
+        said: quotes,
+        created: Timestamp::now(),
+        applying: None,
+    };
+    if inbox.add(proposal) == AddOutcome::Full {
+        tracing::debug!("the memory inbox is full");
+    }
+}
+
+/// Returns the instructions in slash commands, whose text is part of a prompt without being typed.
+fn templates(place: &AppContext) -> Vec<Meaning> {
+    let mut texts = Vec::new();
+    visit(&place.directories.config.join("commands"), 0, &mut texts);
+    for directory in COMMAND_DIRECTORIES {
+        visit(&place.workspace.join(directory), 0, &mut texts);
+    }
+    texts.iter().flat_map(|text| instructions(text)).map(|instruction| Meaning::from_text(&instruction)).collect()
+}
+
+fn visit(directory: &Path, depth: usize, texts: &mut Vec<String>) {
+    let Ok(entries) = crate::sys::path::entries(directory) else { return };
+    for entry in entries.take(MAX_COMMANDS).filter_map(Result::ok) {
+        let path = directory.join(entry.file_name());
+        let Ok(metadata) = path.symlink_metadata() else { continue };
+        if metadata.is_dir() && depth < COMMAND_DEPTH {
+            visit(&path, depth + 1, texts);
+        }
+        let is_command = metadata.is_file() && path.extension().is_some_and(|extension| extension == "md");
+        if is_command && texts.len() < MAX_COMMANDS {
+            let mut text = Vec::new();
+            let read = crate::sys::path::open_file(&path).and_then(|file| file.take(COMMAND_BYTES).read_to_end(&mut text));
+            if read.is_ok() {
+                texts.push(String::from_utf8_lossy(&text).into_owned());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::MessageId;
+
+    fn said(number: i64, task: &str, prompt: &str, alone: bool, text: &str) -> StatedInstruction {
+        StatedInstruction {
+            session: SessionId::new("s"),
+            message: MessageId::new(format!("m{number}")),
+            task: task.to_owned(),
+            prompt: prompt.to_owned(),
+            alone,
+            quote: MemoryQuote { time: Timestamp::from_second(number).unwrap(), text: text.to_owned() },
+        }
+    }
+
+    fn proposals(all: Vec<StatedInstruction>, in_files: &[String]) -> Vec<(String, usize)> {
+        let mut inbox = Inbox::default();
+        for said in all {
+            note(&mut inbox, said, in_files);
+        }
+        inbox.proposals.into_iter().map(|proposal| (proposal.text, proposal.said.len())).collect()
+    }
+
+    #[test]
+    fn an_instruction_of_two_tasks_is_proposed_once_with_its_quotes() {
+        let one = said(1, "a", "p", false, "Use nextest");
+        let other = said(2, "b", "q", false, "Please use nextest, not cargo test");
+        let third = said(3, "c", "r", false, "Use nextest");
+        assert_eq!(proposals(vec![one.clone()], &[]), []);
+        let text = || "Please use nextest, not cargo test".to_owned();
+        assert_eq!(proposals(vec![one.clone(), other.clone()], &[]), [(text(), 2)]);
+        assert_eq!(proposals(vec![one.clone(), other.clone(), third], &[]), [(text(), 3)]);
+        let there = ["# Rules\n\n- Use nextest\n".to_owned()];
+        assert_eq!(proposals(vec![one, other], &there), []);
+    }
+
+    #[test]
+    fn the_same_task_a_prompt_sent_again_and_a_fork_do_not_count_twice() {
+        let one = || said(1, "a", "p", false, "Use nextest");
+        assert_eq!(proposals(vec![one(), said(2, "a", "q", false, "Use nextest")], &[]), [], "steered in the same task");
+        assert_eq!(proposals(vec![one(), said(2, "b", "p", false, "Use nextest")], &[]), [], "the same prompt again");
+        assert_eq!(proposals(vec![one(), one()], &[]), [], "the same message in a fork");
+        let alone = |number, task| said(number, task, "p", true, "Use nextest");
+        assert_eq!(proposals(vec![alone(1, "a"), alone(2, "b")], &[]).len(), 1, "the instruction is the whole prompt");
+    }
+}

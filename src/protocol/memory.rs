@@ -1,0 +1,122 @@
+//! Memory: proposals for instruction files, which change nothing until the user applies them.
+
+use serde::{Deserialize, Serialize};
+
+/// Name of the tool with which the model makes a proposal.
+pub const SUGGEST_MEMORY: &str = "SuggestMemory";
+
+/// Instruction file that a proposal would change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryTarget {
+    /// The instruction file in the workspace, which everybody who works on the project shares.
+    Project,
+    /// The user's own file for this workspace, outside of it.
+    Personal,
+    /// The user's file for all projects.
+    Global,
+}
+
+impl MemoryTarget {
+    pub const ALL: [Self; 3] = [Self::Project, Self::Personal, Self::Global];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::Personal => "personal",
+            Self::Global => "global",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|target| target.as_str() == name)
+    }
+
+    /// Returns the target that follows this one in a list of all targets, as in a ring.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::Project => Self::Personal,
+            Self::Personal => Self::Global,
+            Self::Global => Self::Project,
+        }
+    }
+}
+
+/// Source of a proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemorySource {
+    /// The model suggested it.
+    Model,
+    /// The user gave the same instruction in several tasks.
+    Repeated,
+    /// The user added it.
+    User,
+}
+
+impl MemorySource {
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Model => "suggested by the model",
+            Self::Repeated => "found in your prompts",
+            Self::User => "added by you",
+        }
+    }
+}
+
+/// Sentence of a prompt, and when the user wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryQuote {
+    pub time: jiff::Timestamp,
+    pub text: String,
+}
+
+/// Proposal as the user sees it: the change of a file, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryProposal {
+    /// ID: 8 hex digits, the same for the same instruction and target.
+    pub id: String,
+    /// The instruction, on one line.
+    pub text: String,
+    pub target: MemoryTarget,
+    /// File that would change, as shown to users.
+    pub file: String,
+    pub source: MemorySource,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Prompts that contain the instruction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<MemoryQuote>,
+    pub created: jiff::Timestamp,
+    /// Unified diff between the current file and the file with the instruction.
+    pub diff: String,
+    /// Digest of the file before and after the change. Applying it requires the digest of the diff that was shown.
+    pub digest: String,
+    /// Reason why it cannot be applied now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Request about the proposals of the workspace. The response lists them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum MemoryRequest {
+    /// List them, after a search for instructions that the user repeats.
+    List,
+    /// Apply one. `digest`: that of the diff that the user saw.
+    Apply { id: String, digest: String },
+    Edit {
+        id: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<MemoryTarget>,
+    },
+    /// Drop one for good.
+    Drop { id: String },
+    /// Add one of the user.
+    Add { text: String, target: MemoryTarget },
+}

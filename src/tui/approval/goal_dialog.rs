@@ -1,0 +1,29 @@
+//! Dialog about a goal that cannot continue by itself: it is blocked, its check did not run, or a limit is used up.
+
+use super::{Body, ChoiceAction, Confirm, Dialog, GoalChoice, Question, choice};
+use crate::protocol::{GoalReason, GoalState};
+use crate::text;
+
+/// Creates the dialog; `None` if the goal needs no decision.
+pub(crate) fn goal_dialog(state: &GoalState) -> Option<Dialog> {
+    let is_paused = match state.reason? {
+        GoalReason::Blocked | GoalReason::CheckDidNotRun if state.is_active() => true,
+        GoalReason::BudgetUsedUp | GoalReason::TimeUsedUp | GoalReason::RoundsUsedUp => false,
+        _ => return None,
+    };
+    let option =
+        |letter, act, words: &str, short| choice(letter, Confirm::Letter, ChoiceAction::Goal(act), words.to_owned(), short);
+    let mut choices = Vec::new();
+    if is_paused {
+        choices.push(option('c', GoalChoice::Continue, "continue with the next round", "continue"));
+        choices.push(option('e', GoalChoice::Edit, "edit the goal in the draft: check, budget, time, rounds", "edit"));
+    } else {
+        choices.push(option('e', GoalChoice::Edit, "set it again with other limits, in the draft", "edit"));
+    }
+    choices.push(option('s', GoalChoice::Stop, if is_paused { "end the goal" } else { "leave it ended" }, "stop"));
+    let title = if is_paused { "The goal is paused" } else { "The goal was not reached" };
+    let reason = text::clean_line(state.message.as_deref().unwrap_or("a limit is used up"));
+    let body = format!("goal: {}\ncheck: {}", text::reveal_line(&state.goal.text), text::reveal_line(&state.goal.check));
+    let question = Question::Goal(Box::new(state.clone()));
+    Some(Dialog::new(question, title.to_owned(), reason, choices, Body::from_text(body)))
+}

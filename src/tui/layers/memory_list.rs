@@ -1,0 +1,96 @@
+//! The `/memory` list: proposals for instruction files.
+
+use super::{Layer, LayerRequest, Reaction, Surroundings};
+use crate::protocol::{MemoryProposal, MemorySource};
+use crate::text;
+use crate::tui::format::format_count;
+use crate::tui::picker::{Column, Picker, PickerResult, Row};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+const COLUMNS: &[Column] = &[
+    Column { head: "proposal", is_number: false, rank: 0 },
+    Column { head: "file", is_number: false, rank: 1 },
+    Column { head: "instruction", is_number: false, rank: 0 },
+];
+
+pub(crate) struct MemoryList(Picker);
+
+impl MemoryList {
+    pub(crate) fn new(proposals: &[MemoryProposal]) -> Self {
+        let mut list = Self(Picker::new("Memory proposals", COLUMNS).with_last_truncated());
+        list.set_proposals(proposals);
+        list
+    }
+
+    /// Updates the list to the current state.
+    pub(crate) fn set_proposals(&mut self, proposals: &[MemoryProposal]) {
+        self.0.set_rows(proposals.iter().map(row).collect());
+    }
+
+    /// Shows the highlighted proposal, also one that cannot be applied.
+    fn show(&self) -> Reaction {
+        let highlighted = self.0.highlighted().map(|row| row.key.clone());
+        highlighted.map_or(Reaction::Done, |id| Reaction::Request(LayerRequest::ShowProposal(id)))
+    }
+}
+
+impl Layer for MemoryList {
+    fn list(&mut self) -> Option<&mut Picker> {
+        Some(&mut self.0)
+    }
+
+    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        match self.0.key(key) {
+            PickerResult::Nothing => Reaction::Done,
+            PickerResult::Closed => Reaction::Close,
+            PickerResult::Chosen(_) | PickerResult::Refused(_) => self.show(),
+            PickerResult::Other => {
+                let Some(id) = self.0.highlighted().filter(|_| ctrl).map(|row| row.key.clone()) else { return Reaction::Pass };
+                Reaction::Request(match key.code {
+                    KeyCode::Char('a') => LayerRequest::ApplyProposal(id),
+                    KeyCode::Char('e') => LayerRequest::EditProposal(id),
+                    KeyCode::Char('t') => LayerRequest::MoveProposal(id),
+                    KeyCode::Char('x') => LayerRequest::DropProposal(id),
+                    _ => return Reaction::Pass,
+                })
+            }
+        }
+    }
+
+    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+        vec!["enter show", "ctrl+a apply", "ctrl+e edit", "ctrl+t file", "ctrl+x drop", "esc close"]
+    }
+}
+
+fn row(proposal: &MemoryProposal) -> Row {
+    Row {
+        key: proposal.id.clone(),
+        cells: vec![proposal.id.clone(), text::reveal_line(&proposal.file), proposal_heading(proposal)],
+        mark: "",
+        lacks: proposal.problem.as_deref().map(text::reveal_line),
+        detail: proposal_details(proposal),
+    }
+}
+
+/// Returns the instruction of a proposal on one line.
+pub(crate) fn proposal_heading(proposal: &MemoryProposal) -> String {
+    text::reveal_line(&proposal.text)
+}
+
+/// Returns the diff of a proposal, and where it comes from.
+pub(crate) fn proposal_details(proposal: &MemoryProposal) -> String {
+    let mut all = text::reveal(&proposal.diff).into_owned();
+    let origin = match proposal.source {
+        MemorySource::Repeated => format!("{}, {}", proposal.source.describe(), format_count(proposal.said.len(), "time")),
+        MemorySource::Model | MemorySource::User => proposal.source.describe().to_owned(),
+    };
+    all.push_str(&format!("\n{origin}\n"));
+    if let Some(reason) = &proposal.reason {
+        all.push_str(&format!("reason: {}\n", text::reveal_line(reason)));
+    }
+    for quote in &proposal.said {
+        all.push_str(&format!("{}  {}\n", quote.time.strftime("%Y-%m-%d %H:%M"), text::reveal_line(&quote.text)));
+    }
+    all
+}

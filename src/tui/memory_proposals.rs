@@ -1,0 +1,51 @@
+//! Proposals for instruction files, and which of them the user was told about.
+
+use super::layers::{proposal_details, proposal_heading};
+use crate::protocol::MemoryProposal;
+use std::collections::HashSet;
+
+/// The proposals of this workspace as last reported.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryProposals {
+    proposals: Vec<MemoryProposal>,
+    /// IDs of the proposals that the user was told about.
+    told: HashSet<String>,
+    /// Whether the user asked for the list, so that it is printed in line mode and nothing is announced.
+    pub requested: bool,
+}
+
+impl MemoryProposals {
+    /// Returns the proposal with this ID, or the only one whose ID begins so.
+    pub(crate) fn find(&self, id: &str) -> Option<&MemoryProposal> {
+        let mut found = self.proposals.iter().filter(|proposal| !id.is_empty() && proposal.id.starts_with(id));
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    pub(crate) fn all(&self) -> &[MemoryProposal] {
+        &self.proposals
+    }
+
+    /// Sets the proposals. Returns the notice about new ones, unless the user is looking at them.
+    pub(crate) fn set(&mut self, proposals: Vec<MemoryProposal>, is_list_open: bool) -> Option<String> {
+        self.proposals = proposals;
+        let new = self.proposals.iter().filter(|proposal| !self.told.contains(&proposal.id)).count();
+        self.told.extend(self.proposals.iter().map(|proposal| proposal.id.clone()));
+        let is_visible = is_list_open || self.requested;
+        (new > 0 && !is_visible).then(|| match new {
+            1 => "1 new proposal for your instructions; /memory shows it".to_owned(),
+            new => format!("{new} new proposals for your instructions; /memory shows them"),
+        })
+    }
+
+    /// Returns the proposals with their diffs as text, for line mode.
+    pub(crate) fn text(&self) -> String {
+        if self.proposals.is_empty() {
+            return "no proposals".to_owned();
+        }
+        let one = |proposal: &MemoryProposal| {
+            format!("{}  {}\n{}", proposal.id, proposal_heading(proposal), proposal_details(proposal).trim_end())
+        };
+        let all: Vec<String> = self.proposals.iter().map(one).collect();
+        format!("{}\n\n/memory apply ID, /memory edit ID TEXT, /memory drop ID", all.join("\n\n"))
+    }
+}

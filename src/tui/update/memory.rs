@@ -1,0 +1,163 @@
+//! Proposals for instruction files: `/memory`, the list, and the note about new ones after a task.
+
+use super::draft::take_draft;
+use super::notes::{note, note_problem, show_requested};
+use crate::protocol::{EventKind, HostRequest, MemoryProposal, MemoryRequest, MemoryTarget, Problem, Query};
+use crate::text;
+use crate::tui::layers::{MemoryList, TextViewer, proposal_details};
+use crate::tui::model::{EditFile, Editable, Effect, Model};
+use crate::tui::transcript::{Kind, Tone};
+
+const USAGE: &str = "usage: /memory, /memory add TEXT, /memory apply ID, /memory edit ID TEXT, /memory drop ID";
+const OFF: &str = "aye collects no proposals here: `[memory] enabled` is false, or the session is not saved";
+
+/// Handles `/memory` and its forms.
+pub(crate) fn memory(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    if !model.options.memory {
+        return model.show_toast(OFF, now);
+    }
+    let (verb, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+    let rest = rest.trim();
+    match (verb, rest) {
+        ("", "") => open(model, now, effects),
+        ("add", text) if !text.is_empty() => {
+            let request = MemoryRequest::Add { text: text.to_owned(), target: MemoryTarget::Personal };
+            take_and_ask(model, request, now, effects);
+        }
+        ("apply" | "drop" | "edit", rest) if !rest.is_empty() => {
+            let (id, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            let Some(proposal) = model.memory.find(id).cloned() else {
+                return model.show_toast(format!("no proposal `{}`; /memory lists them", text::reveal_line(id)), now);
+            };
+            let (id, text) = (proposal.id.clone(), text.trim());
+            match (verb, text) {
+                ("drop", "") => take_and_ask(model, MemoryRequest::Drop { id }, now, effects),
+                ("apply", "") => {
+                    take_draft(model, now, effects);
+                    apply(model, &proposal, now, effects);
+                }
+                ("edit", "") if !model.screen.in_lines => {
+                    take_draft(model, now, effects);
+                    edit(&proposal, effects);
+                }
+                ("edit", text) if !text.is_empty() => {
+                    let request = MemoryRequest::Edit { id, text: Some(text.to_owned()), target: None };
+                    take_and_ask(model, request, now, effects);
+                }
+                _ => model.show_toast(USAGE, now),
+            }
+        }
+        _ => model.show_toast(USAGE, now),
+    }
+}
+
+fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    model.memory.requested = model.screen.in_lines;
+    take_and_ask(model, MemoryRequest::List, now, effects);
+    if !model.screen.in_lines {
+        let list = MemoryList::new(model.memory.all());
+        model.layers.open(list);
+    }
+}
+
+fn take_and_ask(model: &mut Model, request: MemoryRequest, now: u64, effects: &mut Vec<Effect>) {
+    take_draft(model, now, effects);
+    ask(request, effects);
+}
+
+fn ask(request: MemoryRequest, effects: &mut Vec<Effect>) {
+    effects.push(Effect::Ask(Query::LookUp(HostRequest::Memory(request))));
+}
+
+/// Asks for the proposals when a task has ended.
+pub(crate) fn request_after(model: &Model, kind: &EventKind, effects: &mut Vec<Effect>) {
+    if model.options.memory && matches!(kind, EventKind::TaskCompleted { .. }) {
+        ask(MemoryRequest::List, effects);
+    }
+}
+
+/// Sets the proposals, and reports what was done.
+pub(crate) fn set(model: &mut Model, proposals: Vec<MemoryProposal>, done: (Option<String>, Option<Problem>), now: u64) {
+    let is_list_open = model.layers.is_open::<MemoryList>();
+    let announcement = model.memory.set(proposals, is_list_open);
+    if let Some(list) = model.layers.find_mut::<MemoryList>() {
+        list.set_proposals(model.memory.all());
+    }
+    let (notice, failed) = done;
+    match (notice, failed) {
+        (Some(notice), _) if is_list_open => model.show_toast(text::clean_line(&notice), now),
+        (Some(notice), _) => note(model, &notice, Tone::Plain),
+        (None, Some(problem)) if is_list_open => model.show_toast(text::clean_line(&problem.one_line()), now),
+        (None, Some(problem)) => note_problem(model, &problem, Tone::Warning),
+        (None, None) => {}
+    }
+    if std::mem::take(&mut model.memory.requested) {
+        let text = model.memory.text();
+        show_requested(model, Kind::Note { text, tone: Tone::Plain });
+    } else if let Some(announcement) = announcement {
+        note(model, &announcement, Tone::Plain);
+    }
+}
+
+/// Shows a proposal above the list.
+pub(super) fn show(model: &mut Model, id: &str) {
+    let Some(proposal) = model.memory.find(id) else { return };
+    let title = format!("{} · {}", proposal.id, text::reveal_line(&proposal.file));
+    let viewer = TextViewer::with_title(&title, &proposal_details(proposal));
+    model.layers.push(viewer);
+}
+
+/// Applies a proposal of the list.
+pub(super) fn apply_listed(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
+    if let Some(proposal) = model.memory.find(id).cloned() {
+        apply(model, &proposal, now, effects);
+    }
+}
+
+/// Opens the text of a proposal of the list in the editor.
+pub(super) fn edit_listed(model: &Model, id: &str, effects: &mut Vec<Effect>) {
+    if let Some(proposal) = model.memory.find(id) {
+        edit(proposal, effects);
+    }
+}
+
+/// Proposes an instruction of the list for the next file.
+pub(super) fn move_listed(model: &Model, id: &str, effects: &mut Vec<Effect>) {
+    if let Some(proposal) = model.memory.find(id) {
+        let target = Some(proposal.target.next());
+        ask(MemoryRequest::Edit { id: proposal.id.clone(), text: None, target }, effects);
+    }
+}
+
+pub(super) fn drop_listed(id: String, effects: &mut Vec<Effect>) {
+    ask(MemoryRequest::Drop { id }, effects);
+}
+
+/// Applies a proposal with the diff as it is shown.
+fn apply(model: &mut Model, proposal: &MemoryProposal, now: u64, effects: &mut Vec<Effect>) {
+    match &proposal.problem {
+        Some(problem) => model.show_toast(format!("cannot apply {}: {}", proposal.id, text::reveal_line(problem)), now),
+        None => ask(MemoryRequest::Apply { id: proposal.id.clone(), digest: proposal.digest.clone() }, effects),
+    }
+}
+
+fn edit(proposal: &MemoryProposal, effects: &mut Vec<Effect>) {
+    let what = Editable::Memory { id: proposal.id.clone() };
+    effects.push(Effect::EditFile(EditFile { what, name: "memory.md".to_owned(), text: format!("{}\n", proposal.text) }));
+}
+
+/// Changes the text of a proposal to that from the editor.
+pub(crate) fn on_edited(
+    model: &mut Model,
+    edit: &EditFile,
+    outcome: Result<String, String>,
+    now: u64,
+    effects: &mut Vec<Effect>,
+) {
+    let Editable::Memory { id } = &edit.what else { return };
+    match outcome {
+        Ok(text) if text.trim() == edit.text.trim() || text.trim().is_empty() => {}
+        Ok(text) => ask(MemoryRequest::Edit { id: id.clone(), text: Some(text.trim().to_owned()), target: None }, effects),
+        Err(why) => model.show_toast(text::clean(&why).into_owned(), now),
+    }
+}
