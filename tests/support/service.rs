@@ -4,7 +4,7 @@ use super::TIMEOUT;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -54,7 +54,6 @@ type Mind = Box<dyn Fn(&Call) -> Response + Send + Sync>;
 struct Shared {
     mind: Mind,
     calls: Mutex<Vec<Call>>,
-    came: Condvar,
     over: AtomicBool,
 }
 
@@ -76,14 +75,12 @@ impl Service {
 
     /// A service on a port that an earlier one used.
     pub fn at(port: u16, mind: impl Fn(&Call) -> Response + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+        let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        // An earlier service on this port may still be closing.
+        super::wait_until(TIMEOUT, || bind().is_ok());
+        let listener = bind().unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared {
-            mind: Box::new(mind),
-            calls: Mutex::default(),
-            came: Condvar::new(),
-            over: AtomicBool::new(false),
-        });
+        let shared = Arc::new(Shared { mind: Box::new(mind), calls: Mutex::default(), over: AtomicBool::new(false) });
         let host = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -108,16 +105,6 @@ impl Service {
     /// All requests until now.
     pub fn calls(&self) -> Vec<Call> {
         lock(&self.shared.calls).clone()
-    }
-
-    /// The requests, once there are this many.
-    #[track_caller]
-    pub fn wait_for(&self, count: usize) -> Vec<Call> {
-        let calls = lock(&self.shared.calls);
-        let waited = self.shared.came.wait_timeout_while(calls, TIMEOUT, |calls| calls.len() < count);
-        let (calls, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(calls.len() >= count, "only {} of {count} requests came", calls.len());
-        calls.clone()
     }
 }
 
@@ -149,7 +136,6 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
         }
         let response = (shared.mind)(&call);
         lock(&shared.calls).push(call);
-        shared.came.notify_all();
         let mut head = format!("HTTP/1.1 {} Scripted\r\ncontent-length: {}\r\n", response.status, response.body.len());
         for (name, value) in &response.headers {
             head.extend([name, ": ", value, "\r\n"]);
