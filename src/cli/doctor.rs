@@ -105,6 +105,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
             checks.extend(policy.iter().flat_map(|policy| unenforced_rules(place, policy, &probe)));
             checks.push(tools(place, common));
             checks.extend(language_servers(place, common, tier));
+            checks.extend(service_states(place).into_iter().map(service));
         }
         Err(error) => checks.push(Check::from_problem("configuration", Problem::joined(error.problems.clone()))),
     }
