@@ -263,6 +263,8 @@ fn enforcer(root: &Path, home: &Path) -> Enforcer {
 fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
     let (judge, entries) = (enforcer.clone(), enforcer.clone());
     Settings {
+        memory: None,
+        uploads: None,
         workspace: root.to_owned(),
         home: Some(home.to_owned()),
         max_file_size_bytes: 10 * 1024 * 1024,

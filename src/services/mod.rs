@@ -162,7 +162,7 @@ pub(crate) fn join_outboxes(services: Option<SessionOutbox>, other: Option<Sessi
 /// Pushes the sessions that wait for the object store now, even if the next attempt is not due.
 pub(crate) async fn push_waiting(store: &Store, queue: workspace::PushQueue) -> DrainResult {
     let receiver: Arc<dyn Receiver> = Arc::new(queue);
-    drain(store, &receiver, true).await
+    drain(store, &receiver, true, &CancellationToken::new()).await
 }
 
 /// Two feeds, one after the other.
