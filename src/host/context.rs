@@ -166,15 +166,13 @@ impl AppContext {
     /// project's if it is trusted.
     pub(crate) fn policy(&self, file: Option<&Path>, project: Option<&ProjectConfig>) -> Result<Policy, CliError> {
         // An agent has the policy of the session that started it, with the layer of the project that this session trusts.
-        match &self.parent {
-            Some(parent) => Ok(parent.policy()),
-            None => {
-                if let Some(service) = self.service_policy() {
-                    service.ensure_loaded()?;
-                }
-                Policy::assemble(&self.sources(file), project)
-            }
+        if let Some(parent) = &self.parent {
+            return Ok(parent.policy());
         }
+        if let Some(service) = self.service_policy() {
+            service.ensure_loaded()?;
+        }
+        Policy::assemble(&self.sources(file), project)
     }
 
     /// Returns the policy from a URL, if one is configured.

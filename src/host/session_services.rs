@@ -7,6 +7,7 @@ use crate::protocol::{SessionId, size};
 use crate::services::{RedactText, Services, SessionFacts};
 use crate::session::SessionState;
 use crate::store::{OutboxSink, SessionOutbox, SinkStatus, Store, stored_sinks};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// Returns the outbox of a session's journal; `None` if no service is configured.
@@ -93,7 +94,7 @@ fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, is_configured: b
         (count, _) => format!("{count} records wait ({})", size(status.bytes)),
     };
     if status.dropped > 0 {
-        summary.push_str(&format!(", {} dropped so far", status.dropped));
+        let _ = write!(summary, ", {} dropped so far", status.dropped);
     }
     let mut problems = Vec::new();
     if !is_configured {

@@ -134,8 +134,12 @@ pub(crate) fn read(sources: &[UsageSource], filter: &UsageFilter) -> Result<Usag
         let mut decisions = store.decisions(&DecisionFilter { most: usize::MAX, ..DecisionFilter::default() })?;
         if let Some(workspace) = workspace {
             let project = workspace.to_string_lossy();
-            sessions.iter_mut().for_each(|session| session.workspace = project.clone().into_owned());
-            decisions.iter_mut().for_each(|decision| decision.workspace = project.clone().into_owned());
+            for session in &mut sessions {
+                session.workspace = project.clone().into_owned();
+            }
+            for decision in &mut decisions {
+                decision.workspace = project.clone().into_owned();
+            }
         }
         for session in &sessions {
             // The session that started an agent counts its requests.

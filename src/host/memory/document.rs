@@ -16,26 +16,18 @@ pub(super) struct Added {
 pub(super) fn add(old: &str, instruction: &str) -> Added {
     let newline = if old.contains("\r\n") { "\r\n" } else { "\n" };
     let item = format!("- {instruction}{newline}");
-    let (at, added) = match section_end(old) {
-        Some(Section { end, is_ended, is_empty }) => {
-            let lead = match (is_ended, is_empty) {
-                (true, false) => String::new(),
-                (false, false) => newline.to_owned(),
-                (true, true) => newline.to_owned(),
-                (false, true) => newline.repeat(2),
-            };
-            (end, format!("{lead}{item}"))
-        }
-        None => {
-            let lead = if old.trim().is_empty() {
-                ""
-            } else if old.ends_with('\n') {
-                newline
-            } else {
-                &newline.repeat(2)
-            };
-            (old.len(), format!("{lead}{HEADING}{newline}{newline}{item}"))
-        }
+    let (at, added) = if let Some(Section { end, is_ended, is_empty }) = section_end(old) {
+        let missing = usize::from(!is_ended) + usize::from(is_empty);
+        (end, format!("{}{item}", newline.repeat(missing)))
+    } else {
+        let lead = if old.trim().is_empty() {
+            ""
+        } else if old.ends_with('\n') {
+            newline
+        } else {
+            &newline.repeat(2)
+        };
+        (old.len(), format!("{lead}{HEADING}{newline}{newline}{item}"))
     };
     Added { text: format!("{}{added}{}", &old[..at], &old[at..]), added }
 }

@@ -136,7 +136,7 @@ fn split_words(text: &str) -> Vec<String> {
 fn instruction(sentence: &str) -> Option<String> {
     let text = without_openers(sentence).trim();
     let is_quoted = text.contains(['"', '“', '”', '«', '»', '„']);
-    let is_unsuitable = text.ends_with(['?', ':']) || is_quoted || text.contains("<") || has_marker(text).is_some();
+    let is_unsuitable = text.ends_with(['?', ':']) || is_quoted || text.contains('<') || has_marker(text).is_some();
     if is_unsuitable || text.chars().count() > MAX_CHARS || text.matches('`').count() % 2 == 1 {
         return None;
     }

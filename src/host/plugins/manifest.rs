@@ -54,8 +54,11 @@ pub(crate) fn find_manifest(root: &Path) -> Result<Manifest, Problem> {
 /// Reads a file of the plugin; `None` if there is no such file.
 type ReadFile<'a> = dyn Fn(&str) -> Option<Result<Vec<u8>, String>> + 'a;
 
-/// Returns the manifest that is used, and its fields or the reason why they cannot be read.
-pub(super) fn manifest_fields(read: &ReadFile<'_>) -> Option<(&'static str, Result<Map<String, Value>, String>)> {
+/// The manifest that is used, and its fields or the reason why they cannot be read.
+type ManifestFields = (&'static str, Result<Map<String, Value>, String>);
+
+/// Returns the fields of the manifest, if there is one.
+pub(super) fn manifest_fields(read: &ReadFile<'_>) -> Option<ManifestFields> {
     let (file, content) = FILES.into_iter().find_map(|file| Some((file, read(file)?)))?;
     Some((file, content.and_then(|bytes| fields(file, &bytes))))
 }

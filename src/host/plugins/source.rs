@@ -6,6 +6,7 @@ use super::manifest::has_manifest;
 use crate::host::download::download_following;
 use crate::protocol::Problem;
 use crate::sys::http::Timeouts;
+use crate::text;
 use sha2::{Digest, Sha256};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -115,7 +116,7 @@ impl PluginSource {
         };
         let root = new_folder(scratch, "files")?;
         archive::unpack(&bytes, &root)?;
-        let hash = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = text::hex(&Sha256::digest(&bytes));
         let root = only_folder(root);
         let root = self.folder.as_ref().map_or(root.clone(), |folder| root.join(folder));
         if !root.is_dir() {

@@ -40,7 +40,7 @@ pub(crate) async fn answer(place: &AppContext, asked: SetupRequest) -> SetupEven
     match asked {
         SetupRequest::Look => SetupEvent::Found(detect::detect_all(&place).await),
         SetupRequest::Test { reach, number } => SetupEvent::Tested { number, outcome: test(&place, &reach).await },
-        SetupRequest::Take { reach } => apply(place, reach).await.unwrap_or_else(|error| failed(error.into_problem())),
+        SetupRequest::Take { reach } => Box::pin(apply(place, reach)).await.unwrap_or_else(|error| failed(error.into_problem())),
         SetupRequest::End { approvals, theme, looks_daily } => {
             let end = move || finish(&place, approvals.as_deref(), theme.as_deref(), looks_daily);
             let ended = tokio::task::spawn_blocking(end).await;

@@ -78,14 +78,13 @@ impl ApprovalService {
     /// Sends a signed message and waits for the head of the response.
     pub(super) async fn post(&self, signer: &Signer, message: Message<'_>, is_question: bool) -> Result<Reply, String> {
         let slot = if is_question { &self.0.questions } else { &self.0.records };
-        let server = match slot.get() {
-            Some(server) => server,
-            None => {
-                let idle = if is_question { QUESTION_TIME } else { RECORD_TIME };
-                let server = Server::new(&self.0.settings.url, Timeouts { connect: CONNECT_TIME, idle });
-                let server = server.map_err(|error| error.to_string())?;
-                slot.get_or_init(|| server)
-            }
+        let server = if let Some(server) = slot.get() {
+            server
+        } else {
+            let idle = if is_question { QUESTION_TIME } else { RECORD_TIME };
+            let server = Server::new(&self.0.settings.url, Timeouts { connect: CONNECT_TIME, idle });
+            let server = server.map_err(|error| error.to_string())?;
+            slot.get_or_init(|| server)
         };
         let timestamp = jiff::Timestamp::now().as_second().to_string();
         let signature = signer.sign(message.id, &timestamp, &message.body);

@@ -132,7 +132,7 @@ impl Question {
         }
         redact_value(&mut request, redact);
         let shown = serde_json::value::to_raw_value(&request).map_err(|error| error.to_string())?;
-        let digest = format!("sha256:{}", hex(&Sha256::digest(shown.get().as_bytes())));
+        let digest = format!("sha256:{}", crate::text::hex(&Sha256::digest(shown.get().as_bytes())));
         // The key stays the same for all attempts, so that the service can recognize them.
         let (id, nonce) = (format!("ask_{}", random()), format!("{}{}", random(), random()));
         let now = jiff::Timestamp::now();
@@ -184,8 +184,4 @@ impl Question {
 
 fn random() -> String {
     uuid::Uuid::new_v4().simple().to_string()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -145,7 +145,7 @@ fn digest(name: &str, content: &[u8]) -> Result<String, String> {
     } else {
         content.to_vec()
     };
-    Ok(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(crate::text::hex(&Sha256::digest(&bytes)))
 }
 
 /// Writes a value without white space, with sorted members.

@@ -6,6 +6,7 @@ use crate::text;
 use crate::tui::format::format_count;
 use crate::tui::picker::{Column, Picker, PickerResult, Row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::fmt::Write as _;
 
 const COLUMNS: &[Column] = &[
     Column { head: "proposal", is_number: false, rank: 0 },
@@ -85,12 +86,12 @@ pub(crate) fn proposal_details(proposal: &MemoryProposal) -> String {
         MemorySource::Repeated => format!("{}, {}", proposal.source.describe(), format_count(proposal.said.len(), "time")),
         MemorySource::Model | MemorySource::User => proposal.source.describe().to_owned(),
     };
-    all.push_str(&format!("\n{origin}\n"));
+    let _ = writeln!(all, "\n{origin}");
     if let Some(reason) = &proposal.reason {
-        all.push_str(&format!("reason: {}\n", text::reveal_line(reason)));
+        let _ = writeln!(all, "reason: {}", text::reveal_line(reason));
     }
     for quote in &proposal.said {
-        all.push_str(&format!("{}  {}\n", quote.time.strftime("%Y-%m-%d %H:%M"), text::reveal_line(&quote.text)));
+        let _ = writeln!(all, "{}  {}", quote.time.strftime("%Y-%m-%d %H:%M"), text::reveal_line(&quote.text));
     }
     all
 }

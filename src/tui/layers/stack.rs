@@ -89,14 +89,15 @@ impl LayerStack {
 
     /// Returns the layer that is drawn, also while a question is open.
     pub(crate) fn drawn(&self, is_question_open: bool) -> Option<&dyn Layer> {
-        let is_drawn = |layer: &&Box<dyn Layer>| !is_question_open || layer.stays_above_question();
-        self.layers.iter().rev().find(is_drawn).map(AsRef::as_ref)
+        let is_drawn = |layer: &&dyn Layer| !is_question_open || layer.stays_above_question();
+        self.layers.iter().rev().map(AsRef::as_ref).find(is_drawn)
     }
 
     /// Same as [`Self::drawn`], to draw it.
     pub(crate) fn drawn_mut(&mut self, is_question_open: bool) -> Option<&mut dyn Layer> {
-        let is_drawn = |layer: &&mut Box<dyn Layer>| !is_question_open || layer.stays_above_question();
-        Some(self.layers.iter_mut().rev().find(is_drawn)?.as_mut())
+        let is_drawn = |layer: &dyn Layer| !is_question_open || layer.stays_above_question();
+        let at = self.layers.iter().rposition(|layer| is_drawn(layer.as_ref()))?;
+        Some(self.layers[at].as_mut())
     }
 
     /// Returns whether any layer takes the place of the composer.
