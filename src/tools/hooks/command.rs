@@ -35,8 +35,8 @@ pub(super) enum CommandOutcome {
 pub(super) enum RunPlace {
     /// In a read-only view of the workspace.
     Workspace,
-    /// In a layer that is discarded, without network.
-    Layer(Arc<HookLayer>),
+    /// In a layer that is discarded, without network. The layer has proposed texts for these files.
+    Layer(Arc<HookLayer>, Arc<[PathBuf]>),
 }
 
 /// Runs a hook with this input.
@@ -55,10 +55,16 @@ pub(super) async fn run_command(
         Ok(Ok(files)) => files,
         Ok(Err(why)) | Err(why) => return CommandOutcome::NotRun(why),
     };
+    // In the layer, the text that nobody has approved yet would run instead of the file that was checked.
+    if let RunPlace::Layer(_, proposed) = &place
+        && let Some(program) = files.programs.iter().find(|program| proposed.contains(program))
+    {
+        return CommandOutcome::NotRun(format!("the call changes `{}`, which the hook runs", program.display()));
+    }
     let plugin = files.plugin.clone();
     let settings = match place {
         RunPlace::Workspace => narrowed(settings, unsandboxed, files),
-        RunPlace::Layer(_) => in_layer(settings, files),
+        RunPlace::Layer(..) => in_layer(settings, files),
     };
     if !unsandboxed && !settings.command.sandbox.tier.is_enforcing() {
         return CommandOutcome::NotRun("hooks run only in a sandbox, and this system or policy has none".to_owned());
@@ -105,7 +111,7 @@ async fn run(
             let confinement = hold.confinement.clone();
             (Some(hold), confinement, Some(network::proxy(&settings, &[])))
         }
-        RunPlace::Layer(layer) => {
+        RunPlace::Layer(layer, _) => {
             let mut confinement = layer.confinement().clone();
             confinement.shown.extend(settings.command.sandbox.shown.iter().filter_map(|place| place.canonicalize().ok()));
             confinement.shown.sort();

@@ -36,6 +36,19 @@ struct ProposedFiles {
     paths: Vec<PathBuf>,
     /// Text of each file after the hooks so far.
     texts: Vec<String>,
+    /// Other paths that hooks changed in earlier layers.
+    others: Vec<String>,
+}
+
+impl ProposedFiles {
+    /// Creates a layer with these files; `None` if there can be none.
+    fn new(paths: Vec<PathBuf>, texts: Vec<String>, settings: &Settings) -> Option<Self> {
+        let layer = HookLayer::make(&settings.for_hooks_in_layer()).ok()?;
+        for (path, text) in paths.iter().zip(&texts) {
+            layer.write(path, text).ok().filter(|is_written| *is_written)?;
+        }
+        Some(Self { layer: Arc::new(layer), paths, texts, others: Vec::new() })
+    }
 }
 
 impl HookRunner {
@@ -64,13 +77,15 @@ impl HookRunner {
     pub(in crate::tools) async fn run_on(&self, proposal: HookedProposal, stop: &CancellationToken) -> Option<ProposalHooks> {
         let HookedProposal { call, tool, hooks, texts } = proposal;
         let mut files = self.proposed_files(texts).await?;
+        let proposed_paths: Arc<[PathBuf]> = files.paths.clone().into();
         let proposed = files.texts.clone();
         let mut runs = Vec::new();
         for hook in &hooks {
             for told in tool.inputs().into_iter().take(MAX_FILES) {
                 let input = self.input_after(&tool, &call, &told, None);
                 let since = Instant::now();
-                let outcome = self.run(hook, &input, stop, RunPlace::Layer(Arc::clone(&files.layer))).await;
+                let outcome =
+                    self.run(hook, &input, stop, RunPlace::Layer(Arc::clone(&files.layer), Arc::clone(&proposed_paths))).await;
                 let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
                 let run = HookRun { hook: hook.name(), latency_ms, ..HookRun::default() };
                 runs.push(self.settle(run, outcome, &mut files).await);
@@ -86,7 +101,6 @@ impl HookRunner {
     async fn proposed_files(&self, texts: Vec<ProposedText>) -> Option<ProposedFiles> {
         let settings = Arc::clone(self.settings());
         let made = off_thread(move || {
-            let layer = HookLayer::make(&settings.for_hooks_in_layer()).ok()?;
             let (mut paths, mut contents) = (Vec::new(), Vec::new());
             for text in texts {
                 // A file in another encoding is written in it, which the layer does not do.
@@ -95,11 +109,10 @@ impl HookRunner {
                     .as_ref()
                     .is_none_or(|before| std::fs::read(&text.path).is_ok_and(|bytes| bytes == before.as_bytes()));
                 let after = text.after.filter(|_| is_utf8)?;
-                layer.write(&text.path, &after).ok().filter(|is_written| *is_written)?;
                 paths.push(text.path);
                 contents.push(after);
             }
-            Some(ProposedFiles { layer: Arc::new(layer), paths, texts: contents })
+            ProposedFiles::new(paths, contents, &settings)
         });
         made.await.ok().flatten()
     }
@@ -137,27 +150,33 @@ impl HookRunner {
         off_thread(move || paths.iter().map(|path| layer.read(path, limit)).collect()).await.unwrap_or_default()
     }
 
-    /// Writes the texts again that a hook removed, or that a failed one changed.
-    async fn restore(&self, files: &ProposedFiles) {
+    /// Gives the next hook a new layer if a hook removed a text, or a failed one changed it. aye never writes into a layer in which a
+    /// hook has run: links there can lead out of it.
+    async fn restore(&self, files: &mut ProposedFiles) {
         let (layer, paths, texts) = (Arc::clone(&files.layer), files.paths.clone(), files.texts.clone());
-        let limit = self.settings().max_file_size_bytes;
-        let restored = off_thread(move || {
-            for (path, text) in paths.iter().zip(&texts) {
-                if layer.read(path, limit).as_ref() != Some(text) {
-                    layer.write(path, text)?;
-                }
-            }
-            Ok::<_, std::io::Error>(())
+        let settings = Arc::clone(self.settings());
+        let renewed = off_thread(move || {
+            let limit = settings.max_file_size_bytes;
+            let is_intact = paths.iter().zip(&texts).all(|(path, text)| layer.read(path, limit).as_ref() == Some(text));
+            (!is_intact).then(|| (layer.other_changes(&paths), ProposedFiles::new(paths, texts, &settings)))
         });
-        if let Ok(Err(error)) = restored.await {
-            tracing::warn!(%error, "cannot restore a file in the layer of hooks");
+        match renewed.await {
+            Ok(None) => {}
+            Ok(Some((others, Some(renewed)))) => {
+                files.layer = renewed.layer;
+                files.others.extend(others);
+            }
+            Ok(Some((_, None))) | Err(_) => tracing::warn!("cannot create another layer for hooks"),
         }
     }
 
     /// Reports changes of files that the call does not change; they are discarded.
     async fn note_other_files(&self, files: &ProposedFiles, runs: &mut [HookRun]) {
         let (layer, paths) = (Arc::clone(&files.layer), files.paths.clone());
-        let others = off_thread(move || layer.other_changes(&paths)).await.unwrap_or_default();
+        let mut others = off_thread(move || layer.other_changes(&paths)).await.unwrap_or_default();
+        others.extend(files.others.iter().cloned());
+        others.sort();
+        others.dedup();
         let Some(run) = runs.last_mut().filter(|_| !others.is_empty()) else { return };
         let names = join_names(others.iter().map(|path| format!("`{path}`")));
         let words = format!("hooks also changed {names}, which the call does not change; these changes are discarded");

@@ -48,7 +48,8 @@ impl HookLayer {
         Some((layered.upper.clone(), below, &layered.directory))
     }
 
-    /// Writes a file into the layer, while no hook runs. Returns whether the layer covers the path.
+    /// Writes a file into the layer before any hook has run in it. Returns whether the layer covers the path, and only directories are
+    /// on the way to it.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -57,20 +58,19 @@ impl HookLayer {
         let parents: Vec<&Path> = below.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()).collect();
         for parent in parents.into_iter().rev() {
             let place = upper.join(parent);
-            if place.symlink_metadata().is_err() {
-                let known = fs::metadata(directory.join(parent)).ok();
-                let mode = known.map_or(DIRECTORY_MODE, |known| known.permissions().mode() & 0o777);
-                DirBuilder::new().mode(0o700).create(&place)?;
-                fs::set_permissions(&place, Permissions::from_mode(mode))?;
+            match place.symlink_metadata() {
+                Ok(found) if found.is_dir() => {}
+                // A link would lead out of the layer.
+                Ok(_) => return Ok(false),
+                Err(_) => {
+                    let known = fs::metadata(directory.join(parent)).ok();
+                    let mode = known.map_or(DIRECTORY_MODE, |known| known.permissions().mode() & 0o777);
+                    DirBuilder::new().mode(0o700).create(&place)?;
+                    fs::set_permissions(&place, Permissions::from_mode(mode))?;
+                }
             }
         }
         let place = upper.join(&below);
-        // Whatever a hook left there.
-        match place.symlink_metadata() {
-            Ok(found) if found.is_dir() => return Ok(false),
-            Ok(_) => fs::remove_file(&place)?,
-            Err(_) => {}
-        }
         let mode = fs::metadata(real).map_or(FILE_MODE, |known| known.permissions().mode() & 0o777);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place)?;
         file.write_all(text.as_bytes())?;
