@@ -159,7 +159,7 @@ impl CallHooks {
         if let (Some(words), Some(Arguments::Object(arguments))) = (self.rewriting(), &self.arguments) {
             let arguments = serde_json::to_string(arguments).unwrap_or_default();
             // Writing to a string cannot fail.
-            let _ = writeln!(note, "[This call was {words}; its arguments were {arguments}]");
+            let _ = writeln!(note, "[This call was {words}; the rewritten arguments are {arguments}]");
         }
         for run in &self.runs {
             if let Some(context) = &run.context {
