@@ -113,7 +113,7 @@ impl Sources {
         }
     }
 
-    /// Returns whether there is such a file or directory.
+    /// Returns whether the file or directory exists.
     pub(super) fn exists(&self, root: Root, name: &str) -> bool {
         !self.is_inside_twice(root) && self.directory(root).join(name).symlink_metadata().is_ok()
     }
