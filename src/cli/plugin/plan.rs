@@ -55,7 +55,7 @@ pub(super) fn describe(plugin: &Plugin, manifest: Option<&Manifest>, contents: &
     let notes = manifest.map(|manifest| manifest.notes.as_slice()).unwrap_or_default();
     let unused: Vec<String> = contents.unused.iter().chain(notes).cloned().collect();
     text.push_str(&section("Not used", &unused));
-    text.push_str(&section("Mistakes; these files are not used", &contents.errors));
+    text.push_str(&section("Errors; these files are not used", &contents.errors));
     text
 }
 
