@@ -93,10 +93,10 @@ pub struct HookRun {
     /// Text for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Files of the call that it changed before they were written, as shown.
+    /// Files of the call that the hook changed before they were written, as shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
-    /// Whether it rewrote the arguments of the call.
+    /// Whether the hook rewrote the arguments of the call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rewrote: bool,
     #[serde(default)]
