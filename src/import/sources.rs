@@ -6,7 +6,7 @@ use crate::text::abbreviate_home;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a file.
+/// Maximum size of a file, in bytes.
 pub(super) const MAX_BYTES: u64 = 1 << 20;
 /// Maximum number of files in a directory of commands, and its maximum depth.
 const MAX_FILES: usize = 500;

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// Maximum columns of a description.
 const DESCRIPTION_CELLS: usize = 120;
-/// Maximum bytes of a file whose changes are shown line by line.
+/// Maximum size of a file whose changes are shown line by line, in bytes.
 const DIFF_BYTES: u64 = 128 << 10;
 /// Maximum number of lines of all changes.
 const DIFF_LINES: usize = 400;
