@@ -1,4 +1,4 @@
-//! `aye sync`: delivers the records that wait for services.
+//! `aye sync`: delivers the pending records of all services.
 
 use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 struct SyncResult {
     service: &'static str,
     delivered: u64,
-    /// Number of records that still wait.
+    /// Number of records that are still pending.
     pending: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -68,7 +68,7 @@ pub(crate) fn run(place: &AppContext, json: bool) -> Result<Exit, CliError> {
 fn error(end: &DrainEnd) -> Option<String> {
     match end {
         DrainEnd::Empty | DrainEnd::Stopped => None,
-        DrainEnd::HeldBy(pid) => Some(format!("process {pid} delivers them")),
+        DrainEnd::HeldBy(pid) => Some(format!("process {pid} is delivering them")),
         DrainEnd::Failed { message, .. } => Some(message.clone()),
         DrainEnd::NotBefore(time) => Some(format!("the next attempt is due at {time:.0}")),
         DrainEnd::Unreadable(error) => Some(error.clone()),

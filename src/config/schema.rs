@@ -504,7 +504,7 @@ pub(super) const KEYS: &[Key] = &[
         &["services", "audit", "url"],
         Kind::Text,
         "",
-        "OTLP endpoint for audit records, such as \"https://collector:4318\"; \"env\": as the OTEL_EXPORTER_OTLP_* variables say; \
+        "OTLP endpoint for audit records, such as \"https://collector:4318\"; \"env\": from the OTEL_EXPORTER_OTLP_* variables; \
         unset: none",
     ),
     key(
@@ -523,7 +523,7 @@ pub(super) const KEYS: &[Key] = &[
         &["services", "telemetry", "url"],
         Kind::Text,
         "",
-        "OTLP endpoint for traces and metrics; \"env\": as the OTEL_EXPORTER_OTLP_* variables say; unset: none",
+        "OTLP endpoint for traces and metrics; \"env\": from the OTEL_EXPORTER_OTLP_* variables; unset: none",
     ),
     key(
         &["services", "telemetry", "content"],

@@ -47,7 +47,7 @@ pub(crate) struct TelemetrySettings {
 /// Address of an OTLP receiver, without the path of the signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OtlpEndpoint {
-    /// As the `OTEL_EXPORTER_OTLP_*` variables say.
+    /// The address in the `OTEL_EXPORTER_OTLP_*` variables.
     Environment,
     Url(String),
 }
@@ -101,7 +101,7 @@ fn approvals(values: &Values) -> Result<Option<ApprovalServiceSettings>, ConfigE
     let path = ["services", "approvals", "secret"];
     let hint = "set it to `env:NAME` (an environment variable) or `keyring:approvals` (saved by `aye auth login approvals`)";
     let Some(text) = file::text(values, &path) else {
-        let problem = Problem::new("`services.approvals.secret` is missing, so no message could be signed");
+        let problem = Problem::new("`services.approvals.secret` is missing, but messages must be signed");
         return Err(ConfigError::single(problem.hint(hint)));
     };
     let Some(secret) = SecretReference::parse(text) else {

@@ -197,7 +197,7 @@ struct CheckState {
     response: String,
 }
 
-/// The outcome of the run by the events so far.
+/// The outcome of the run, based on the events so far.
 #[derive(Debug, Default)]
 struct Verdict {
     ended: Option<Outcome>,

@@ -262,7 +262,7 @@ impl ArtifactCopies {
     fn pause(&self, why: &str) {
         *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + ARTIFACT_PAUSE);
         // A full channel means that enough is reported.
-        let _ = self.report.try_send(format!("artifacts are uploaded later, after the task: {why}"));
+        let _ = self.report.try_send(format!("artifacts will be uploaded after the task: {why}"));
     }
 
     /// Starts an upload, which continues if nothing waits for it any more.
@@ -290,7 +290,7 @@ impl ArtifactUploads for ArtifactCopies {
                     Ok(Ok(Ok(url))) => copies.push(url),
                     Ok(Ok(Err(problem))) => self.pause(&problem.one_line()),
                     Ok(Err(error)) => self.pause(&error.to_string()),
-                    Err(_) => self.pause("the object store takes more than 2 s"),
+                    Err(_) => self.pause("the upload took more than 2 s"),
                 }
             }
             copies

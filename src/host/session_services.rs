@@ -53,7 +53,7 @@ pub(super) fn redact_text(redactor: &Arc<Redactor>) -> RedactText {
 /// State of the delivery to one service, for the user.
 pub(crate) struct ServiceState {
     pub sink: OutboxSink,
-    /// Records that wait: `3 records wait (12 KB)`.
+    /// Waiting records: `3 records waiting (12 KB)`.
     pub summary: String,
     /// The last failure, or records that are missing.
     pub problem: Option<String>,
@@ -88,10 +88,10 @@ pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
 fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, is_configured: bool, is_full: bool) -> ServiceState {
     let Some(status) = status else { return ServiceState { sink, summary: "no records yet".to_owned(), problem: None } };
     let mut summary = match (status.pending, status.delivered) {
-        (0, Some(time)) => format!("all records are delivered, the last at {time:.0}"),
-        (0, None) => "no records wait".to_owned(),
-        (1, _) => format!("1 record waits ({})", size(status.bytes)),
-        (count, _) => format!("{count} records wait ({})", size(status.bytes)),
+        (0, Some(time)) => format!("all records are delivered, the last one at {time:.0}"),
+        (0, None) => "no records waiting".to_owned(),
+        (1, _) => format!("1 record waiting ({})", size(status.bytes)),
+        (count, _) => format!("{count} records waiting ({})", size(status.bytes)),
     };
     if status.dropped > 0 {
         let _ = write!(summary, ", {} dropped so far", status.dropped);

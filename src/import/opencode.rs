@@ -136,7 +136,7 @@ struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Returns an entry about every use of a tool.
+    /// Returns an entry that applies to every use of a tool.
     fn general(tool: &'a str, action: &'a str) -> Self {
         Self { tool, pattern: "*", action, has_exceptions: false }
     }

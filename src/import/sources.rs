@@ -6,7 +6,7 @@ use crate::text::abbreviate_home;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a file.
+/// Maximum size of a file, in bytes.
 pub(super) const MAX_BYTES: u64 = 1 << 20;
 /// Maximum number of files in a directory of commands, and its maximum depth.
 const MAX_FILES: usize = 500;
@@ -113,7 +113,7 @@ impl Sources {
         }
     }
 
-    /// Returns whether there is such a file or directory.
+    /// Returns whether the file or directory exists.
     pub(super) fn exists(&self, root: Root, name: &str) -> bool {
         !self.is_inside_twice(root) && self.directory(root).join(name).symlink_metadata().is_ok()
     }

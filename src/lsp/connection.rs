@@ -54,7 +54,7 @@ struct Published {
     /// Version of the text; some servers do not report it.
     version: Option<i64>,
     items: Vec<Value>,
-    /// Count of messages when it arrived.
+    /// Value of the counter `changed` that announced these diagnostics.
     at: u64,
 }
 
@@ -77,7 +77,7 @@ struct Shared {
     changed: watch::Sender<u64>,
     /// Whether the server reported that it has loaded the project.
     loaded: Mutex<bool>,
-    /// The reason of the end.
+    /// The reason why the server ended.
     ended: Mutex<Option<String>>,
     stderr: Mutex<Vec<u8>>,
     end: Mutex<Option<End>>,
@@ -171,7 +171,8 @@ impl Connection {
         lock(&self.shared.published).remove(path);
     }
 
-    /// Returns a mark in the order of messages; diagnostics without a version that arrived earlier are not about a later text.
+    /// Returns the counter of changes, as a mark: diagnostics without a version that were published before it are about an older
+    /// text.
     pub(super) fn mark(&self) -> u64 {
         *self.shared.changed.borrow()
     }

@@ -34,7 +34,7 @@ impl Findings {
         Self { errors }
     }
 
-    /// Compares the errors before and after a change. An error is new if the text before had none with the same message, because
+    /// Compares the errors before and after a change. An error is new if the old text had none with the same message, because
     /// lines move.
     pub(super) fn compare(before: &Self, after: &Self, path: String, server: &str) -> FileDiagnostics {
         let mut known: HashMap<&str, usize> = HashMap::new();

@@ -30,7 +30,7 @@ pub struct PluginFiles {
 }
 
 impl Spec {
-    /// Returns whether it must be approved right before it is started or contacted.
+    /// Returns whether the server must be approved right before it is started or contacted.
     pub fn needs_approval(&self) -> bool {
         self.of_project || self.plugin.is_some()
     }

@@ -6,7 +6,7 @@ use super::shell::{Arg, base};
 use super::url;
 use crate::protocol::SandboxAccess;
 
-/// Subcommands that download and run no code of the project, of programs whose other subcommands run such code.
+/// Subcommands that only download. Other subcommands of the same programs run the project's code.
 const DOWNLOADS: &[(&str, &[&str])] = &[
     ("cargo", &["fetch", "update", "generate-lockfile", "vendor", "add", "search", "info", "tree", "metadata"]),
     ("go", &["mod", "get", "list"]),
@@ -16,7 +16,7 @@ const DOWNLOADS: &[(&str, &[&str])] = &[
     ("mix", &["deps.get"]),
     ("rustup", &["check", "update"]),
 ];
-/// Programs whose subcommands, other than the ones above, run code of the project or of packages.
+/// Programs whose subcommands, other than those above, run code of the project or of packages.
 const BUILDERS: &[&str] = &[
     "bazel",
     "bundle",

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, Default)]
 pub(crate) struct CallOrder {
     touches: Vec<PathBuf>,
-    /// Files whose content it would run.
+    /// Files whose content the call would run.
     runs: Vec<PathBuf>,
     /// Whether the call changes the paths that it touches.
     changes: bool,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub(crate) struct Footprint<'a> {
     pub changes: bool,
     pub touches: &'a [PathBuf],
-    /// Files whose content it would run.
+    /// Files whose content the call would run.
     pub runs: &'a [PathBuf],
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Instructions {
 
 /// Source of instructions. It reads the disk a few times for each directory above a file.
 pub(crate) trait InstructionSource: Send + Sync {
-    /// Returns the instructions of the directories between the workspace and this file, outermost first, and the rules about files
-    /// such as this one. Those of the workspace itself are already known.
+    /// Returns the instructions of the directories between the workspace and this file, outermost first, and the path rules that
+    /// match this file. Those of the workspace itself are already known.
     fn instructions_for(&self, file: &Path) -> Vec<Instructions>;
 }

@@ -303,7 +303,7 @@ pub(crate) enum Record {
         step_id: StepId,
         call: ToolCall,
         shared: bool,
-        /// Whether it is the check of the goal.
+        /// Whether the command is the check of the goal.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         check: bool,
     },

@@ -23,11 +23,11 @@ pub(crate) struct Plan {
     pub proposal: Option<Proposal>,
     /// Whether the run can have effects. Reads need no commit before they run.
     pub changes: bool,
-    /// Whether it waits for the user while it runs, without a time limit.
+    /// Whether the call waits for the user while it runs, without a time limit.
     pub waits_for_user: bool,
     /// State of each path before and after, if known. After a crash, the disk shows whether the call ran.
     pub places: Vec<PlaceChange>,
-    /// Files whose content it would run; an earlier call may still change them.
+    /// Files whose content the call would run; an earlier call may still change them.
     pub runs: Vec<PathBuf>,
     /// Whether a preview is possible.
     pub preview: PreviewOffer,

@@ -125,7 +125,7 @@ impl Failure {
         let Some(status) = self.status else { return self.text().to_owned() };
         let did = match self.kind {
             FailureKind::Authentication => "rejected the API key",
-            FailureKind::RateLimited => "limited the request rate",
+            FailureKind::RateLimited => "rate-limited the request",
             FailureKind::Overloaded if matches!(status, 503 | 529) => "is overloaded",
             FailureKind::Overloaded | FailureKind::Network | FailureKind::Timeout => "failed",
             _ => "rejected the request",
@@ -142,7 +142,7 @@ mod tests {
     fn rejections_name_the_provider_and_status_and_network_failures_do_not() {
         for (kind, status, expected) in [
             (FailureKind::Authentication, Some(401), "acme rejected the API key (401): no"),
-            (FailureKind::RateLimited, Some(429), "acme limited the request rate (429): no"),
+            (FailureKind::RateLimited, Some(429), "acme rate-limited the request (429): no"),
             (FailureKind::Overloaded, Some(529), "acme is overloaded (529): no"),
             (FailureKind::Overloaded, Some(500), "acme failed (500): no"),
             (FailureKind::InvalidRequest, Some(400), "acme rejected the request (400): no"),

@@ -314,7 +314,7 @@ impl GoalState {
         !matches!(self.status, GoalStatus::Reached | GoalStatus::Ended)
     }
 
-    /// Returns whether it continues without the user.
+    /// Returns whether the goal continues without the user.
     pub fn is_running(&self) -> bool {
         matches!(self.status, GoalStatus::Working | GoalStatus::Checking)
     }

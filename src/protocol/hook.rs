@@ -93,10 +93,10 @@ pub struct HookRun {
     /// Text for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Files of the call that it changed before they were written, as shown.
+    /// Files of the call that the hook changed before they were written, as shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
-    /// Whether it rewrote the arguments of the call.
+    /// Whether the hook rewrote the arguments of the call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rewrote: bool,
     #[serde(default)]
@@ -159,7 +159,7 @@ impl CallHooks {
         if let (Some(words), Some(Arguments::Object(arguments))) = (self.rewriting(), &self.arguments) {
             let arguments = serde_json::to_string(arguments).unwrap_or_default();
             // Writing to a string cannot fail.
-            let _ = writeln!(note, "[This call was {words}; its arguments were {arguments}]");
+            let _ = writeln!(note, "[This call was {words}; the rewritten arguments are {arguments}]");
         }
         for run in &self.runs {
             if let Some(context) = &run.context {

@@ -85,7 +85,7 @@ pub enum HostRequest {
     ResumeTask {
         id: String,
     },
-    /// Stop a running task, so that it can be resumed.
+    /// Stop a running task; it can be resumed later.
     StopTask {
         id: String,
     },

@@ -102,7 +102,7 @@ pub struct Elicitation {
 }
 
 impl Elicitation {
-    /// Returns whether it is a question of the model.
+    /// Returns whether the request is a question of the model.
     pub fn is_question(&self) -> bool {
         matches!(self.wanted, ElicitationKind::Question { .. })
     }

@@ -96,11 +96,12 @@ pub struct SetupInfo {
     pub other_agents: Vec<String>,
 }
 
-/// Model and its source: `ANTHROPIC_API_KEY (…k3f9)`, `Ollama at http://127.0.0.1:11434/v1`; for a provider, its name.
+/// A model and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundModel {
     pub model: String,
+    /// Source: `ANTHROPIC_API_KEY (…k3f9)`, `Ollama at http://127.0.0.1:11434/v1`; for a provider, its name.
     pub by: String,
 }
 

@@ -44,15 +44,15 @@ pub(crate) struct Services(Arc<Inner>);
 
 struct Inner {
     approvals: Option<ApprovalService>,
-    /// Whether audit records have content; `None` if there are none.
+    /// Whether audit records have content; `None` if there are no audit records.
     audit_content: Option<bool>,
-    /// The same for traces.
+    /// Whether traces have content; `None` if there are no traces.
     telemetry_content: Option<bool>,
     receivers: Vec<Arc<dyn Receiver>>,
     limit: OutboxLimit,
     /// Number of commits with rows; a change wakes the delivery.
     commits: watch::Sender<u64>,
-    /// True since records did not fit in the outbox.
+    /// Whether the outbox had no room for some records.
     losses: watch::Sender<bool>,
 }
 
@@ -145,7 +145,7 @@ impl Services {
     }
 }
 
-/// Returns an outbox with the rows of both; that of the services sets the limit.
+/// Combines two outboxes into one with the rows of both. The outbox of the services sets the limit.
 pub(crate) fn join_outboxes(services: Option<SessionOutbox>, other: Option<SessionOutbox>) -> Option<SessionOutbox> {
     let (services, other) = match (services, other) {
         (Some(services), Some(other)) => (services, other),

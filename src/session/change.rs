@@ -117,7 +117,7 @@ pub(crate) enum Change<'r> {
         call: &'r ToolCall,
         line: &'r str,
         shared: bool,
-        /// Whether it is the check of the goal.
+        /// Whether the command is the check of the goal.
         check: bool,
     },
     UserCommandEnded {

@@ -12,7 +12,7 @@ pub(crate) struct GoalProgress {
     /// The first task for the goal; files are compared with their state before it.
     pub first_task: Option<TaskId>,
     pub stage: GoalStage,
-    /// Why it waits for the user.
+    /// Why the goal waits for the user.
     pub paused: Option<GoalReason>,
     pub ended: Option<GoalReason>,
     /// Number of failed checks.

@@ -82,7 +82,7 @@ pub(crate) struct OutboxRow {
 pub(crate) struct OutboxLimit {
     pub bytes: u64,
     /// True if a session pauses before its next effect when the limit is reached; otherwise it continues, and the outbox counts
-    /// what is missing.
+    /// the missing records.
     pub pauses: bool,
 }
 
@@ -105,8 +105,8 @@ pub(crate) struct SessionOutbox {
     pub committed: Arc<dyn Fn(bool) + Send + Sync>,
 }
 
-/// Stores data without a record, and returns whether all of it was stored that may not be dropped. A full outbox counts the rest as
-/// missing.
+/// Stores data without a record, and returns whether all data that may not be dropped was stored. A full outbox counts the
+/// rest as missing.
 pub(super) fn enqueue(database: &Database, entries: Vec<OutboxEntry>, limit: OutboxLimit) -> Result<bool, StoreError> {
     if entries.is_empty() {
         return Ok(true);

@@ -281,22 +281,22 @@ pub(crate) fn reveal(text: &str) -> Cow<'_, str> {
     filter_text(text, Filter::new(Sequences::Show, Overwrites::Show))
 }
 
-/// Returns [`reveal`] for drawn rows, with tabs as arrows up to the next stop.
+/// Like [`reveal`], but for drawn rows, with tabs as arrows up to the next stop.
 pub(crate) fn reveal_rows(text: &str) -> String {
     mark_tabs(&reveal(text)).into_owned()
 }
 
-/// Returns [`clean`] on one line with single spaces.
+/// Like [`clean`], but returns one line with single spaces.
 pub(crate) fn clean_line(text: &str) -> String {
     joined(&clean(text))
 }
 
-/// Returns [`reveal`] on one line with single spaces.
+/// Like [`reveal`], but returns one line with single spaces.
 pub(crate) fn reveal_line(text: &str) -> String {
     joined(&reveal(text))
 }
 
-/// Returns [`reveal`] of a name or path on one line, with symbols for line breaks, tabs and outer spaces.
+/// Like [`reveal`], but for a name or path on one line, with symbols for line breaks, tabs and outer spaces.
 pub(crate) fn reveal_name(text: &str) -> String {
     let revealed = reveal(text).replace('\n', "␊").replace('\t', "␉");
     let middle = revealed.trim_matches(' ');

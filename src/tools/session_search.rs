@@ -15,7 +15,7 @@ pub(crate) struct SessionSearch(Arc<Shared>);
 
 struct Shared {
     source: SearchSource,
-    /// Search of the provider of the current model.
+    /// Search engine of the current model's provider.
     of_model: Mutex<Option<Arc<dyn SearchEngine>>>,
     most: u64,
     sent: AtomicU64,

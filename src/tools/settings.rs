@@ -31,7 +31,7 @@ pub(super) type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Se
 /// Settings shared by all tools.
 #[derive(Clone)]
 pub(crate) struct Settings {
-    /// Real path to which relative paths refer.
+    /// Real path against which relative paths are resolved.
     pub(crate) workspace: PathBuf,
     /// Replacement for `~`.
     pub(crate) home: Option<PathBuf>,

@@ -22,7 +22,7 @@ pub(in crate::tools) struct Arguments {
     /// The file: `personal` for this user in this project, `project` for everyone in it, `global` for all projects of the user.
     #[serde(default)]
     target: Target,
-    /// Why it helps later sessions, in one sentence for the user.
+    /// Why the instruction helps later sessions, in one sentence for the user.
     reason: Option<String>,
 }
 

@@ -100,7 +100,7 @@ fn a_service_that_is_down_delays_nothing_and_loses_nothing() {
     let output = project.aye(&["sync"]).exits(1);
     assert!(output.stdout.contains("3 records left") && output.stdout.contains("Connection refused"), "{}", output.stdout);
     let doctor = project.aye(&["doctor"]).stdout;
-    assert!(["3 records wait", "Connection refused", "run `aye sync`"].iter().all(|words| doctor.contains(words)), "{doctor}");
+    assert!(["3 records waiting", "Connection refused", "run `aye sync`"].iter().all(|words| doctor.contains(words)), "{doctor}");
     // It fails once in the middle, and answers the same record again.
     let failed = Arc::new(Mutex::new(false));
     let fails = failed.clone();

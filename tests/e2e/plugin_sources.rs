@@ -158,7 +158,7 @@ fn repositories_with_other_entries_than_files_and_wrong_addresses_are_refused() 
         ("file:///tmp/x", 2, "the scheme `file:` is not supported"),
         ("ext::sh -c evil", 2, "no such folder or archive"),
         ("https://-evil/x.git", 2, "the URL is not valid"),
-        ("https://example.org/x.git@abcdef1", 2, "not the whole ID of a commit"),
+        ("https://example.org/x.git@abcdef1", 2, "not a full commit ID"),
         ("https://example.org/x.git#--upload-pack=evil", 2, "is not the name of a branch"),
         ("https://example.org/x.git#a b", 2, "is not the name of a branch"),
         ("missing#main", 2, "No such file"),

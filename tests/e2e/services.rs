@@ -220,7 +220,7 @@ fn records_wait_for_a_service_that_rejects_them_and_telemetry_does_not() {
         let output = project.aye(&["sync"]);
         assert_eq!(output.code != 0, left, "{}", output.stdout);
         let doctor = project.aye(&["doctor"]).stdout;
-        assert!(doctor.contains(if left { "records wait" } else { "dropped so far" }), "{doctor}");
+        assert!(doctor.contains(if left { "records waiting" } else { "dropped so far" }), "{doctor}");
     }
     let port = closed_port();
     let project = project(&server, &format!("[services.audit]\nurl = \"http://127.0.0.1:{port}\"\n"));

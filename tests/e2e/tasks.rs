@@ -125,7 +125,7 @@ fn two_tasks_that_change_the_same_file_conflict_and_the_second_is_not_applied() 
     assert_eq!(tasks(&project)[0]["conflicts"], 1);
     let diff = project.aye(&["task", "diff", &second]).exits(0).stdout;
     assert!(diff.contains("conflict: a.txt was also changed in the workspace") && diff.contains("two.txt"), "{diff}");
-    let said = ["`a.txt` was also changed in the workspace", "the version of the task is", "1 file was not applied"];
+    let said = ["`a.txt` was also changed in the workspace", "the task's version is", "1 file was not applied"];
     let kept = project.aye(&["task", "keep", &second]).exits(1).says(&said);
     // The other file is applied, and the conflict stays in the task.
     assert_eq!((project.read("a.txt").as_str(), project.read("two.txt").as_str()), ("one\n", "2\n"));
@@ -163,7 +163,7 @@ fn an_approval_leaves_the_task_waiting_and_open_asks_it_again() {
     let server = Server::new([write("c1", "new.txt", "new\n"), Answer::text("All done here.")]);
     let project = project(&server).policy(&policy(ASKING));
     let output = project.aye(&["task", "start", "write"]).exits(3);
-    output.says(&["waits for your approval", "aye task open"]);
+    output.says(&["waiting for your approval", "aye task open"]);
     let listed = task(&project);
     assert_eq!(listed["state"], "needs_you", "{listed}");
     let list = project.aye(&["tasks"]).exits(0).stdout;

@@ -113,7 +113,7 @@ fn histories_that_diverged_are_never_overwritten() {
     let before = head_of(&store, &id);
 
     let owned = first.aye(&["sessions", "push", &id]).exits(1).stderr;
-    assert!(owned.contains("continues it since") && owned.contains("--take-over"), "{owned}");
+    assert!(owned.contains("has owned the session since") && owned.contains("--take-over"), "{owned}");
     let diverged = first.aye(&["sessions", "push", &id, "--take-over"]).exits(1).stderr;
     assert!(diverged.contains("continued on two machines") && diverged.contains("sessions fork"), "{diverged}");
     assert_eq!(head_of(&store, &id), before);
@@ -138,12 +138,12 @@ fn a_session_whose_task_runs_elsewhere_needs_a_take_over() {
     first.aye(&["sessions", "push", &id]).exits(0);
     change_head(&store, &id, |head| head["owner"]["busy"] = json!(true));
     let busy = second.aye(&["sessions", "pull", &id]).exits(1).stderr;
-    assert!(busy.contains("a task runs on") && busy.contains("--take-over"), "{busy}");
+    assert!(busy.contains("a task has been running on") && busy.contains("--take-over"), "{busy}");
     assert!(second.aye(&["sessions", "list"]).exits(0).stdout.contains("no sessions yet"));
     second.aye(&["sessions", "pull", &id, "--take-over"]).exits(0);
     assert_eq!(head_of(&store, &id)["owner"]["busy"], json!(false));
     let owned = first.aye(&["sessions", "push", &id]).exits(1).stderr;
-    assert!(owned.contains("continues it since"), "{owned}");
+    assert!(owned.contains("has owned the session since"), "{owned}");
     first.aye(&["sessions", "push", &id, "--take-over"]).exits(0);
 }
 
@@ -249,13 +249,13 @@ fn hostile_and_damaged_objects_are_rejected_and_change_nothing() {
             "an artifact with another digest",
             json!({"artifacts": [{"digest": "ab".repeat(32), "uri": good["artifacts"][0]["uri"],
             "kind": "tool_output", "name": "x", "contentType": "text/plain", "bytes": 3}]}),
-            "has another digest",
+            "does not match its digest",
         ),
         (
             "an artifact outside the folder",
             json!({"artifacts": [{"digest": format!("../{}", "a".repeat(61)), "uri": "artifact:../aaaaaaaaaaaa",
             "kind": "tool_output", "name": "x", "contentType": "text/plain", "bytes": 3}]}),
-            "has another digest",
+            "does not match its digest",
         ),
     ];
     let is_refused = |name: &str, why: &str| {
@@ -269,7 +269,7 @@ fn hostile_and_damaged_objects_are_rejected_and_change_nothing() {
         store.write(&format!("aye/heads/{id}.json"), good.to_string().as_bytes());
     }
     store.write(&format!("aye/heads/{id}.json"), b"{\"format\": 1");
-    is_refused("half a head", "not a head");
+    is_refused("half a head", "not the head");
     store.write(&format!("aye/heads/{id}.json"), &vec![b' '; 9 << 20]);
     is_refused("a huge head", "larger than");
     store.write(&format!("aye/heads/{id}.json"), good.to_string().as_bytes());
@@ -277,10 +277,10 @@ fn hostile_and_damaged_objects_are_rejected_and_change_nothing() {
     let last = changed.len() - 10;
     changed[last] ^= 1;
     store.write(&history, &changed);
-    is_refused("a changed history", "another digest");
+    is_refused("a changed history", "does not match its digest");
     store.write(&history, &text);
     store.write(&artifact, &vec![b'x'; content.len()]);
-    is_refused("a changed artifact", "another digest");
+    is_refused("a changed artifact", "does not match its digest");
     store.write(&artifact, &content);
     change_head(&store, &id, |head| head["history"]["digest"] = json!("0".repeat(64)));
     is_refused("a history that does not exist", "does not exist");

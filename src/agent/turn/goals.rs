@@ -336,7 +336,10 @@ impl Goals {
     pub(crate) fn limit_reached(&self, cost: Option<f64>, next: Option<Usage>, cx: &TurnContext) -> Option<(GoalReason, String)> {
         let goal = self.progress.as_ref().filter(|goal| goal.is_running())?;
         if let Some(limit) = goal.goal.time_ms.filter(|limit| self.elapsed_ms() >= *limit) {
-            return Some((GoalReason::TimeUsedUp, format!("goal not reached: the time of {} is used up", time_text(limit))));
+            return Some((
+                GoalReason::TimeUsedUp,
+                format!("goal not reached: the time limit of {} was reached", time_text(limit)),
+            ));
         }
         let (budget, next) = goal.goal.budget_usd.zip(next)?;
         let used = (cost.unwrap_or_default() - goal.cost_before.unwrap_or_default()).max(0.0);

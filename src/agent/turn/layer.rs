@@ -187,7 +187,7 @@ impl CallRunner<'_> {
         self.drop_preview(call);
         let (code, how) = match &end.error {
             Some(error) => (error.code, error.message.clone()),
-            None => (ErrorCode::ToolExecutionFailed, format!("{}; its output so far follows", effects.ended)),
+            None => (ErrorCode::ToolExecutionFailed, format!("{}; the output so far follows", effects.ended)),
         };
         let error = ToolError::new(code, format!("{how}. {KILLED}{}.", build_output_clause(effects)));
         let result = ToolResult::from_error(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);

@@ -19,7 +19,7 @@ pub(super) struct UserCommand {
     shared: bool,
     /// Whether the command was typed in this process, so that Enter is an approval.
     typed: bool,
-    /// Whether it is the check of the goal.
+    /// Whether the command is the check of the goal.
     is_check: bool,
 }
 

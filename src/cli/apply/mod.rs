@@ -59,7 +59,7 @@ pub(crate) struct Application {
     pub subject: &'static str,
     /// Action for the user if files have changed.
     pub conflict_hint: String,
-    /// Whether a user may decide on the terminal.
+    /// Whether the user can be prompted on the terminal.
     pub has_terminal: bool,
 }
 

@@ -92,7 +92,7 @@ pub(super) struct CommonArgs {
     /// Stop before the session costs more than this many US dollars
     #[arg(long = "max-budget-usd", value_name = "DOLLARS", global = true, value_parser = dollars)]
     pub max_budget_usd: Option<String>,
-    /// Assume this price in dollars per million tokens if it is unknown
+    /// Assume this price per million tokens for models without one
     ///
     /// With a budget in dollars, aye sends nothing to a model whose price is unknown, unless you assume one: 3,15 is 3 dollars
     /// for a million tokens of input and 15 for a million tokens of output. The same as `budget.assumed_price`.
@@ -207,7 +207,7 @@ pub(super) struct RunArgs {
     pub allowed_tools: Vec<String>,
     /// Require a response that matches this JSON Schema
     ///
-    /// stdout is then the JSON value. If the response does not match, aye asks the model once to correct it.
+    /// stdout then contains only the JSON value. If the response does not match, aye asks the model once to correct it.
     #[arg(long = "output-schema", value_name = "FILE")]
     pub output_schema: Option<PathBuf>,
     /// Do not save this session

@@ -247,7 +247,7 @@ fn exec(
         (None, SessionChoice::Latest | SessionChoice::Pick | SessionChoice::Id(_) | SessionChoice::Fork(_)) => ExecPrompt::GoOn,
     };
     if options.goal.is_some() && prompt == ExecPrompt::GoOn {
-        return Err(Problem::new("missing prompt: `--until` sets a goal").hint("run `aye exec --until COMMAND PROMPT`"));
+        return Err(Problem::new("missing prompt: `--until` requires one").hint("run `aye exec --until COMMAND PROMPT`"));
     }
     Ok(Action::Exec { prompt, takes_input, session, format: format.unwrap_or(OutputFormat::Text), options })
 }

@@ -52,7 +52,7 @@ struct ListedHook<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout_seconds: Option<u64>,
     sandboxed: bool,
-    /// Why it would not run.
+    /// Why the hook would not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     obstacle: Option<String>,
 }

@@ -8,13 +8,13 @@ const ID_DIGITS: std::ops::RangeInclusive<usize> = 4..=8;
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub(crate) enum MemorySub {
-    /// List the proposals, after a search for instructions that you repeat
+    /// Search for repeated instructions, and list the proposals
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show a proposal: its diff, and where it comes from
+    /// Show a proposal, with its diff and its source
     Show {
         /// Proposal ID, or its first 4 or more digits
         #[arg(value_parser = proposal_id)]
@@ -43,7 +43,7 @@ pub(crate) enum MemorySub {
         /// Proposal ID, or its first 4 or more digits
         #[arg(value_parser = proposal_id)]
         id: String,
-        /// New text; quote a text of several words
+        /// New text; quote it if it has several words
         #[arg(required_unless_present = "target")]
         text: Option<String>,
         /// File: project, personal or global
@@ -70,7 +70,7 @@ pub(crate) enum MemorySub {
         #[arg(long)]
         json: bool,
     },
-    /// Undo an applied proposal, keeping later changes of the file
+    /// Undo an applied proposal, keeping later changes to the file
     Undo {
         /// Proposal ID, or its first 4 or more digits
         #[arg(value_parser = proposal_id)]

@@ -117,7 +117,7 @@ fn plan_text(old: Option<&Plugin>, staged: &StagedPlugin, contents: &Contents) -
         }
     }
     if !contents.hooks.is_empty() {
-        text.push_str("\nThe hooks run in the sandbox, in all your projects. They can deny calls, and allow none.\n");
+        text.push_str("\nThe hooks run in the sandbox, in all your projects. They can deny calls but not allow them.\n");
     }
     if !contents.servers.is_empty() {
         text.push_str("\nThe MCP servers are off until your policy lists their tools: aye mcp allow PLUGIN:SERVER\n");

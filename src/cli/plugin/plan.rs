@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// Maximum columns of a description.
 const DESCRIPTION_CELLS: usize = 120;
-/// Maximum bytes of a file whose changes are shown line by line.
+/// Maximum size of a file whose changes are shown line by line, in bytes.
 const DIFF_BYTES: u64 = 128 << 10;
 /// Maximum number of lines of all changes.
 const DIFF_LINES: usize = 400;
@@ -55,7 +55,7 @@ pub(super) fn describe(plugin: &Plugin, manifest: Option<&Manifest>, contents: &
     let notes = manifest.map(|manifest| manifest.notes.as_slice()).unwrap_or_default();
     let unused: Vec<String> = contents.unused.iter().chain(notes).cloned().collect();
     text.push_str(&section("Not used", &unused));
-    text.push_str(&section("Mistakes; these files are not used", &contents.errors));
+    text.push_str(&section("Errors; these files are not used", &contents.errors));
     text
 }
 

@@ -57,7 +57,7 @@ pub(crate) enum PolicySub {
         /// Print one JSON object per decision
         #[arg(long)]
         json: bool,
-        /// Show one session only, by its ID or first digits
+        /// Show only this session (ID, or its first 6 or more digits)
         #[arg(long, value_name = "ID", value_parser = crate::cli::session_ids::session_id)]
         session: Option<String>,
         /// Show denials only
@@ -123,15 +123,15 @@ pub(crate) struct ExplainArgs {
     /// Set the directory that the command would run in
     #[arg(long, value_name = "DIR", conflicts_with = "tool")]
     cwd: Option<String>,
-    /// Explain a call of this tool instead of a command
+    /// Explain a call to this tool instead of a command
     #[arg(long, value_name = "NAME", conflicts_with = "command", requires = "args")]
     tool: Option<String>,
     /// Set the call arguments: JSON, `@FILE`, or `-` for stdin
     #[arg(long, value_name = "JSON|@FILE|-", requires = "tool")]
     args: Option<String>,
-    /// Command, after `--`: one word is a shell line
+    /// Command, after `--`; a single argument is parsed as a shell line
     ///
-    /// Several words are a program and its arguments.
+    /// Several arguments are a program and its arguments.
     #[arg(last = true, required_unless_present = "tool")]
     command: Vec<String>,
 }

@@ -70,7 +70,7 @@ pub(crate) enum SessionsSub {
         /// Session ID [default: all sessions of this project]
         #[arg(value_parser = session_id)]
         id: Option<String>,
-        /// Push a session that another machine continues
+        /// Push a session even if another machine owns it
         #[arg(long, requires = "id")]
         take_over: bool,
     },
@@ -81,7 +81,7 @@ pub(crate) enum SessionsSub {
         /// Session ID, or its first 6 or more digits
         #[arg(value_parser = session_id)]
         id: Option<String>,
-        /// Pull a session whose task runs on another machine
+        /// Pull a session even if another machine is running its task
         #[arg(long, requires = "id")]
         take_over: bool,
         /// Import the session under a new ID

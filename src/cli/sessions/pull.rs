@@ -31,7 +31,7 @@ pub(crate) fn run(place: &AppContext, id: &str, take_over: bool, fork: bool) -> 
     print_text(&match pulled.result {
         PullResult::New | PullResult::Extended => format!("pulled session {id}: {records}\n"),
         PullResult::UpToDate => format!("session {id} is up to date\n"),
-        PullResult::Ahead => format!("session {id} on this machine is newer than in the store\n"),
+        PullResult::Ahead => format!("session {id} is newer on this machine than in the store\n"),
     });
     warn_all(&pulled.notices);
     warn(format!("to continue: `aye --resume {}`", short_id(id)));
@@ -40,13 +40,13 @@ pub(crate) fn run(place: &AppContext, id: &str, take_over: bool, fork: bool) -> 
 
 fn only_one(given: &str, mut found: Vec<SessionId>) -> Result<SessionId, CliError> {
     let problem = Problem::new(format!("cannot pull session `{given}`"));
-    let hint = "list the sessions of the store: `aye sessions pull`";
+    let hint = "list the sessions in the store: `aye sessions pull`";
     match found.len() {
-        0 => Err(CliError::failed(problem.because("the store does not have it").hint(hint))),
+        0 => Err(CliError::failed(problem.because("the store has no such session").hint(hint))),
         1 => Ok(found.remove(0)),
         _ => {
             let ids: Vec<&str> = found.iter().take(AMBIGUOUS).map(SessionId::as_str).collect();
-            Err(CliError::failed(problem.because(format!("several sessions begin with it: {}", ids.join(", "))).hint(hint)))
+            Err(CliError::failed(problem.because(format!("the ID is ambiguous: {}", ids.join(", "))).hint(hint)))
         }
     }
 }
@@ -60,7 +60,7 @@ pub(crate) fn list_stored(place: &AppContext, json: bool) -> Result<Exit, CliErr
     warn_all(&notices);
     if sessions.len() > LISTED {
         sessions.truncate(LISTED);
-        warn(format!("only the last {LISTED} sessions are listed"));
+        warn(format!("only the latest {LISTED} sessions are listed"));
     }
     if json {
         print_json(&sessions);
@@ -83,8 +83,8 @@ fn line(session: &ListedSession) -> String {
         session.title.as_deref().unwrap_or("(no title)"),
     );
     match (&session.host, session.is_here, session.busy) {
-        (Some(host), false, true) => drop(write!(line, "  (a task runs on {host})")),
-        (Some(host), false, false) => drop(write!(line, "  (last on {host})")),
+        (Some(host), false, true) => drop(write!(line, "  (a task is running on {host})")),
+        (Some(host), false, false) => drop(write!(line, "  (last used on {host})")),
         _ => {}
     }
     line.push('\n');

@@ -63,7 +63,7 @@ pub(crate) enum TaskSub {
         /// Message for the model
         prompt: Option<String>,
     },
-    /// Stop a running task, so that it can be resumed
+    /// Stop a running task; it can be resumed later
     Stop {
         /// Task ID, or its first 6 or more digits
         #[arg(value_parser = task_id)]

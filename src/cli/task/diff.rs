@@ -68,7 +68,7 @@ pub(super) fn run(task: &TaskDirectory, request: &DiffRequest) -> Result<Exit, C
     let mut text = diff;
     for path in &collected.conflicts {
         let _ = writeln!(text, "conflict: {path} was also changed in the workspace");
-        let _ = writeln!(text, "  version of the task: {}", version(path));
+        let _ = writeln!(text, "  the task's version: {}", version(path));
     }
     for left in collected.left_out.iter().take(MAX_LEFT_OUT) {
         let _ = writeln!(text, "not included: {} ({})", left.path, left.why);

@@ -83,14 +83,14 @@ fn report_conflicts(task: &TaskDirectory, changes: &TaskChanges, conflicts: &[St
     }
     for path in conflicts {
         let problem = Problem::new(format!("`{path}` was also changed in the workspace; it was not applied"));
-        warn(problem.hint(format!("the version of the task is `{}`", changes.version(path).display())));
+        warn(problem.hint(format!("the task's version is `{}`", changes.version(path).display())));
     }
     let count = format_count(conflicts.len() as u64, "file was", "files were");
     let problem = Problem::new(format!("{count} not applied because of conflicts"));
     let id = task.short_id();
     Err(CliError::failed(
         problem
-            .hint("merge the version of the task into the file by hand")
+            .hint("merge the task's version into the file by hand")
             .hint(format!("run `aye task resume {id} PROMPT` to let the task continue")),
     ))
 }

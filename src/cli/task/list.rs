@@ -58,7 +58,7 @@ fn line(task: &TaskSummary) -> String {
         let _ = writeln!(line, "          {}", one_line(&row));
     };
     if let Some(waits_for) = task.waits_for.as_ref().filter(|_| !task.state.is_active()) {
-        add(format!("waits for your approval: {waits_for}"));
+        add(format!("waiting for your approval: {waits_for}"));
     }
     if task.conflicts > 0 {
         add(format!("{} also changed in the workspace", format_count(task.conflicts as u64, "file")));

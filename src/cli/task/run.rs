@@ -118,7 +118,7 @@ fn finish(task: &TaskDirectory, entered: &EnteredCopy, ending: TaskEnding) -> Re
         task.update_notes(|notes| notes.needs_user = true)?;
         let what = JournalFacts::read(task)?.waits_for;
         let what = what.map_or_else(|| "a decision".to_owned(), |summary| format!("your approval: {summary}"));
-        warn(Problem::new(format!("task {id} waits for {what}")).hint(format!("run `aye task open {id}` to decide")));
+        warn(Problem::new(format!("task {id} is waiting for {what}")).hint(format!("run `aye task open {id}` to decide")));
         return Ok(Exit::Denied);
     }
     match ending.exit {

@@ -15,9 +15,9 @@ use tokio::sync::Mutex;
 /// The environment variables that are read.
 pub(crate) const VARIABLES: &[&str] = &["GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "GCE_METADATA_HOST"];
 
-/// Time before its end at which a token is renewed.
+/// How long before expiry a token is renewed.
 const MARGIN: Duration = Duration::from_secs(120);
-/// Lifetime of a token without a stated one.
+/// Assumed lifetime of a token, in seconds, if the server states none.
 const LIFETIME: u64 = 3_600;
 const METADATA: &str = "metadata.google.internal";
 const TOKEN_PATH: &str = "/computeMetadata/v1/instance/service-accounts/default/token";

@@ -262,7 +262,7 @@ impl Servers {
         let _ = tokio::time::timeout(END_WAIT, self.port.end()).await;
     }
 
-    /// Returns the tools at the time of the last router.
+    /// Returns the tools as they were when the last router was built.
     pub(crate) fn tools_at_last_router(&self) -> ToolFingerprints {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

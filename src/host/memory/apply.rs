@@ -137,7 +137,7 @@ fn conflict(file: &str, id: &str) -> CliError {
     CliError::failed(problem.hint(format!("review the new diff: aye memory show {id}")))
 }
 
-/// Undoes an applied proposal. Later changes of the file are kept.
+/// Undoes an applied proposal. Later changes to the file are kept.
 ///
 /// # Errors
 ///
@@ -161,10 +161,10 @@ pub(super) fn undo(memory: &Memory, id: &str) -> Result<AppliedProposal, CliErro
     let file = target::file(&memory.place, ended.target).map_err(failed)?;
     let shown = file.shown.clone();
     if file.path != change.file {
-        return Err(failed(format!("it was applied to `{}`, which is not in use now", change.file.display())));
+        return Err(failed(format!("the proposal was applied to `{}`, which is no longer in use", change.file.display())));
     }
     let after = document::remove(file.text(), &change.added);
-    let after = after.ok_or_else(|| failed(format!("`{shown}` does not contain the text as it was added")))?;
+    let after = after.ok_or_else(|| failed(format!("`{shown}` no longer contains the text that was added")))?;
     let is_trusted = ended.target == MemoryTarget::Project && is_trusted(memory);
     // A file that aye created, and that has nothing else, is removed.
     let is_removed = change.before.is_none() && after.is_empty();

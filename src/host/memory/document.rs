@@ -33,11 +33,11 @@ pub(super) fn add(old: &str, instruction: &str) -> Added {
 }
 
 struct Section {
-    /// Position after its last line that is not blank.
+    /// Position after the last line of the section that is not blank.
     end: usize,
     /// Whether that line has a line end.
     is_ended: bool,
-    /// Whether it has only its heading.
+    /// Whether the section has only its heading.
     is_empty: bool,
 }
 

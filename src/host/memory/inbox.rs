@@ -246,7 +246,9 @@ impl Inbox {
                 };
                 Err(CliError::usage(Problem::new(what).hint(hint)))
             }
-            _ => Err(CliError::usage(Problem::new(format!("`{id}` fits several proposals")).hint("type more digits of the ID"))),
+            _ => {
+                Err(CliError::usage(Problem::new(format!("`{id}` matches several proposals")).hint("type more digits of the ID")))
+            }
         }
     }
 

@@ -65,7 +65,10 @@ pub(super) fn file(place: &AppContext, target: MemoryTarget) -> Result<TargetFil
 }
 
 fn too_long(shown: &str) -> String {
-    format!("`{shown}` is as long as an instruction file may be ({} KiB); shorten it first", INSTRUCTION_BYTES >> 10)
+    format!(
+        "`{shown}` has reached the size limit of an instruction file ({} KiB); shorten the file first",
+        INSTRUCTION_BYTES >> 10
+    )
 }
 
 /// Resolves symlinks; of a missing file, those of its directory.

@@ -1,4 +1,4 @@
-//! Archives of plugins: `.tar`, `.tar.gz` and `.zip`, told by their first bytes, and unpacked within limits.
+//! Archives of plugins: `.tar`, `.tar.gz` and `.zip`, recognized by their first bytes, and unpacked within limits.
 
 use super::copy::{MAX_ENTRIES, TOTAL_BYTES};
 use super::unpacked::Unpacked;
@@ -7,7 +7,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use tar::EntryType;
 
-/// Maximum bytes of an archive.
+/// Maximum size of an archive, in bytes.
 pub(super) const ARCHIVE_BYTES: u64 = 64 << 20;
 /// Bytes of headers and padding for each entry of an unpacked tar file.
 const ENTRY_BYTES: u64 = 4 << 10;
@@ -72,7 +72,7 @@ fn unpack_zip(bytes: &[u8], unpacked: &mut Unpacked<'_>) -> Result<(), Problem> 
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
     // The list of the library has each name once, and would hide one of two files.
     if entry_count(bytes) != Some(archive.len()) {
-        return Err(Problem::new("the archive has a name twice, or a list of files that does not match its end"));
+        return Err(Problem::new("the archive contains a name twice, or its list of files does not match its end record"));
     }
     for number in 0..archive.len() {
         let mut entry = archive.by_index(number).map_err(damaged)?;

@@ -15,9 +15,9 @@ pub(super) const MAX_FILES: usize = 2_000;
 pub(super) const MAX_ENTRIES: usize = 4_000;
 /// Maximum depth of folders in a plugin.
 pub(super) const MAX_DEPTH: usize = 12;
-/// Maximum bytes of a file.
+/// Maximum size of a file, in bytes.
 pub(super) const FILE_BYTES: u64 = 16 << 20;
-/// Maximum bytes of all files.
+/// Maximum size of all files, in bytes.
 pub(super) const TOTAL_BYTES: u64 = 64 << 20;
 /// Folders of version control, which are not part of a plugin.
 const SKIPPED: [&str; 3] = [".git", ".hg", ".svn"];

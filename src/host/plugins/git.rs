@@ -41,7 +41,7 @@ const VARIABLES: [&str; 13] = [
 const OWN_VARIABLES: [&str; 5] = ["GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"];
 /// Runs git with a limit for each file that it writes, in units of 512 bytes: 256 MB.
 const LIMITED: &str = "ulimit -f 524288; exec git \"$@\"";
-/// Maximum bytes of the list of files of a commit.
+/// Maximum size of the list of files of a commit, in bytes.
 const LIST_BYTES: u64 = 16 << 20;
 const PROGRAM_MODE: &str = "100755";
 const SYMLINK_MODE: &str = "120000";
@@ -142,7 +142,7 @@ impl Git<'_> {
             return Ok(output.stdout);
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it ended without a message");
+        let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("git exited without a message");
         Err(failed(line.trim_start_matches("fatal: ").trim_start_matches("error: ")))
     }
 
@@ -150,7 +150,7 @@ impl Git<'_> {
         Ok(String::from_utf8_lossy(&self.output(arguments)?).trim_end().to_owned())
     }
 
-    /// Adds what the user can do about a fetch that failed.
+    /// Adds the hint for a fetch that failed.
     fn with_advice(&self, problem: Problem) -> Problem {
         if self.has_credentials || self.scheme == Scheme::File {
             return problem.hint("check the repository and the revision");
@@ -218,7 +218,7 @@ impl Git<'_> {
         let input = std::fs::File::open(&list).map_err(cannot)?;
         let mut command = self.command(&["cat-file", "--batch"]);
         let mut child = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(cannot)?;
-        let Some(out) = child.stdout.take() else { return Err(failed("it has no output")) };
+        let Some(out) = child.stdout.take() else { return Err(failed("git has no output")) };
         let written = write_objects(files, &mut BufReader::new(out), unpacked);
         // After an error, git would wait for the output to be read.
         let _ = child.kill();
@@ -236,7 +236,7 @@ fn write_objects(files: &[CommitFile], out: &mut impl BufRead, unpacked: &mut Un
             [id, "blob", size] if id == file.id => size.parse::<u64>().ok(),
             _ => None,
         };
-        let Some(size) = size else { return Err(failed("it returned another object")) };
+        let Some(size) = size else { return Err(failed("git returned another object")) };
         let mut content = out.by_ref().take(size);
         unpacked.add_file(&file.path, file.is_program, &mut content)?;
         // A file that is left out was not read.

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Maximum bytes of a `SKILL.md`, of the file of an agent and of a manifest of a tool.
+/// Maximum size of a `SKILL.md`, of the file of an agent and of a manifest of a tool, in bytes.
 const DEFINITION_BYTES: u64 = 256 << 10;
-/// Maximum bytes of the file of a slash command.
+/// Maximum size of the file of a slash command, in bytes.
 const COMMAND_BYTES: u64 = 1 << 20;
-/// Maximum bytes of a file that is hashed.
+/// Maximum size of a file that is hashed, in bytes.
 const FILE_BYTES: u64 = 16 << 20;
 const SKILLS: &str = "skills/";
 const AGENTS: &str = "agents/";

@@ -8,11 +8,11 @@ use std::path::Path;
 
 /// Files that can be the manifest; the first that exists is used.
 const FILES: [&str; 3] = [".claude-plugin/plugin.json", "plugin.json", "plugin.toml"];
-/// Maximum bytes of a manifest.
+/// Maximum size of a manifest, in bytes.
 const FILE_BYTES: u64 = 64 << 10;
-/// Maximum characters of a description.
+/// Maximum length of a description, in characters.
 const DESCRIPTION_CHARS: usize = 1024;
-/// Maximum characters of a version or an author.
+/// Maximum length of a version or an author, in characters.
 const FIELD_CHARS: usize = 100;
 /// Keys of Claude Code that name other folders than the usual ones.
 const FOLDER_KEYS: [&str; 5] = ["commands", "agents", "skills", "lspServers", "outputStyles"];
@@ -44,7 +44,7 @@ pub(crate) fn find_manifest(root: &Path) -> Result<Manifest, Problem> {
     };
     let Some((file, fields)) = manifest_fields(&read) else {
         let names = FILES.map(|file| format!("`{file}`")).join(", ");
-        let problem = Problem::new("the folder has no manifest of a plugin");
+        let problem = Problem::new("the folder has no plugin manifest");
         return Err(problem.hint(format!("add one of {names} with a `name`")));
     };
     let invalid = |why: String| Problem::new(format!("`{file}` is not a valid manifest")).because(why);
@@ -109,7 +109,7 @@ fn parse(fields: &Map<String, Value>, file: &str) -> Result<Manifest, String> {
         Some(_) | None => line(fields, "author", FIELD_CHARS)?,
     };
     let is_set = |key: &&str| fields.get(*key).is_some_and(|value| !value.is_null());
-    let note = |key: &str| format!("`{key}` in `{file}` has no effect: aye reads only the usual folders of a plugin");
+    let note = |key: &str| format!("`{key}` in `{file}` has no effect: aye reads only the standard folders of a plugin");
     Ok(Manifest {
         name,
         version: line(fields, "version", FIELD_CHARS)?,
@@ -181,6 +181,6 @@ mod tests {
             assert!(told.contains(why), "{why}: {told}");
             assert!(!told.contains('\u{1b}'), "{told:?}");
         }
-        assert!(read("other.json", "{}").unwrap_err().contains("the folder has no manifest"));
+        assert!(read("other.json", "{}").unwrap_err().contains("the folder has no plugin manifest"));
     }
 }

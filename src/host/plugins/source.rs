@@ -101,7 +101,7 @@ impl PluginSource {
     /// may use the user's credential helpers and keys. Runs nothing of the plugin.
     ///
     /// # Errors
-    /// The files cannot be fetched, or the source contains something else than files and folders, or exceeds a limit.
+    /// The files cannot be fetched, or the source contains anything other than files and folders, or exceeds a limit.
     pub(crate) fn fetch(&self, scratch: &Path, has_credentials: bool, timeouts: Timeouts) -> Result<FetchedPlugin, Problem> {
         let bytes = match &self.kind {
             Kind::Folder(path) => return Ok(FetchedPlugin { root: path.clone(), commit: None, archive_hash: None }),
@@ -197,7 +197,7 @@ fn local(given: &str, workspace: &Path) -> Result<Option<Kind>, Problem> {
     if real.is_file() {
         return Ok(Some(Kind::File(real)));
     }
-    Err(Problem::new("it is neither a folder nor a file"))
+    Err(Problem::new("the path is neither a folder nor a file"))
 }
 
 fn remote(address: &str, scheme: &str, rest: &str, revision: Option<String>) -> Result<Kind, Problem> {
@@ -248,7 +248,7 @@ fn with_revision(given: &str) -> Result<(&str, Option<String>), Problem> {
         Some((address, part))
             if !address.is_empty() && part.len() >= 7 && part.chars().all(|digit| digit.is_ascii_hexdigit()) =>
         {
-            let problem = Problem::new(format!("`{part}` is not the whole ID of a commit"));
+            let problem = Problem::new(format!("`{part}` is not a full commit ID"));
             Err(problem.hint("use all 40 digits"))
         }
         _ => Ok((given, None)),

@@ -103,7 +103,7 @@ impl<'a> Unpacked<'a> {
         Ok(())
     }
 
-    /// Notes an entry. Returns whether the same one was there.
+    /// Records an entry. Returns whether it was already recorded.
     fn note(&mut self, path: &str, is_folder: bool) -> Result<bool, Problem> {
         if let Some(known) = self.entries.get(&path.to_lowercase()) {
             if known.path != path {

@@ -21,7 +21,7 @@ const ATTEMPTS: u32 = 5;
 /// The changes of a task.
 pub(crate) struct TaskChanges {
     pub collected: CollectedChanges,
-    /// Directory with the version of the task of each file.
+    /// Directory with the task's version of each file.
     versions: PathBuf,
 }
 

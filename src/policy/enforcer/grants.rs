@@ -324,7 +324,7 @@ impl Enforcer {
         Ok([all(&file, &none), all(&below_root, &kind), all(&below_root, &none)].into_iter().flatten().collect())
     }
 
-    /// Returns a pattern relative to the workspace, if there is only one.
+    /// Returns a pattern relative to the workspace if the workspace has a single root.
     fn workspace_pattern(&self, base: &Path, suffix: &str) -> Option<String> {
         let [root] = self.context.roots.as_slice() else { return None };
         let below = base.strip_prefix(root).ok()?.to_str()?;

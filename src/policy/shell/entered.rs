@@ -3,7 +3,7 @@
 use super::builtins::destination;
 use super::{Arg, grammar, guard, read};
 
-/// A line that changes its directory and then runs other commands there, if the change succeeds.
+/// A command line of the form `cd DIR && …`: it changes directory and, if that succeeds, runs the other commands there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnteredLine<'t> {
     /// The directory, as the line names it.

@@ -93,13 +93,13 @@ pub(crate) struct SimpleCommand {
     /// Whether the command executes its input.
     pub reads_code: bool,
     pub piped: bool,
-    /// Text of the single command whose output it reads.
+    /// Text of the single command whose output this command reads.
     pub input_from: Option<String>,
-    /// Whether some combinations of values of its words were not analysed.
+    /// Whether some combinations of values of the words were not analysed.
     pub narrowed: bool,
-    /// Whether its first word differs between the combinations, or is computed.
+    /// Whether the first word differs between the combinations, or is computed.
     pub renames: bool,
-    /// Names of the variables set for it, and their values.
+    /// Names of the variables set for the command, and their values.
     pub variables: Vec<String>,
     pub assigned: Vec<Arg>,
     /// Here-strings of the command, and the here-documents of the text it is in.

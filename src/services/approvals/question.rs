@@ -31,7 +31,7 @@ pub(crate) enum ApprovalAnswer {
     },
 }
 
-/// Question with everything that an answer must repeat.
+/// Question, with the values that an answer must repeat.
 struct Question {
     id: String,
     approval_id: String,
@@ -112,13 +112,14 @@ impl ApprovalService {
         if status != 200 {
             return Err(format!("responded with {}", reply.status_line()));
         }
-        let header = |name: &str| reply.header(name).map(str::to_owned).ok_or_else(|| format!("no header `{name}`"));
+        let header =
+            |name: &str| reply.header(name).map(str::to_owned).ok_or_else(|| format!("the response has no header `{name}`"));
         let (id, timestamp, signature) = (header("webhook-id")?, header("webhook-timestamp")?, header("webhook-signature")?);
         let body = tokio::time::timeout(patience, reply.into_body(RESPONSE_BYTES)).await;
-        let body = body.map_err(|_| "the response is not complete")?.map_err(|error| error.to_string())?;
+        let body = body.map_err(|_| "the response is incomplete")?.map_err(|error| error.to_string())?;
         let body = body.ok_or("the response is too large")?;
         if !signer.verify(&id, &timestamp, &body, &signature) {
-            return Err("the signature is wrong".to_owned());
+            return Err("the signature is invalid".to_owned());
         }
         question.check(&body).map(Attempt::Answer)
     }
@@ -166,7 +167,7 @@ impl Question {
             ("digest", &data.digest, &self.digest),
         ] {
             if found != expected {
-                return Err(format!("the answer has another `{name}`"));
+                return Err(format!("the answer has a different `{name}`"));
             }
         }
         match data.decision.as_str() {

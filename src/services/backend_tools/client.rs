@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
 
-/// Maximum bytes of a response.
+/// Maximum size of a response, in bytes.
 const RESPONSE_BYTES: usize = 8 << 20;
-/// Maximum bytes of an error that is shown.
+/// Maximum size of an error that is shown, in bytes.
 const ERROR_BYTES: usize = 2_000;
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -57,18 +57,18 @@ pub(super) async fn call(
     tokio::select! {
         result = tokio::time::timeout(timeout, sent) => match result {
             Ok(result) => result,
-            // The service may still work on it.
+            // The service may still be processing the call.
             Err(_) => Err(RemoteError::OutcomeUnknown {
-                message: format!("no response within {} s; the service may have run it", timeout.as_secs()),
+                message: format!("no response within {} s; the service may have run the tool", timeout.as_secs()),
             }),
         },
         () = context.cancel.cancelled() => Err(RemoteError::OutcomeUnknown {
-            message: "stopped while the service worked on it; it may have run".to_owned(),
+            message: "the call was stopped while the service was processing it; the tool may have run".to_owned(),
         }),
     }
 }
 
-/// Returns the error of a request: nothing was sent if there was no connection; otherwise it may have run.
+/// Returns the error of a request: without a connection, nothing was sent; otherwise, the tool may have run.
 fn to_error(error: &HttpError) -> RemoteError {
     let message = error.to_string();
     match error {

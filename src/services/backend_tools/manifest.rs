@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-/// Maximum bytes of a manifest.
+/// Maximum size of a manifest, in bytes.
 const MANIFEST_BYTES: u64 = 1 << 20;
 const MAX_TOOLS: usize = 200;
 /// Maximum length of a tool name.

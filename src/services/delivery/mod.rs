@@ -132,7 +132,7 @@ async fn drain_rows(
     }
 }
 
-/// Notes a failed attempt, and returns when the next one is due.
+/// Records a failed attempt, and returns when the next one is due.
 async fn note_failure(claim: &Arc<OutboxClaim>, failure: &SendFailure) -> Result<jiff::Timestamp, StoreError> {
     let (writer, message, requested) = (claim.clone(), failure.message.clone(), failure.retry_after);
     blocking(move || {

@@ -82,7 +82,7 @@ impl Exporter {
                     SendResult { done: count, rejected, failure: None }
                 }
                 Ok(Err(error)) => failed(SendFailure::new(error.to_string())),
-                Err(_) => failed(SendFailure::new(format!("the response of `{}` is not complete", connection.server.host()))),
+                Err(_) => failed(SendFailure::new(format!("the response of `{}` is incomplete", connection.server.host()))),
             };
         }
         let is_final = (400..500).contains(&status) && ![408, 413, 429].contains(&status);

@@ -4,13 +4,13 @@ use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// Maximum bytes of all files together, uncompressed.
+/// Maximum size of all files together, uncompressed, in bytes.
 const TOTAL_BYTES: u64 = 8 << 20;
 /// Maximum number of entries.
 const ENTRIES: usize = 1_000;
 /// Size of a block of a tar archive.
 const BLOCK: usize = 512;
-/// Maximum bytes of a long name.
+/// Maximum size of a long name, in bytes.
 const NAME_BYTES: u64 = 4_096;
 
 /// The files of an archive, by their names without a leading `/` or `./`.
@@ -81,7 +81,7 @@ impl Header {
         let sum: u64 =
             block.iter().enumerate().map(|(at, byte)| if (148..156).contains(&at) { 32 } else { u64::from(*byte) }).sum();
         if octal(148, 156)? != sum {
-            return Err("a header has a wrong checksum".to_owned());
+            return Err("the checksum of a header is wrong".to_owned());
         }
         let (name, prefix) = (text(0, 100), text(345, 500));
         let is_ustar = block.get(257..262) == Some(b"ustar");

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of the state.
+/// Maximum size of the state, in bytes.
 const STATE_BYTES: u64 = 64 << 10;
 
 /// Files of the last good policy.

@@ -12,14 +12,14 @@ use crate::transfer::format::one_line;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// Maximum bytes of a bundle, compressed.
+/// Maximum size of a bundle, compressed, in bytes.
 const BUNDLE_BYTES: usize = 4 << 20;
 /// Name of the policy in the bundle.
 const POLICY: &str = "policy.toml";
 const MANIFEST: &str = ".manifest";
 /// Time limits of a request.
 const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(3), idle: Duration::from_secs(5) };
-/// Maximum characters of a revision and of an ETag.
+/// Maximum length of a revision and of an ETag, in characters.
 const TEXT_CHARS: usize = 200;
 
 /// Bundle as it was received; `None` if the last one is current.
@@ -90,7 +90,7 @@ fn check(bytes: &[u8], key: Option<&PublicKey>) -> Result<(Vec<u8>, Option<Strin
 async fn from_web(url: &str, etag: Option<&str>, token: Option<&str>) -> Result<Received, Problem> {
     let failed = |why: &dyn std::fmt::Display| {
         let problem = Problem::new(format!("cannot load the policy from `{url}`")).because(why);
-        problem.hint("check the network, and `services.policy` in config.toml")
+        problem.hint("check the network connection, and `services.policy` in config.toml")
     };
     let server = Server::new(url, TIMEOUTS).map_err(|error| failed(&error))?;
     let mut headers: Headers = Vec::new();

@@ -55,9 +55,9 @@ impl PublicKey {
         let by: &dyn VerificationAlgorithm = match (self.kind, algorithm) {
             (KeyKind::Rsa, "RS256") => &RSA_PKCS1_2048_8192_SHA256,
             (KeyKind::P256, "ES256") => &ECDSA_P256_SHA256_FIXED,
-            _ => return Err(format!("the signature is by `{}`, which does not fit the key", algorithm.escape_debug())),
+            _ => return Err(format!("the algorithm `{}` of the signature does not match the key", algorithm.escape_debug())),
         };
-        UnparsedPublicKey::new(by, &self.bytes).verify(message, signature).map_err(|_| "the signature is wrong".to_owned())
+        UnparsedPublicKey::new(by, &self.bytes).verify(message, signature).map_err(|_| "the signature is invalid".to_owned())
     }
 }
 
@@ -102,7 +102,7 @@ pub(super) fn verify(files: &Files, key: &PublicKey) -> Result<(), String> {
     let text = files.get(SIGNATURES).ok_or_else(|| format!("the bundle is not signed: `{SIGNATURES}` is missing"))?;
     let signatures: Signatures = serde_json::from_slice(text).map_err(|error| format!("`{SIGNATURES}` is invalid: {error}"))?;
     let [token] = &signatures.signatures[..] else {
-        return Err(format!("`{SIGNATURES}` must have one signature, and has {}", signatures.signatures.len()));
+        return Err(format!("`{SIGNATURES}` must contain one signature, but has {}", signatures.signatures.len()));
     };
     let payload = verified_payload(token, key)?;
     let mut unsigned: BTreeMap<&str, &Vec<u8>> =
@@ -115,7 +115,7 @@ pub(super) fn verify(files: &Files, key: &PublicKey) -> Result<(), String> {
             return Err(format!("the digest of `{shown}` is not SHA-256"));
         }
         if !digest(name, content)?.eq_ignore_ascii_case(&signed.hash) {
-            return Err(format!("`{shown}` has another digest than its signature says"));
+            return Err(format!("`{shown}` does not match the digest in the signature"));
         }
     }
     match unsigned.keys().next() {
@@ -231,7 +231,7 @@ mod tests {
         verify(&spaced, &signer.key()).unwrap();
         type Change = fn(&mut Files);
         let changes: [(&str, Change, &str); 5] = [
-            ("a changed file", |files| drop(files.insert("policy.toml".to_owned(), b"x".to_vec())), "another digest"),
+            ("a changed file", |files| drop(files.insert("policy.toml".to_owned(), b"x".to_vec())), "does not match the digest"),
             ("a removed file", |files| drop(files.remove(".manifest")), "is missing"),
             ("an added file", |files| drop(files.insert("more.toml".to_owned(), Vec::new())), "is not signed"),
             ("no signature", |files| drop(files.remove(SIGNATURES)), "is not signed"),
@@ -242,11 +242,11 @@ mod tests {
             change(&mut changed);
             assert!(verify(&changed, &signer.key()).unwrap_err().contains(why), "{name}");
         }
-        assert!(verify(&signed, &Signer::new().key()).unwrap_err().contains("is wrong"), "the key of another signer");
+        assert!(verify(&signed, &Signer::new().key()).unwrap_err().contains("is invalid"), "the key of another signer");
         for algorithm in ["none", "HS256", "RS256"] {
             let mut other = files();
             other.insert(SIGNATURES.to_owned(), signer.sign(&files(), algorithm));
-            assert!(verify(&other, &signer.key()).unwrap_err().contains("does not fit"), "{algorithm}");
+            assert!(verify(&other, &signer.key()).unwrap_err().contains("does not match the key"), "{algorithm}");
         }
     }
 

@@ -94,7 +94,7 @@ impl Bucket {
         Ok(Some((content, version)))
     }
 
-    /// Reads an object that is not of a session.
+    /// Reads an object that belongs to no session.
     pub(crate) async fn read_object(&self, name: &str, most_bytes: u64) -> Result<Option<Vec<u8>>, WorkspaceError> {
         Ok(self.read(name, most_bytes).await?.map(|(content, _)| content))
     }
@@ -130,7 +130,7 @@ impl Bucket {
             return Err(self.truncated(name, count, bytes));
         }
         if hasher.finalize().to_hex().as_str() != digest {
-            return Err(WorkspaceError::damaged(&self.uri(name), "its content has another digest"));
+            return Err(WorkspaceError::damaged(&self.uri(name), "the content does not match its digest"));
         }
         Ok(())
     }
@@ -169,7 +169,7 @@ impl Bucket {
         upload.finish().await.map(drop).map_err(|error| failed(&error))
     }
 
-    /// Reads the next part of a content; empty at its end.
+    /// Reads the next part of a file; empty at its end.
     fn part(&self, name: &str, content: &mut impl Read) -> Result<Bytes, WorkspaceError> {
         let mut part = Vec::new();
         let read = content.by_ref().take(PART_BYTES as u64).read_to_end(&mut part);
@@ -230,7 +230,7 @@ impl Bucket {
         listed.try_collect().await.map_err(|error| failed(&error))
     }
 
-    /// Deletes an object that nothing refers to any more. A failure leaves it there.
+    /// Deletes an object that is no longer referenced. If that fails, the object stays.
     pub(super) async fn discard(&self, name: &str) {
         if let Err(error) = self.objects.delete(&self.path(name)).await {
             tracing::debug!(name, %error, "cannot delete an unused object");

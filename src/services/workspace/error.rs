@@ -1,4 +1,4 @@
-//! Errors of the object store, by what can be done about them.
+//! Errors of the object store, by the action that solves them.
 
 use crate::protocol::Problem;
 use crate::store::StoreError;
@@ -18,7 +18,7 @@ pub(crate) enum WorkspaceProblem {
     Damaged,
     /// An object that a head names does not exist.
     Missing,
-    /// This machine cannot do its part.
+    /// A file or the session store on this machine cannot be used.
     Local,
 }
 
@@ -34,7 +34,7 @@ impl WorkspaceError {
         Self { kind, problem }
     }
 
-    /// Returns the error for an object that cannot be what it claims to be.
+    /// Returns the error for an object with invalid content.
     pub(super) fn damaged(uri: &str, why: impl std::fmt::Display) -> Self {
         let problem = Problem::new(format!("cannot use `{uri}`")).because(why);
         Self::new(WorkspaceProblem::Damaged, problem.hint("nothing was changed; restore the object, or push the session again"))
@@ -50,7 +50,7 @@ impl WorkspaceError {
         let (kind, why, hint) = match error {
             other if chain(other).contains(SKEWED) => (
                 WorkspaceProblem::Settings,
-                "the clock of this machine differs too much from that of the store".to_owned(),
+                "the clock of this machine differs too much from the clock of the store".to_owned(),
                 "set the clock, for example by `timedatectl set-ntp true`",
             ),
             Error::NotFound { .. } => (
@@ -89,7 +89,7 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// Returns the innermost error, which names the cause; the outer ones repeat the request.
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    /// Maximum characters of an error, which may contain the body of a response.
+    /// Maximum length of an error in characters. It may contain the body of a response.
     const CHARS: usize = 300;
     let mut cause = error;
     while let Some(deeper) = cause.source() {

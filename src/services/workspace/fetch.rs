@@ -25,7 +25,7 @@ pub(super) struct FetchedHistory {
     pub chain: ChainScan,
 }
 
-/// Reads and checks the history of a head. `at`: the number of records whose digest is wanted.
+/// Reads and checks the history of a head. `at`: number of records at the start to compute a digest of.
 pub(super) async fn history(bucket: &Bucket, head: &Head, workspace: PathBuf, at: u64) -> Result<FetchedHistory, WorkspaceError> {
     let name = layout::history(&head.session_id, &head.history.digest);
     let uri = bucket.uri(&name);
@@ -46,20 +46,20 @@ fn check(
         return Err(damaged(format!("truncated: {} of {} bytes", content.len(), head.history.bytes)));
     }
     if blake3::hash(&content).to_hex().as_str() != head.history.digest {
-        return Err(damaged("its content has another digest".to_owned()));
+        return Err(damaged("the content does not match its digest".to_owned()));
     }
     let text = String::from_utf8(content).map_err(|_| damaged("not UTF-8 text; expected JSON".to_owned()))?;
     let prepared = import::prepare(workspace, &text).map_err(|problem| damaged(problem.one_line()))?;
     let id = &prepared.foreign.session.id;
     if *id != head.session_id {
-        return Err(damaged(format!("it is the history of session `{}`", crate::transfer::format::one_line(id.as_str()))));
+        return Err(damaged(format!("the history belongs to session `{}`", crate::transfer::format::one_line(id.as_str()))));
     }
     let mut chain = ChainScan::new(at);
     for written in &prepared.foreign.records {
         chain.add(written.time, &written.record);
     }
     if chain.count() != head.records {
-        return Err(damaged(format!("it has {} records, and its head says {}", chain.count(), head.records)));
+        return Err(damaged(format!("the history has {} records, but its head says {}", chain.count(), head.records)));
     }
     // An unreadable record of the other machine is one here, too, and changes nothing.
     if chain.digest() != head.chain && prepared.foreign.records.iter().any(|written| written.record == Record::Unreadable) {

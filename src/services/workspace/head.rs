@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 
 /// Version of the format.
 const FORMAT: u32 = 1;
-/// Maximum bytes of a head.
+/// Maximum size of a head, in bytes.
 pub(super) const HEAD_BYTES: u64 = 8 << 20;
-/// Maximum bytes of a history.
+/// Maximum size of a history, in bytes.
 pub(super) const HISTORY_BYTES: u64 = 512 << 20;
 /// Maximum number of artifacts of a session.
 const ARTIFACTS: usize = 10_000;
 /// Minimum number of digits in the URI of an artifact.
 const URI_DIGITS: usize = 12;
-/// Maximum characters of a text that another machine wrote.
+/// Maximum length of a text that another machine wrote, in characters.
 const TEXT_CHARS: usize = 200;
 
 /// The version of a head, which is checked first.
@@ -37,12 +37,12 @@ pub(super) struct Head {
     pub session_id: SessionId,
     #[serde(default)]
     pub title: Option<String>,
-    /// Directory on the machine that wrote it.
+    /// Directory on the machine that wrote the head.
     pub workspace: String,
     pub updated: Timestamp,
     /// Number of records in the history.
     pub records: u64,
-    /// Digest of the records, which the start of a longer history has, too.
+    /// Digest of the records. The start of a longer history has the same one.
     pub chain: String,
     pub history: HistoryObject,
     #[serde(default)]
@@ -50,7 +50,7 @@ pub(super) struct Head {
     /// Machine that may continue the session; absent if any may.
     #[serde(default)]
     pub owner: Option<Owner>,
-    /// Version of aye that wrote it.
+    /// Version of aye that wrote the head.
     pub version: String,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Owner {
     pub machine: Machine,
     /// Time by the clock of that machine, for messages only.
     pub since: Timestamp,
-    /// Whether a task runs there.
+    /// Whether a task is running there.
     pub busy: bool,
 }
 
@@ -98,15 +98,18 @@ impl Head {
     /// Reads and checks a head.
     pub(super) fn parse(bytes: &[u8], id: &SessionId, uri: &str) -> Result<Self, WorkspaceError> {
         let damaged = |why: String| WorkspaceError::damaged(uri, why);
-        let invalid = |error: serde_json::Error| damaged(format!("not a head of a session: {}", one_line(&error.to_string())));
+        let invalid = |error: serde_json::Error| damaged(format!("not the head of a session: {}", one_line(&error.to_string())));
         let form: Form = serde_json::from_slice(bytes).map_err(invalid)?;
         if form.format != FORMAT {
-            return Err(damaged(format!("it has the format {}, and this aye reads {FORMAT}; update aye", form.format)));
+            return Err(damaged(format!(
+                "the head has format {}, but this version of aye reads format {FORMAT}; update aye",
+                form.format
+            )));
         }
         let mut head: Self = serde_json::from_slice(bytes).map_err(invalid)?;
         head.check().map_err(damaged)?;
         if head.session_id != *id || !is_an_id(head.session_id.as_str()) {
-            return Err(damaged(format!("it is about session `{}`", short(head.session_id.as_str()))));
+            return Err(damaged(format!("the head belongs to session `{}`", short(head.session_id.as_str()))));
         }
         head.title = head.title.as_deref().map(short);
         head.workspace = short(&head.workspace);
@@ -116,7 +119,7 @@ impl Head {
         Ok(head)
     }
 
-    /// Checks all digests and sizes, before anything is requested by them.
+    /// Checks all digests and sizes before objects are requested by these digests.
     fn check(&self) -> Result<(), String> {
         if !layout::is_digest(&self.history.digest) || !layout::is_digest(&self.chain) {
             return Err("a digest is invalid".to_owned());
@@ -125,14 +128,14 @@ impl Head {
             return Err(format!("the history has {} bytes; the limit is {HISTORY_BYTES}", self.history.bytes));
         }
         if self.artifacts.len() > ARTIFACTS {
-            return Err(format!("it has {} artifacts; the limit is {ARTIFACTS}", self.artifacts.len()));
+            return Err(format!("the head has {} artifacts; the limit is {ARTIFACTS}", self.artifacts.len()));
         }
         let is_named = |artifact: &HeadArtifact| {
             let start = artifact.artifact.uri.strip_prefix(ARTIFACT_SCHEME).filter(|start| start.len() >= URI_DIGITS);
             layout::is_digest(&artifact.digest) && start.is_some_and(|start| artifact.digest.starts_with(start))
         };
         if let Some(wrong) = self.artifacts.iter().find(|artifact| !is_named(artifact)) {
-            return Err(format!("the artifact `{}` has another digest", short(&wrong.artifact.uri)));
+            return Err(format!("the URI `{}` of an artifact does not match its digest", short(&wrong.artifact.uri)));
         }
         if let Some(huge) = self.artifacts.iter().find(|artifact| artifact.artifact.bytes > ARTIFACT_BYTES) {
             return Err(format!("an artifact has {} bytes; the limit is {ARTIFACT_BYTES}", huge.artifact.bytes));

@@ -22,14 +22,14 @@ const PARALLEL: usize = 8;
 pub(crate) struct ListedSession {
     pub session_id: SessionId,
     pub title: Option<String>,
-    /// Directory on the machine that pushed it.
+    /// Directory on the machine that pushed the session.
     pub workspace: String,
     pub updated: Timestamp,
     pub records: u64,
     pub bytes: u64,
-    /// Host that may continue it.
+    /// Host that may continue the session.
     pub host: Option<String>,
-    /// Whether this machine may continue it.
+    /// Whether this machine may continue the session.
     pub is_here: bool,
     /// Whether a task runs on that host.
     pub busy: bool,

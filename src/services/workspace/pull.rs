@@ -19,9 +19,9 @@ const ATTEMPTS: usize = 4;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PullOptions {
-    /// Whether a session whose task runs on another machine is taken over.
+    /// Whether to take over a session whose task is running on another machine.
     pub take_over: bool,
-    /// Whether the history is imported under a new ID.
+    /// Whether to import the history under a new ID.
     pub fork: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Pulled {
     pub notices: Vec<String>,
 }
 
-/// A session of the store, and what it is to the one on this machine.
+/// A session of the store, compared with the one on this machine.
 struct RemoteSession {
     head: Head,
     version: Version,
@@ -91,8 +91,8 @@ pub(crate) async fn pull(
         notices.extend(apply(local, claim.as_ref(), found, &target)?);
         return Ok(Pulled { id: target, result, records, notices });
     }
-    let problem = Problem::new(format!("cannot pull session `{id}`")).because("another machine keeps pushing it");
-    Err(WorkspaceError::new(WorkspaceProblem::Temporary, problem.hint("try again when it has finished")))
+    let problem = Problem::new(format!("cannot pull session `{id}`")).because("another machine keeps pushing the session");
+    Err(WorkspaceError::new(WorkspaceProblem::Temporary, problem.hint("try again when that machine has finished")))
 }
 
 fn claim(local: &LocalSessions, id: &SessionId) -> Result<Option<Claim>, WorkspaceError> {
@@ -156,9 +156,9 @@ fn apply(
         (PullResult::Extended | PullResult::UpToDate | PullResult::Ahead, _) => return Ok(Vec::new()),
     };
     if !is_stored {
-        let problem =
-            Problem::new(format!("cannot store session `{target}`")).because("another process changed it at the same time");
-        return Err(WorkspaceError::local(problem.hint("pull it again")));
+        let problem = Problem::new(format!("cannot store session `{target}`"))
+            .because("another process changed the session at the same time");
+        return Err(WorkspaceError::local(problem.hint("pull the session again")));
     }
     Ok(if found.result == PullResult::New { prepared.notices } else { Vec::new() })
 }
@@ -211,16 +211,17 @@ impl Write for Sink {
 }
 
 fn not_there(bucket: &Bucket, id: &SessionId) -> WorkspaceError {
-    let problem = Problem::new(format!("cannot pull session `{id}`")).because(format!("`{}` does not have it", bucket.uri("")));
-    WorkspaceError::new(WorkspaceProblem::Settings, problem.hint("list the sessions of the store: `aye sessions pull`"))
+    let problem =
+        Problem::new(format!("cannot pull session `{id}`")).because(format!("`{}` has no such session", bucket.uri("")));
+    WorkspaceError::new(WorkspaceProblem::Settings, problem.hint("list the sessions in the store: `aye sessions pull`"))
 }
 
 fn busy(id: &SessionId, owner: &Owner) -> WorkspaceError {
     let (host, since) = (&owner.machine.host, owner.since.strftime("%Y-%m-%d %H:%M UTC"));
     let problem = Problem::new(format!("cannot pull session `{id}`"))
-        .because(format!("a task runs on `{host}` since {since}"))
-        .hint("wait until it has ended")
-        .hint(format!("if that process no longer exists: `aye sessions pull {id} --take-over`"))
-        .hint(format!("get its last history under a new ID: `aye sessions pull {id} --fork`"));
+        .because(format!("a task has been running on `{host}` since {since}"))
+        .hint("wait until the task has ended")
+        .hint(format!("if that process no longer exists, run `aye sessions pull {id} --take-over`"))
+        .hint(format!("run `aye sessions pull {id} --fork` to get its latest history under a new ID"));
     WorkspaceError::new(WorkspaceProblem::Conflict, problem)
 }

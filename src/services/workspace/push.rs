@@ -18,7 +18,7 @@ const OLD_HISTORIES: usize = 100;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PushOptions {
-    /// Whether a session that another machine owns is taken over.
+    /// Whether to take over a session that another machine owns.
     pub take_over: bool,
 }
 
@@ -61,8 +61,8 @@ pub(crate) async fn push(
             return Ok(Pushed { changed: true, records: head.records, notices: snapshot.notices });
         }
     }
-    let problem = Problem::new(format!("cannot push session `{id}`")).because("other processes keep pushing it");
-    Err(WorkspaceError::new(WorkspaceProblem::Temporary, problem.hint("try again when they have finished")))
+    let problem = Problem::new(format!("cannot push session `{id}`")).because("other processes keep pushing the session");
+    Err(WorkspaceError::new(WorkspaceProblem::Temporary, problem.hint("try again when those processes have finished")))
 }
 
 /// Records in the store that a task of a session starts or ends here. Does nothing for a session that was never pushed.
@@ -95,27 +95,28 @@ async fn check_is_continuation(
     }
     let id = &head.session_id;
     if there.chain.start() == Some(&snapshot.chain.digest()) {
-        let problem = Problem::new(format!("cannot push session `{id}`")).because("the store has a longer history of it");
+        let problem =
+            Problem::new(format!("cannot push session `{id}`")).because("the store has a longer history of the session");
         return Err(WorkspaceError::new(WorkspaceProblem::Conflict, problem.hint(format!("run `aye sessions pull {id}`"))));
     }
     Err(diverged("push", id))
 }
 
-/// Returns the error for histories that have the same start and different ends.
+/// Returns the error for histories that diverged.
 pub(super) fn diverged(action: &str, id: &SessionId) -> WorkspaceError {
     let problem = Problem::new(format!("cannot {action} session `{id}`"))
-        .because("it was continued on two machines, and aye does not merge or overwrite histories")
-        .hint(format!("keep this one under a new ID: `aye sessions fork {id}`"))
-        .hint(format!("get the other one under a new ID: `aye sessions pull {id} --fork`"));
+        .because("the session was continued on two machines, and aye does not merge or overwrite histories")
+        .hint(format!("run `aye sessions fork {id}` to keep the history of this machine under a new ID"))
+        .hint(format!("run `aye sessions pull {id} --fork` to get the history in the store under a new ID"));
     WorkspaceError::new(WorkspaceProblem::Conflict, problem)
 }
 
 fn owned_by_other(id: &SessionId, owner: &Owner) -> WorkspaceError {
     let (host, since) = (&owner.machine.host, owner.since.strftime("%Y-%m-%d %H:%M UTC"));
     let problem = Problem::new(format!("cannot push session `{id}`"))
-        .because(format!("`{host}` continues it since {since}"))
-        .hint(format!("continue it here: `aye sessions push {id} --take-over`"))
-        .hint(format!("or continue under a new ID: `aye sessions fork {id}`"));
+        .because(format!("`{host}` has owned the session since {since}"))
+        .hint(format!("run `aye sessions push {id} --take-over` to continue the session here"))
+        .hint(format!("run `aye sessions fork {id}` to continue under a new ID"));
     WorkspaceError::new(WorkspaceProblem::Conflict, problem)
 }
 

@@ -41,7 +41,7 @@ pub(crate) enum ClaimResult {
     NotBefore(jiff::Timestamp),
 }
 
-/// The same, within a transaction.
+/// Result of an attempt to claim a sink, within a transaction.
 enum ClaimCheck {
     Taken,
     Empty,
@@ -127,7 +127,7 @@ impl OutboxClaim {
         })
     }
 
-    /// Notes a failed attempt, and when the next one is due.
+    /// Records a failed attempt, and when the next one is due.
     pub(crate) fn fail(&self, error: &str, next: jiff::Timestamp) -> Result<(), StoreError> {
         let (sink, next) = (self.sink, next.as_millisecond());
         let error: String = error.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ERROR_CHARS).collect();

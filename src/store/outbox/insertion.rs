@@ -14,7 +14,7 @@ pub(in super::super) fn is_full(transaction: &Transaction<'_>, limit: OutboxLimi
     Ok(total_bytes(transaction)? >= limit_bytes(limit))
 }
 
-/// Inserts entries, and returns whether all of them were stored that may not be dropped.
+/// Inserts entries, and returns whether all entries that may not be dropped were stored.
 pub(in super::super) fn insert(
     transaction: &Transaction<'_>,
     entries: &[OutboxEntry],

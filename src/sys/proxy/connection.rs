@@ -91,7 +91,7 @@ struct Client {
     denied: DeniedHosts,
     /// Tunnel that starts after the response.
     tunnel: Mutex<Option<BoxFuture<'static, ()>>>,
-    /// Connections to servers of plain requests; they end with this connection.
+    /// Server connections for plain HTTP requests; closed with this connection.
     drivers: Mutex<JoinSet<()>>,
 }
 
@@ -148,7 +148,7 @@ impl Client {
         Ok(Response::new(Either::Left(Full::default())))
     }
 
-    /// Handles a plain request with an absolute URL.
+    /// Handles a plain HTTP request with an absolute URL.
     async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, ProxyError> {
         let uri = request.uri().clone();
         let Some(authority) = uri.authority().filter(|_| uri.scheme().is_some()) else {
@@ -159,7 +159,7 @@ impl Client {
         }
         let server = self.admit(&uri.to_string(), request.method().as_str())?;
         if !headers::host_matches(request.headers(), authority) {
-            return Err(ProxyError::invalid("the `Host` header does not match the server of the request"));
+            return Err(ProxyError::invalid("the `Host` header does not match the host in the request URL"));
         }
         headers::strip(request.headers_mut());
         let named = if server.port == 80 { server.host.to_string() } else { server.to_string() };

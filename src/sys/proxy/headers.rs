@@ -38,7 +38,7 @@ pub(super) fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// Returns whether the `Host` header matches the server of the request.
+/// Returns whether the `Host` header matches the host in the request URL.
 pub(super) fn host_matches(headers: &HeaderMap, authority: &Authority) -> bool {
     let mut given = headers.get_all(HOST).iter();
     let (first, second) = (given.next(), given.next());

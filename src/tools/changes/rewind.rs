@@ -34,9 +34,9 @@ enum PathAction {
     /// The path is already in the target state.
     Nothing,
     PutBack,
-    /// Another program changed the path, with the reason.
+    /// The path was changed by another program. Contains the reason.
     Conflict(String),
-    /// The path cannot be restored, with the reason.
+    /// The path cannot be restored. Contains the reason.
     Cannot(String),
 }
 

@@ -25,7 +25,7 @@ struct PlannedStep {
     /// The name used for the call, which may imply stricter limits.
     called: String,
     payload: Payload,
-    /// Whether its input contains the output of earlier steps.
+    /// Whether the input of the step contains the output of earlier steps.
     takes: bool,
 }
 

@@ -72,12 +72,12 @@ pub(in crate::tools) struct SocketSearch {
 }
 
 impl SocketSearch {
-    /// Searches the whole directory within the limit.
+    /// Creates a search of a whole directory, within the limit on entries.
     pub(in crate::tools) fn entire(directory: PathBuf) -> Self {
         Self { directory, levels: usize::MAX }
     }
 
-    /// Searches the top of a directory of programs and packages.
+    /// Creates a search limited to the top levels of a toolchain directory.
     pub(in crate::tools) fn toolchain(directory: PathBuf) -> Self {
         Self { directory, levels: TOOLCHAIN_DEPTH }
     }

@@ -172,7 +172,7 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
         Place::Directory => {}
         Place::Missing => return Ok(format!("no file matches `{}`: `{}` does not exist", work.pattern, work.base.given).into()),
         Place::File { .. } | Place::Special => {
-            return Err(invalid(format!("`{}` is not a directory; start the pattern from a directory", work.base.given)));
+            return Err(invalid(format!("`{}` is not a directory; start the pattern with a directory", work.base.given)));
         }
     }
     let unread = SkippedPlaces::new();

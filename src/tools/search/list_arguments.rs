@@ -19,7 +19,7 @@ const FILES_ENTRIES: u32 = 200;
 pub(in crate::tools) struct Arguments {
     pub path: Option<String>,
     pub recursive: Option<bool>,
-    /// Levels; 1 is the directory itself.
+    /// Levels to list; 1 lists only direct entries.
     #[schemars(range(min = 1))]
     pub depth: Option<u32>,
     /// For example `*.py`; `!*.min.js` excludes.
@@ -49,7 +49,7 @@ pub(in crate::tools) struct ListFiles {
     offset: Option<u64>,
     /// For example `*.py` or `**/*.ts`.
     pattern: Option<Vec<String>>,
-    /// Levels; 1 is the directory itself.
+    /// Levels to list; 1 lists only direct entries.
     #[schemars(range(min = 1))]
     depth: Option<u32>,
     /// Include sizes and kinds.

@@ -348,32 +348,33 @@ pub(in crate::tools) fn answer(finished: &FinishedRun, timeout_seconds: u64, max
         }
         End::TimedOut => {
             let message = format!(
-                "killed after {timeout_seconds} s with all its processes; its output so far follows. If it needs longer, \
-                 set `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run part of it"
+                "killed after {timeout_seconds} s with all its processes; the output so far follows. If the command \
+                 needs longer, set `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run part of it"
             );
             failed(ErrorCode::ToolExecutionTimeout, message)
         }
         End::Killed => {
-            let message = "stopped with all its processes before it finished; its output so far follows";
+            let message = "the command was stopped with all its processes before it finished; the output so far follows";
             failed(ErrorCode::Cancelled, message.to_owned())
         }
         End::Interrupted => {
-            let message = "interrupted by the user before it finished; its output so far follows";
+            let message = "the user interrupted the command before it finished; the output so far follows";
             failed(ErrorCode::Cancelled, message.to_owned())
         }
         End::MemoryFull => {
-            let message = "killed with all its processes: its shared memory exceeded the limit of the policy (`memory_mb`); its \
-                           output so far follows. Use less, or ask the user to raise the limit";
+            let message = "the command was killed with all its processes: its shared memory exceeded the limit of the policy \
+                           (`memory_mb`); the output so far follows. Use less, or ask the user to raise the limit";
             failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }
         End::LayerFull => {
-            let message = "killed with all its processes: it wrote more to its copy of the workspace than the limit of the policy \
-                           (`layer_mb`); its output so far follows. Write less, or ask the user to raise the limit";
+            let message = "the command was killed with all its processes: it wrote more to its copy of the workspace than the \
+                           limit of the policy (`layer_mb`); the output so far follows. Write less, or ask the user to raise the \
+                           limit";
             failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }
         End::DiskFull => {
-            let message = "killed with all its processes: it nearly filled the disk; its output so far follows. Free some \
-                           space, or write less";
+            let message = "the command was killed with all its processes: it nearly filled the disk; the output so far follows. \
+                           Free some space, or write less";
             failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }
     }

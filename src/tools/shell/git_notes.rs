@@ -23,10 +23,11 @@ pub(in crate::tools) fn git_notes(line: &str, settings: &Settings) -> Vec<String
     let writes = match git_writes(line) {
         GitWrites::Writes | GitWrites::Makes if !holds => None,
         GitWrites::Nothing => None,
-        GitWrites::Writes => {
-            Some("git  this whole line can write `.git`, except its hooks, config and info and those of its modules")
-        }
-        GitWrites::Makes => Some("git  this whole line can write `.git`, and create one where none exists"),
+        GitWrites::Writes => Some(
+            "git  any command on this line can write to `.git`, but not to `hooks`, `config` or `info` of the repository \
+             or its submodules",
+        ),
+        GitWrites::Makes => Some("git  any command on this line can write to `.git`, and create one where none exists"),
     };
     let untrusted =
         settings.command.sandbox.trust == RepositoryTrust::Untrusted && programs(line).iter().any(|name| name == "git");

@@ -86,7 +86,7 @@ impl Change {
 }
 
 fn nothing_left_error() -> ToolError {
-    invalid("no change is left; deny it instead")
+    invalid("no changes remain; deny the call instead")
 }
 
 /// Returns the parts of these files that the user may edit, in the order of the diff, and their resulting texts.

@@ -25,7 +25,7 @@ pub(in crate::tools) struct Copy;
 pub(in crate::tools) struct Arguments {
     /// A symlink is followed; its target is copied.
     source: String,
-    /// A path that does not exist, with the new name.
+    /// The new path, including the name. It must not exist.
     destination: String,
 }
 

@@ -24,7 +24,7 @@ pub(in crate::tools) struct Move;
 pub(in crate::tools) struct Arguments {
     /// A symlink itself is moved, unless its path ends in a slash.
     source: String,
-    /// A path that does not exist, with the new name.
+    /// The new path, including the name. It must not exist.
     destination: String,
 }
 

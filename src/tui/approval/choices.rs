@@ -33,7 +33,7 @@ pub(crate) enum ChoiceAction {
     RunAgain,
     /// Opens the rule dialog.
     Always,
-    /// Approves and saves the rule.
+    /// Approves the call and saves the rule.
     Keep(GrantScope),
     /// Selects the next rule, the next expiry or another view.
     Widen,

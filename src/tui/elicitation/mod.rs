@@ -97,7 +97,7 @@ impl ElicitationForm {
         }
     }
 
-    /// Returns whether it is a question of the model.
+    /// Returns whether the request is a question of the model.
     pub(crate) fn is_of_model(&self) -> bool {
         matches!(self.wants, FormContent::Question(_))
     }

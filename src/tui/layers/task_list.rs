@@ -99,7 +99,7 @@ pub(crate) fn task_prompt(task: &ListedTask) -> String {
 pub(crate) fn task_details(task: &ListedTask) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(waits_for) = &task.waits_for {
-        lines.push(format!("waits for your approval: {}", text::reveal_line(waits_for)));
+        lines.push(format!("waiting for your approval: {}", text::reveal_line(waits_for)));
     }
     if let Some(check) = &task.check {
         lines.push(format!("check {}", text::reveal_line(check)));

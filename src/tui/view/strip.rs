@@ -195,7 +195,7 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
     let mut rows = Vec::new();
     if !model.is_running() && !model.dialogs.is_empty() && !model.task.sent.is_empty() {
         let sent: Vec<&str> = model.task.sent.iter().map(String::as_str).collect();
-        rows.push(row(list("sent after your answer:", &sent), Token::Muted));
+        rows.push(row(list("will be sent after you answer:", &sent), Token::Muted));
     }
     let of = |steer: bool| -> Vec<&str> {
         let those = model.task.waiting.iter().filter(|waiting| waiting.steer == steer);

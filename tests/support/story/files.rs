@@ -121,7 +121,7 @@ pub(super) fn agree_with(project: &Project, told: &BTreeMap<String, String>, del
     for id in COMMANDS {
         let text = told.get(id).ok_or(format!("the model was never told of {id}"))?;
         let times = files.get(&format!("ledger/{id}")).map_or(0, |ledger| ledger.lines().count());
-        let right = if is_unknown(text) || text.contains("CANCELLED: stopped with all its processes") {
+        let right = if is_unknown(text) || text.contains("CANCELLED: the command was stopped with all its processes") {
             times <= 1
         } else if text.contains("Exit code: 0") && text.contains(&format!("said {id}")) {
             times == 1

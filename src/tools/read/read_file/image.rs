@@ -42,7 +42,7 @@ pub(in crate::tools) fn describe(
             Some(ToolOutput { text, artifacts: vec![kept], images: vec![image], ..ToolOutput::default() })
         }
         Err(error) => {
-            let _ = write!(text, "\n[cannot be shown: {error}]");
+            let _ = write!(text, "\n[the image cannot be shown: {error}]");
             Some(text.into())
         }
     }

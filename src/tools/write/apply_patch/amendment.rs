@@ -78,7 +78,7 @@ pub(super) fn amend(
     let (proposal, changes) = changes(changed.files, changed.actions, settings);
     let count = changes.steps.steps.len();
     if count == 0 {
-        return Err(invalid("no change is left; deny it instead"));
+        return Err(invalid("no changes remain; deny the call instead"));
     }
     Ok((CallDraft::changes(changes.actions.clone(), proposal, Work::Apply(changes)), told))
 }

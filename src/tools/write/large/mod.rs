@@ -28,7 +28,7 @@ pub(super) struct Large {
     pub bytes: u64,
     pub form: Result<Form, NotText>,
     pub before: PreImage,
-    /// Whether its last line ending is CRLF.
+    /// Whether the last line ending of the file is CRLF.
     pub crlf: bool,
 }
 

@@ -18,7 +18,7 @@ fn a_prompt_sent_during_a_startup_dialog_is_shown_until_its_task_starts() {
     draw(&mut model, 0);
     assert_eq!(play(&mut model, 2000, "explain it<enter>"), ["prompt \"explain it\""]);
     let screen = draw(&mut model, 5000);
-    assert!(screen.contains("sent after your answer: explain it"), "{screen}");
+    assert!(screen.contains("will be sent after you answer: explain it"), "{screen}");
     tell(&mut model, started("explain it"), 6000);
     assert!(!draw(&mut model, 6000).contains("sent after"));
 }

@@ -41,7 +41,7 @@ fn the_list_shows_states_and_details_and_its_keys_act_on_the_highlighted_task() 
     assert_eq!(play(&mut model, 3100, "<ctrl+x>"), [format!("lookup(stoptask {{ id: \"{}\" }})", id('1'))]);
     let open = [format!("task {} open", id('2')), "lookup(tasks)".to_owned()];
     assert_eq!(play(&mut model, 4000, "<down><enter>"), open);
-    assert!(draw(&mut model, 4500).contains("waits for your approval: $ make deploy"));
+    assert!(draw(&mut model, 4500).contains("waiting for your approval: $ make deploy"));
     let keep = [format!("task {} keep", id('3')), "lookup(tasks)".to_owned()];
     assert_eq!(play(&mut model, 5000, "<down><ctrl+a>"), keep);
     assert!(play(&mut model, 5500, "<ctrl+t>")[0].ends_with(" diff"));
