@@ -47,7 +47,8 @@ def is_signed(headers, body):
 
 def decide(data):
     """Returns the decision on a question and the reason. Replace this with your own rules, or ask a person."""
-    risk = data["request"].get("risk", "critical")
+    request = data["request"]
+    risk = "critical" if request.get("critical") else request.get("riskLevel", "critical")
     return ("approved", None) if risk in APPROVED else ("denied", f"the risk is {risk}")
 
 
@@ -79,7 +80,7 @@ class Receiver(BaseHTTPRequestHandler):
                 show(message["type"], f"{data.get('decision')} by {data.get('decidedBy')}: {data.get('actionSummary')}")
             return self.respond(204)
         decision, reason = decide(data)
-        show("question", f"{decision}: {data['request'].get('summary')}")
+        show("question", f"{decision}: {data['request'].get('actionSummary')}")
         answer = {"approvalId": data["approvalId"], "nonce": data["nonce"], "digest": data["digest"], "decision": decision}
         if reason:
             answer["reason"] = reason

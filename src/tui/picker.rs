@@ -167,6 +167,11 @@ impl Picker {
         self.rows.iter().find(|row| Some(&row.key) == self.at.as_ref())
     }
 
+    /// Returns the highlighted row if it was highlighted on the screen, too: only that one can be meant by a key.
+    pub(crate) fn highlighted_as_drawn(&self) -> Option<&Row> {
+        self.highlighted().filter(|row| Some(&row.key) == self.drawn.as_ref())
+    }
+
     /// Adds pasted text to the filter.
     pub(crate) fn insert(&mut self, words: &str) {
         self.filter.extend(words.chars().filter(|letter| !letter.is_control()));
@@ -231,7 +236,7 @@ impl Picker {
 
     /// Returns the item that was highlighted on the screen, the only possible choice of the user.
     fn choose(&self) -> PickerResult {
-        match self.highlighted().filter(|row| Some(&row.key) == self.drawn.as_ref()) {
+        match self.highlighted_as_drawn() {
             None => PickerResult::Nothing,
             Some(Row { lacks: Some(why), .. }) => PickerResult::Refused(why.clone()),
             Some(row) => PickerResult::Chosen(row.key.clone()),

@@ -60,7 +60,9 @@ impl CallRunner<'_> {
         approval.opens_in_copy = call.runs_again_in_layer(&plan);
         approval.agent.clone_from(&self.cx.options.agent);
         approval.proposal.notes.extend(self.call_notes(call, &plan));
-        if !self.cx.options.approver.may_decide(approval.risk_level, approval.critical) {
+        let approver = self.cx.options.approver;
+        let is_excluded = matches!(approver, Approver::Service { .. }) && !self.may_service_approve(&plan, &question);
+        if is_excluded || !approver.may_decide(approval.risk_level, approval.critical) {
             let decision = Decision::Denied { reason: Some("no user can approve this call".to_owned()) };
             let rule = question.rule.clone();
             self.cx.out.event(EventKind::ApprovalRequested(approval));
@@ -84,6 +86,13 @@ impl CallRunner<'_> {
         let ticket = self.cx.options.approval_timeout.map(|_| self.cx.numbers.next_ticket());
         call.state = CallState::Asking(Box::new(Pending { plan, question, always, approval_id, since: at.now, ticket }));
         batch.asks.push(approval);
+    }
+
+    /// Returns whether the approval service may approve a call under the policy that is in effect now. Only the user can approve a plan,
+    /// which allows more than itself, and access outside the sandbox.
+    fn may_service_approve(&self, plan: &Plan, question: &Question) -> bool {
+        let is_for_user = plan.task_plan.is_some() || !plan.opens.is_empty();
+        !is_for_user && !question.critical && self.cx.policy.service_risk().is_some_and(|most| question.risk <= most)
     }
 
     /// Returns the rules that "always allow" offers for a call.
@@ -294,6 +303,9 @@ impl CallRunner<'_> {
     pub(super) fn settle_decision(&mut self, calls: &mut [Call], index: usize, decision: Decision, at: InputTime) {
         let call = &mut calls[index];
         let CallState::Asking(pending) = &call.state else { return };
+        if decision == Decision::ApprovedByService && !self.may_service_approve(&pending.plan, &pending.question) {
+            return self.cx.out.notice("the approval service may not approve this call; its answer is ignored");
+        }
         if let Some(why) = no_such_decision(call, &pending.plan, &decision) {
             return self.cx.out.notice(why);
         }
@@ -319,10 +331,7 @@ impl CallRunner<'_> {
                 );
                 self.report(call, 0);
             }
-            Decision::Approved
-            | Decision::ApprovedInCleanContext
-            | Decision::ApprovedByService
-            | Decision::ApprovedAlways { .. }
+            Decision::Approved | Decision::ApprovedInCleanContext | Decision::ApprovedAlways { .. }
                 if plan.task_plan.is_some() =>
             {
                 self.cx.wants_clean_context = decision == Decision::ApprovedInCleanContext;

@@ -83,8 +83,10 @@ impl ServiceDecisions {
         }
     }
 
+    /// Returns whether the service is asked. Only the user decides about plans and about access outside the sandbox.
     fn may_approve(&self, approval: &Approval) -> bool {
-        approval.risk_level <= self.max_risk && !approval.critical
+        let is_for_user = approval.plan.is_some() || !approval.opens.is_empty();
+        !is_for_user && approval.risk_level <= self.max_risk && !approval.critical
     }
 
     fn question(&self, event: &Event, approval: &Approval) -> impl Future<Output = Answer> + Send + use<> {

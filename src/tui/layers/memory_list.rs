@@ -14,42 +14,56 @@ const COLUMNS: &[Column] = &[
     Column { head: "instruction", is_number: false, rank: 0 },
 ];
 
-pub(crate) struct MemoryList(Picker);
+/// Shown for a proposal whose change the user has not opened.
+const UNREAD: &str = "enter shows the change; ctrl+a then applies it";
+
+pub(crate) struct MemoryList {
+    picker: Picker,
+    /// ID of the proposal whose whole change was opened last.
+    read: Option<String>,
+}
 
 impl MemoryList {
     pub(crate) fn new(proposals: &[MemoryProposal]) -> Self {
-        let mut list = Self(Picker::new("Memory proposals", COLUMNS).with_last_truncated());
+        let mut list = Self { picker: Picker::new("Memory proposals", COLUMNS).with_last_truncated(), read: None };
         list.set_proposals(proposals);
         list
     }
 
-    /// Updates the list to the current state.
+    /// Updates the list to the current state. A change that was opened may be another one now.
     pub(crate) fn set_proposals(&mut self, proposals: &[MemoryProposal]) {
-        self.0.set_rows(proposals.iter().map(row).collect());
+        self.picker.set_rows(proposals.iter().map(row).collect());
+        self.read = None;
     }
 
     /// Shows the highlighted proposal, also one that cannot be applied.
-    fn show(&self) -> Reaction {
-        let highlighted = self.0.highlighted().map(|row| row.key.clone());
-        highlighted.map_or(Reaction::Done, |id| Reaction::Request(LayerRequest::ShowProposal(id)))
+    fn show(&mut self) -> Reaction {
+        self.read = self.picker.highlighted_as_drawn().map(|row| row.key.clone());
+        self.read.clone().map_or(Reaction::Done, |id| Reaction::Request(LayerRequest::ShowProposal(id)))
+    }
+
+    /// Applies the highlighted proposal, if the user has opened its change.
+    fn apply(&self, id: String) -> LayerRequest {
+        if self.read.as_ref() == Some(&id) { LayerRequest::ApplyProposal(id) } else { LayerRequest::ShowToast(UNREAD.to_owned()) }
     }
 }
 
 impl Layer for MemoryList {
     fn list(&mut self) -> Option<&mut Picker> {
-        Some(&mut self.0)
+        Some(&mut self.picker)
     }
 
     fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-        match self.0.key(key) {
+        match self.picker.key(key) {
             PickerResult::Nothing => Reaction::Done,
             PickerResult::Closed => Reaction::Close,
             PickerResult::Chosen(_) | PickerResult::Refused(_) => self.show(),
             PickerResult::Other => {
-                let Some(id) = self.0.highlighted().filter(|_| ctrl).map(|row| row.key.clone()) else { return Reaction::Pass };
+                let row = self.picker.highlighted_as_drawn().filter(|_| ctrl);
+                let Some(id) = row.map(|row| row.key.clone()) else { return Reaction::Pass };
                 Reaction::Request(match key.code {
-                    KeyCode::Char('a') => LayerRequest::ApplyProposal(id),
+                    KeyCode::Char('a') => self.apply(id),
                     KeyCode::Char('e') => LayerRequest::EditProposal(id),
                     KeyCode::Char('t') => LayerRequest::MoveProposal(id),
                     KeyCode::Char('x') => LayerRequest::DropProposal(id),

@@ -15,10 +15,12 @@ impl LayerStack {
         self.push(layer);
     }
 
-    /// Opens a layer on top of all others, in place of an open one of the same type.
+    /// Opens a layer on top, in place of an open one of the same type. A layer that covers questions stays above others.
     pub(crate) fn push<T: Layer>(&mut self, layer: T) {
         self.close::<T>();
-        self.layers.push(Box::new(layer));
+        let is_below = self.covers_questions() && !layer.covers_questions();
+        let at = self.layers.len() - usize::from(is_below);
+        self.layers.insert(at, Box::new(layer));
     }
 
     /// Opens a layer below all others, because the user has gone on to something else.
@@ -139,6 +141,16 @@ mod tests {
         stack.push(TextViewer::with_title("a", "b"));
         assert!(stack.drawn(false).is_some_and(is::<TextViewer>));
         assert!(stack.drawn(true).is_some_and(is::<RewindList>), "an open question needs the room of the text");
+    }
+
+    #[test]
+    fn a_text_that_arrives_does_not_cover_the_help() {
+        let mut stack = LayerStack::default();
+        stack.push(Help::new(Focus::Composer, ""));
+        stack.push(TextViewer::with_title("a", "b"));
+        assert!(stack.top().is_some_and(is::<Help>) && stack.is_open::<TextViewer>());
+        stack.close_top();
+        assert!(stack.top().is_some_and(is::<TextViewer>));
     }
 
     #[test]

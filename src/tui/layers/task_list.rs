@@ -50,7 +50,9 @@ impl Layer for TaskList {
             PickerResult::Closed => Reaction::Close,
             PickerResult::Chosen(row) => self.choose(&row),
             PickerResult::Other => {
-                let Some(id) = self.0.highlighted().filter(|_| ctrl).map(|row| row.key.clone()) else { return Reaction::Pass };
+                let Some(id) = self.0.highlighted_as_drawn().filter(|_| ctrl).map(|row| row.key.clone()) else {
+                    return Reaction::Pass;
+                };
                 Reaction::Request(match key.code {
                     KeyCode::Char('t') => LayerRequest::RunTaskProgram(id, TaskProgram::Diff),
                     KeyCode::Char('a') => LayerRequest::RunTaskProgram(id, TaskProgram::Keep),

@@ -26,7 +26,9 @@ fn the_list_shows_diffs_and_its_keys_send_what_was_shown() {
     }
     assert!(!screen.contains('\u{1b}') && !screen.contains("new proposal"), "{screen}");
     let apply = "lookup(memory(apply { id: \"aaaa1111\", digest: \"d1\" }))";
-    assert_eq!(play(&mut model, 3000, "<ctrl+a>"), [apply]);
+    assert_eq!(play(&mut model, 2900, "<ctrl+a>"), [""; 0], "the whole change was not opened yet");
+    assert!(draw(&mut model, 2950).contains("enter shows the change"));
+    assert_eq!(play(&mut model, 3000, "<enter><ctrl+a>"), [apply]);
     let edit = "lookup(memory(edit { id: \"aaaa1111\", text: none, target: some(personal) }))";
     assert_eq!(play(&mut model, 3500, "<ctrl+t>"), [edit]);
     assert_eq!(play(&mut model, 3600, "<ctrl+e>"), ["edit memory.md \"Use nextest\\n\""]);
@@ -34,7 +36,10 @@ fn the_list_shows_diffs_and_its_keys_send_what_was_shown() {
     assert!(draw(&mut model, 4100).contains("@@ -1 +1,2 @@"));
     play(&mut model, 4200, "<esc>");
     assert!(model.layers.is_open::<MemoryList>(), "only the reader was closed");
-    assert_eq!(play(&mut model, 5000, "<down><ctrl+a>"), [""; 0], "it cannot be applied");
+    play(&mut model, 4900, "<down>");
+    assert_eq!(play(&mut model, 4950, "<ctrl+a>"), [""; 0], "the screen does not show this highlight yet");
+    draw(&mut model, 4960);
+    assert_eq!(play(&mut model, 5000, "<enter><ctrl+a>"), [""; 0], "it cannot be applied");
     assert!(draw(&mut model, 5100).contains("is a symlink"));
     assert_eq!(play(&mut model, 6000, "<ctrl+x>"), ["lookup(memory(drop { id: \"bbbb2222\" }))"]);
     play(&mut model, 7000, "<esc>");
