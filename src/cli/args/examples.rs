@@ -448,6 +448,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("config keys", &[("Print all keys", "aye config keys")]),
     ("config schema", &[("Save the schema for your editor", "aye config schema > config.schema.json")]),
+    ("sync", &[("Deliver what waits, for example at the end of a job", "aye sync")]),
     ("doctor", &[("Check the installation", "aye doctor"), ("Check the installation in a script", "aye doctor --json")]),
     ("update", &[("Show the commands that update aye", "aye update"), ("Look for a newer version", "aye update --check")]),
     ("acp", &[("Set this as the agent command of your editor", "aye acp")]),

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 /// Place of a plugin, as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub(crate) struct SourceArgs {
-    /// Folder, archive (.tar.gz or .zip, also as https URL), or git repository with #BRANCH or @COMMIT
+    /// Folder, archive (file or https URL), or repository with #BRANCH/@COMMIT
     #[arg(value_name = "SOURCE")]
     pub source: String,
     /// Folder of the plugin in the repository or the archive
@@ -18,7 +18,7 @@ pub(crate) struct SourceArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginSub {
-    /// Add a plugin from a folder, an archive or a git repository, after showing a plan
+    /// Show a plan, and add a plugin from a folder, archive or repository
     ///
     /// The plan lists everything that the plugin brings. aye copies the files and pins them by hash. If the plugin is already
     /// installed, the plan shows the difference. Nothing is added before you approve the plan, and nothing of the plugin runs.

@@ -303,7 +303,7 @@ fn hints_name_the_current_keys() {
 #[test]
 fn the_keymap_example_in_the_docs_works() {
     let docs = include_str!("../../../docs/SCREEN.md");
-    let (_, section) = docs.split_once("## Keys of your own").unwrap();
+    let (_, section) = docs.split_once("## Custom keys").unwrap();
     let example = section.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     let map = keymap(example);
     assert_eq!(sees(&map, Focus::Composer, "ctrl+e"), "ctrl+g");
