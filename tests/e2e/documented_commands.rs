@@ -297,6 +297,7 @@ documents! {
     commands_about_policies_run: "docs/POLICY.md",
     commands_about_the_sandbox_run: "docs/SANDBOX.md",
     commands_in_scripts_run: "docs/SCRIPTS.md",
+    commands_about_services_run: "docs/SERVICES.md",
     commands_about_skills_run: "docs/SKILLS.md",
     commands_about_agents_run: "docs/SUBAGENTS.md",
     commands_about_tasks_run: "docs/TASKS.md",
