@@ -54,6 +54,7 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye task resume --detach TASK", Fails(1, "has already ended")),
     ("aye task stop TASK", Fails(2, "is not running")),
     ("aye sync", Fails(2, "no service is configured")),
+    ("aye sync", Fails(2, "no service is configured")),
     ("aye policy grants revoke mine-here:4", Fails(2, "this project has no saved rule `mine-here:4`")),
 ];
 
