@@ -75,7 +75,7 @@ async fn request(given: &str, timeouts: Timeouts, most_bytes: usize) -> Result<R
     match reply.status() {
         200..300 => {
             let body = reply.into_body(most_bytes).await.map_err(|error| failed(&error))?;
-            let is_too_large = || cannot(given, &format!("it is larger than {}", crate::protocol::size(most_bytes as u64)));
+            let is_too_large = || cannot(given, &format!("the file is larger than {}", crate::protocol::size(most_bytes as u64)));
             body.map(Response::Document).ok_or_else(is_too_large)
         }
         300..400 => {
