@@ -9,7 +9,7 @@ use crate::host::startup::runtime;
 use crate::protocol::Problem;
 use crate::services::workspace::PushQueue;
 use crate::services::{DrainEnd, DrainResult, push_waiting};
-use crate::store::Store;
+use crate::store::{OutboxSink, Store};
 use crate::text::clean;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -32,17 +32,21 @@ pub(crate) fn run(place: &AppContext, json: bool) -> Result<Exit, CliError> {
         return Err(CliError::usage(problem));
     }
     let store = Store::open(&place.directories.data)?;
-    let uploads = SessionUploads::open(place, &store).map_err(CliError::failed)?;
-    let results = runtime()?.block_on(async {
-        let mut results = match &place.services {
-            Some(services) => services.drain(&store).await,
-            None => Vec::new(),
-        };
-        if let Some(SessionUploads { bucket, local, machine }) = uploads {
-            results.push(push_waiting(&store, PushQueue { bucket, local, machine }).await);
+    let runtime = runtime()?;
+    let mut results = match &place.services {
+        Some(services) => runtime.block_on(services.drain(&store)),
+        None => Vec::new(),
+    };
+    match SessionUploads::open(place, &store) {
+        Ok(None) => {}
+        Ok(Some(SessionUploads { bucket, local, machine })) => {
+            results.push(runtime.block_on(push_waiting(&store, PushQueue { bucket, local, machine })));
         }
-        results
-    });
+        Err(problem) => {
+            let end = DrainEnd::Unreadable(problem.one_line());
+            results.push(DrainResult { sink: OutboxSink::Workspace, delivered: 0, end });
+        }
+    }
     let sinks = store.sinks()?;
     let pending =
         |result: &DrainResult| sinks.iter().find(|status| status.sink == result.sink).map_or(0, |status| status.pending);

@@ -42,9 +42,13 @@ impl PolicyService {
         }))
     }
 
-    /// Returns what a cached policy belongs to.
-    pub(crate) fn identity(&self) -> String {
-        format!("{} {}", self.url, self.public_key.as_deref().unwrap_or("unsigned"))
+    /// Returns what a cached policy belongs to. `key`: content of the public key file.
+    pub(crate) fn identity(&self, key: Option<&[u8]>) -> String {
+        match (&self.public_key, key) {
+            (None, _) => format!("{} unsigned", self.url),
+            (Some(path), None) => format!("{} {path} unreadable", self.url),
+            (Some(path), Some(key)) => format!("{} {path} {}", self.url, blake3::hash(key).to_hex()),
+        }
     }
 
     /// Returns the file of the public key. A relative path is below the directory of `config.toml`.

@@ -9,7 +9,7 @@ use super::service::{Kind, Service};
 use super::services::APPROVALS_KEY;
 use super::workspace_store::WorkspaceStore;
 use super::{ConfigError, Credentials, Environment, KeyCommand, KeyStorage, Secret, Settings, address, schema};
-use super::{key_command, provider_headers};
+use super::{key_command, provider_headers, services};
 use crate::protocol::Problem;
 use std::collections::BTreeMap;
 
@@ -195,7 +195,9 @@ impl Settings {
         });
         let built_in = BUILT_IN.iter().flat_map(|known| known.key_variables).map(|&name| name.to_owned());
         let of_store = WorkspaceStore::secret_variables(&self.values).iter().copied();
-        built_in.chain(configured).chain(all_key_variables().chain(of_store).map(str::to_owned)).collect()
+        let of_services = services::secret_variables(&self.values);
+        let known = all_key_variables().chain(of_store).map(str::to_owned);
+        built_in.chain(configured).chain(known).chain(of_services).collect()
     }
 
     /// Returns all providers: the built-in ones in search order, then the providers in the settings.

@@ -8,6 +8,13 @@ use crate::protocol::Problem;
 pub(super) const APPROVALS_KEY: &str = "approvals";
 /// Address that stands for the `OTEL_EXPORTER_OTLP_*` variables.
 const FROM_ENVIRONMENT: &str = "env";
+/// Variables with headers for OTLP receivers, such as keys.
+const EXPORT_HEADERS: [&str; 4] = [
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+];
 /// Default of `services.outbox.limit`, in bytes.
 const OUTBOX_BYTES: u64 = 1 << 30;
 
@@ -133,6 +140,19 @@ fn url(values: &Values, service: &str) -> Result<Option<String>, ConfigError> {
     Ok(Some(checked))
 }
 
+/// Returns the environment variables with secrets of the configured services.
+pub(super) fn secret_variables(values: &Values) -> Vec<String> {
+    let approvals = file::text(values, &["services", "approvals", "secret"]).and_then(SecretReference::parse);
+    let approvals = approvals.and_then(|secret| match secret {
+        SecretReference::Variable(name) => Some(name),
+        SecretReference::Saved(_) => None,
+    });
+    let policy = file::text(values, &["services", "policy", "token_env"]).map(str::to_owned);
+    let exports = ["audit", "telemetry"].iter().any(|service| file::text(values, &["services", service, "url"]).is_some());
+    let headers = EXPORT_HEADERS.iter().filter(|_| exports).map(|&name| name.to_owned());
+    approvals.into_iter().chain(policy).chain(headers).collect()
+}
+
 /// Checks an address from a variable, by the same rules as one from the settings.
 pub(crate) fn check_service_url(given: &str) -> Result<String, Problem> {
     address::check(given.trim())
@@ -164,6 +184,17 @@ mod tests {
         let endpoint = OtlpEndpoint::Url("http://127.0.0.1:4318".to_owned());
         assert_eq!(some.audit, Some(AuditSettings { endpoint, required: true, content: false }));
         assert_eq!(some.telemetry, Some(TelemetrySettings { endpoint: OtlpEndpoint::Environment, content: true }));
+    }
+
+    #[test]
+    fn variables_with_secrets_of_configured_services_are_known() {
+        let variables = |text: &str| secret_variables(&file::parse(text, Path::new("config.toml")).unwrap());
+        assert_eq!(variables("[services.approvals]\nsecret = \"keyring:approvals\"\n"), Vec::<String>::new());
+        assert_eq!(
+            variables("[services.approvals]\nsecret = \"env:HOOK\"\n[services.policy]\ntoken_env = \"TOKEN\"\n"),
+            ["HOOK", "TOKEN"]
+        );
+        assert_eq!(variables("[services.audit]\nurl = \"env\"\n"), EXPORT_HEADERS);
     }
 
     #[test]

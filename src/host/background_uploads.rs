@@ -107,7 +107,11 @@ impl BackgroundUploads {
                     }
                     let signal = *signals.borrow_and_update();
                     match signal {
-                        Some(TaskSignal::Started(_)) => self.mark_busy().await,
+                        Some(TaskSignal::Started(_)) => {
+                            self.mark_busy().await;
+                            // This signal may have replaced that of the task before it.
+                            due = self.deliver(false).await;
+                        }
                         Some(TaskSignal::Queued(_)) => due = self.deliver(true).await,
                         None => {}
                     }

@@ -20,6 +20,7 @@ use crate::policy::{
 };
 use crate::protocol::{Mode, WorkspaceId};
 use crate::services::Services;
+use crate::services::backend_tools::BackendManifest;
 use crate::sys::http::{Timeouts, trust_also};
 use crate::sys::ignore_files::own_list;
 use crate::sys::process::Shell;
@@ -173,6 +174,13 @@ impl AppContext {
             service.ensure_loaded()?;
         }
         Policy::assemble(&self.sources(file), project)
+    }
+
+    /// Returns all environment variables that may contain a key; commands do not get them.
+    pub(crate) fn key_variables(&self) -> Vec<String> {
+        let manifest = self.settings.backend_manifest(&self.directories, &self.home);
+        let token = manifest.and_then(|path| BackendManifest::read(&path).ok()?.token_variable().map(str::to_owned));
+        self.settings.key_variables().into_iter().chain(token).collect()
     }
 
     /// Returns the policy from a URL, if one is configured.

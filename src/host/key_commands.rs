@@ -18,7 +18,7 @@ pub(crate) fn provider_key(
     rejected: Option<&str>,
 ) -> Result<Secret, Problem> {
     let run = || {
-        let withheld = place.settings.key_variables();
+        let withheld = place.key_variables();
         let (argv, home, roots) = (&setting.argv, &place.home, &place.roots);
         KeyCommand { argv, home, timeout: TIMEOUT, withheld: &withheld, roots }.print_key()
     };

@@ -14,7 +14,7 @@ const MIN_BYTES: usize = 8;
 
 /// Returns the redactor. `known`: additional secret values, in addition to the environment and `aye auth`.
 pub(crate) fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -> Arc<Redactor> {
-    let keys = place.settings.key_variables();
+    let keys = place.key_variables();
     let own = place.environment.variables().filter(|(name, value)| {
         let own = keys.iter().any(|key| key == name);
         value.len() >= MIN_BYTES && (own || (names_a_secret(name) && may_be_secret(value)))

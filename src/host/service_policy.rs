@@ -36,7 +36,13 @@ impl ServicePolicy {
 
     /// Returns the file of the last good policy; `None` if there is none yet.
     pub(crate) fn file(&self) -> Option<PathBuf> {
-        self.cache.is_there(&self.service.identity()).then(|| self.cache.file())
+        self.cache.is_there(&self.source()).then(|| self.cache.file())
+    }
+
+    /// Returns what the last good policy must belong to. A new key makes one that was signed with another key invalid.
+    fn source(&self) -> String {
+        let key = self.key_file.as_ref().and_then(|path| crate::sys::file::read(path, KEY_BYTES).ok());
+        self.service.identity(key.as_deref())
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -45,24 +51,26 @@ impl ServicePolicy {
 
     /// Requests the policy.
     pub(crate) async fn refresh(&self) -> Result<(), Problem> {
-        let key = self.key_file.as_ref().map(|path| {
+        let keys = self.key_file.as_ref().map(|path| {
             let failed = |why: String| {
                 let problem = Problem::new(format!("cannot use the public key `{}`", path.display())).because(why);
                 problem.hint("correct `services.policy.public_key` in config.toml")
             };
             let pem = crate::sys::file::read(path, KEY_BYTES).map_err(|error| failed(error.to_string()))?;
-            PublicKey::parse(&pem).map_err(failed)
+            Ok::<_, Problem>((PublicKey::parse(&pem).map_err(failed)?, pem))
         });
         if let Some(name) = self.service.token_env.as_ref().filter(|_| self.token.is_none()) {
             let problem = Problem::new(format!("the environment variable `{name}` is not set"));
             return Err(problem.because("`services.policy.token_env` names it"));
         }
-        refresh(&self.service, key.transpose()?.as_ref(), self.token.as_deref(), &self.cache).await
+        let (key, pem) = keys.transpose()?.unzip();
+        let source = self.service.identity(pem.as_deref());
+        refresh((&self.service, source), key.as_ref(), self.token.as_deref(), &self.cache).await
     }
 
     /// Returns the notices about the last change that were not shown yet.
     pub(crate) fn take_notices(&self) -> Vec<String> {
-        self.cache.take_notices(&self.service.identity())
+        self.cache.take_notices(&self.source())
     }
 
     /// Loads the policy if there is none yet.
@@ -80,7 +88,7 @@ impl ServicePolicy {
         let poll = SignedDuration::try_from(self.service.poll).unwrap_or(SignedDuration::MAX);
         let earliest = Timestamp::now().checked_sub(poll).unwrap_or(Timestamp::MIN);
         let mut notices = Vec::new();
-        if !self.cache.is_current(&self.service.identity(), earliest)
+        if !self.cache.is_current(&self.source(), earliest)
             && let Err(problem) = self.refresh_now()
         {
             notices.push(format!("{}; the last good policy stays in effect", problem.one_line()));

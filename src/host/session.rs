@@ -742,7 +742,7 @@ fn command_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolic
             policy::Environment::InheritOf(names) => Environment::InheritOf(names),
             policy::Environment::CoreOf(names) => Environment::CoreOf(names),
         },
-        secret_names: place.settings.key_variables(),
+        secret_names: place.key_variables(),
         helper: Helper::default(),
         sandbox,
         git_is_read_only: place.is_layer,

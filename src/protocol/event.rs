@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// Shown instead of a rule if the user approved the call.
 pub const APPROVED_BY_YOU: &str = "approved by you";
+/// Reason of a denial if nobody can approve.
+pub const NO_USER: &str = "no user can approve this call";
 /// Beginning of the reason of a denial by the approval service.
 pub const DENIED_BY_SERVICE: &str = "denied by the approval service";
 /// Rule of a call that the approval service approved.

@@ -1,10 +1,19 @@
 //! Redaction of everything that is sent to a service.
 
+use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 
 /// Replacement of the secrets in a text.
 pub(crate) type RedactText = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// Returns a value as redacted JSON. The strings are redacted before they are encoded: in JSON, a secret with a quotation mark or a
+/// line break is not the same text.
+pub(super) fn redacted_json(value: &impl Serialize, redact: &RedactText) -> String {
+    let Ok(mut value) = serde_json::to_value(value) else { return String::new() };
+    redact_value(&mut value, redact);
+    value.to_string()
+}
 
 /// Redacts all strings of a value.
 pub(super) fn redact_value(value: &mut Value, redact: &RedactText) {
@@ -18,5 +27,17 @@ pub(super) fn redact_value(value: &mut Value, redact: &RedactText) {
         Value::Array(items) => items.iter_mut().for_each(|item| redact_value(item, redact)),
         Value::Object(members) => members.values_mut().for_each(|member| redact_value(member, redact)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_with_characters_that_json_escapes_are_redacted() {
+        let redact: RedactText = Arc::new(|text| text.replace("a\"b\nc", "[redacted]"));
+        let value = serde_json::json!({"command": ["echo a\"b\nc"]});
+        assert_eq!(redacted_json(&value, &redact), r#"{"command":["echo [redacted]"]}"#);
     }
 }

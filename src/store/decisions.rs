@@ -6,7 +6,7 @@ use super::logged_decision::LoggedDecision;
 use super::outbox::{self, OutboxEntry, OutboxFeed, SessionOutbox};
 use super::records::{self, Place};
 use crate::ports::{Durability, Record};
-use crate::protocol::{APPROVED_BY_YOU, CallId, DENIED_BY_SERVICE, Decision, Mode};
+use crate::protocol::{APPROVED_BY_YOU, CallId, DENIED_BY_SERVICE, Decision, Mode, NO_USER};
 use crate::session::{CallChange, Change, SessionState, plans_call};
 use rusqlite::{Transaction, params};
 use std::collections::{HashMap, HashSet};
@@ -117,7 +117,7 @@ impl Calls {
                 let reason = reason.as_deref().unwrap_or_default();
                 let by = match reason {
                     // The second wording is from earlier versions.
-                    "no user can approve this call" | "no one to ask" => reason,
+                    NO_USER | "no one to ask" => reason,
                     _ if reason.starts_with("no answer within") => "timeout",
                     "the task was cancelled" => "cancel",
                     _ if reason.starts_with(DENIED_BY_SERVICE) => SERVICE,

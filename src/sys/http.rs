@@ -210,7 +210,8 @@ impl Server {
 
     fn send_error(&self, error: &reqwest::Error) -> HttpError {
         let server = self.name.clone();
-        if error.is_timeout() {
+        // A time-out without a failed connection means that the peer vanished after the request was sent.
+        if error.is_connect() && error.is_timeout() {
             HttpError::ConnectTimeout { server: self.with_proxy(server), seconds: self.timeouts.connect.as_secs() }
         } else if error.is_connect() {
             HttpError::Unreachable { server: self.with_proxy(server), reason: root_cause(error) }

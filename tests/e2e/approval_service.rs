@@ -227,6 +227,19 @@ fn anything_but_a_signed_answer_to_this_question_counts_as_no_answer() {
 }
 
 #[test]
+fn a_service_that_cannot_be_asked_at_all_denies_without_waiting() {
+    let service = Service::accepting();
+    let server = script();
+    let config = format!("[services.approvals]\nurl = \"{}\"\nsecret = \"env:AYE_TEST_UNSET\"\nask = true\n", service.url());
+    let project = Project::with(&server).config(&config).file("a.rs", EDIT);
+    let output = project.aye(&["exec", "edit"]);
+    assert_eq!(project.read("a.rs"), EDIT);
+    assert!(output.stderr.contains("`AYE_TEST_UNSET` with the secret is not set"), "{}", output.stderr);
+    let results = server.request(1).tool_results();
+    assert!(results[0].1.contains("no user can approve"), "{results:?}");
+}
+
+#[test]
 fn the_service_is_not_asked_beyond_the_risk_that_the_policy_allows() {
     let bundle = |max: &str| {
         format!(

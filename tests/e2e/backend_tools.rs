@@ -124,7 +124,11 @@ fn a_call_without_an_answer_has_an_unknown_outcome_and_is_not_repeated() {
         (None, "OUTCOME_UNKNOWN"),
         (Some((502, "bad gateway")), "OUTCOME_UNKNOWN"),
         (Some((200, "<html>")), "OUTCOME_UNKNOWN"),
-        (Some((503, "busy")), "TOOL_EXECUTION_FAILED"),
+        (Some((503, "no worker")), "OUTCOME_UNKNOWN"),
+        (Some((507, "full")), "OUTCOME_UNKNOWN"),
+        (Some((408, "slow")), "OUTCOME_UNKNOWN"),
+        (Some((429, "busy")), "TOOL_EXECUTION_FAILED"),
+        (Some((501, "unknown")), "TOOL_EXECUTION_FAILED"),
         (Some((403, "no")), "TOOL_EXECUTION_FAILED"),
     ] {
         let service = Service::start(reply);

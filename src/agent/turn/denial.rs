@@ -1,6 +1,6 @@
 //! Denials of calls: the reasons that the journal stores, and the errors that the model gets.
 
-use crate::protocol::{DENIED_BY_SERVICE, ErrorCode, FileDiagnostics, Proposal};
+use crate::protocol::{DENIED_BY_SERVICE, ErrorCode, FileDiagnostics, NO_USER, Proposal};
 
 /// Maximum number of rows about errors in a denial.
 const MAX_ERROR_ROWS: usize = 10;
@@ -10,12 +10,13 @@ pub(super) const NO_ANSWER: &str = "no answer within";
 /// Reason of a denial caused by the end of a task.
 pub(super) const CANCELLED: &str = "the task was cancelled";
 
-/// Returns the error for a denied call: denied by the user, timed out, or cancelled with the task.
+/// Returns the error for a denied call: denied by the user, timed out, cancelled with the task, or without anybody to approve it.
 pub(super) fn denial(reason: Option<&str>) -> (ErrorCode, String) {
     match reason {
         Some(reason) if reason.starts_with(NO_ANSWER) => {
             (ErrorCode::ApprovalTimeout, format!("not approved: {reason}. Continue without it, or say what you need it for."))
         }
+        Some(NO_USER) => (ErrorCode::NoApprover, format!("denied: {NO_USER}")),
         Some(CANCELLED) => (ErrorCode::Cancelled, "the task was stopped before this call ran".to_owned()),
         Some(reason) if reason.starts_with(DENIED_BY_SERVICE) => (ErrorCode::UserDenied, format!("this call was {reason}")),
         Some(reason) => (ErrorCode::UserDenied, format!("the user denied this call: {reason}")),

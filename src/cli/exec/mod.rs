@@ -26,6 +26,7 @@ use patch::PatchRun;
 use piped_input::Piped;
 use std::io::{IsTerminal, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
@@ -41,6 +42,8 @@ pub(crate) struct Request {
 
 /// Maximum width of a prompt in a notice.
 const TITLE_CELLS: usize = 60;
+/// Time for remaining reads and writes to finish at exit.
+const LEFTOVERS: Duration = Duration::from_secs(2);
 const NEW_TASK: &str = "run `aye exec -c PROMPT` to start a new task";
 
 fn no_prompt() -> CliError {
@@ -195,12 +198,26 @@ fn run_task(
     schema: Option<Arc<OutputSchema>>,
     output: TaskOutput,
 ) -> Result<EndedTask, CliError> {
+    let runtime = startup::runtime()?;
+    let ended = run_task_in(&runtime, common, place, request, schema, output);
+    // The process does not wait for a disk that does not respond.
+    runtime.shutdown_timeout(LEFTOVERS);
+    ended
+}
+
+fn run_task_in(
+    runtime: &Runtime,
+    common: &Common,
+    place: AppContext,
+    request: Request,
+    schema: Option<Arc<OutputSchema>>,
+    output: TaskOutput,
+) -> Result<EndedTask, CliError> {
     let from_stdin = request.prompt == ExecPrompt::Stdin;
     let goal = request.options.goal.clone();
     let may_be_command = matches!(request.prompt, ExecPrompt::Text(_));
     let mut words = ExecInput::read(request.prompt)?;
     let store = Store::open(&place.directories.data)?;
-    let runtime = startup::runtime()?;
     let front_end = FrontEnd::exec(request.approver);
     let mut builder = SessionBuilder::find(front_end, common.clone(), place, store, &request.session).map_err(refusal)?;
     if let Some(entries) = &request.options.allowed_tools {
@@ -221,7 +238,7 @@ fn run_task(
     let unfinished = if words.is_empty() { ResumePolicy::Continue } else { ResumePolicy::Discard };
     let claimed = builder.with_unfinished(unfinished).claim().map_err(refusal)?;
     if words.is_empty() && claimed.session().state.is_done() {
-        return reprint_result(&runtime, &claimed, &printing).map(|exit| EndedTask { exit, policy });
+        return reprint_result(runtime, &claimed, &printing).map(|exit| EndedTask { exit, policy });
     }
     if unfinished == ResumePolicy::Discard
         && let Some(task) = claimed.session().state.task().filter(|task| !task.stage.is_over())

@@ -51,7 +51,7 @@ impl SignInPage<'_> {
             .variables()
             .map(|(name, _)| name.to_owned())
             .filter(|name| names_a_secret(name))
-            .chain(self.place.settings.key_variables())
+            .chain(self.place.key_variables())
             .collect();
         let names: Vec<String> = secret.into_iter().collect();
         Desktop::find(&self.place.workspace, &names, &|_| false)

@@ -12,7 +12,7 @@ use crate::services::workspace::{ListedSession, PullOptions, PullResult, find, l
 use crate::transfer::format::{format_count, format_size};
 use std::fmt::Write;
 
-/// Maximum number of sessions in a list.
+/// Maximum number of sessions in a list for people.
 const LISTED: usize = 100;
 /// Maximum number of sessions that are named for an ambiguous ID.
 const AMBIGUOUS: usize = 8;
@@ -55,16 +55,17 @@ fn only_one(given: &str, mut found: Vec<SessionId>) -> Result<SessionId, CliErro
 pub(crate) fn list_stored(place: &AppContext, json: bool) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let SessionUploads { bucket, machine, .. } = SessionUploads::for_command(place, &store)?;
-    let listed = runtime()?.block_on(list(&bucket, &machine, LISTED + 1));
+    let most = if json { usize::MAX } else { LISTED + 1 };
+    let listed = runtime()?.block_on(list(&bucket, &machine, most));
     let (mut sessions, notices) = listed.map_err(|error| CliError::failed(error.problem))?;
     warn_all(&notices);
-    if sessions.len() > LISTED {
-        sessions.truncate(LISTED);
-        warn(format!("only the latest {LISTED} sessions are listed"));
-    }
     if json {
         print_json(&sessions);
         return Ok(Exit::Completed);
+    }
+    if sessions.len() > LISTED {
+        sessions.truncate(LISTED);
+        warn(format!("only the last {LISTED} sessions are listed; to list all: `aye sessions pull --json`"));
     }
     let mut lines: String = sessions.iter().map(line).collect();
     if sessions.is_empty() {

@@ -12,6 +12,7 @@ pub(crate) use project::{parse_plugin_servers, parse_project_servers};
 
 use super::address::{check_header, check_server};
 use super::{ConfigError, Environment};
+use crate::protocol::BACKEND_SERVER;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -89,11 +90,19 @@ pub(crate) struct Servers {
 /// Checks the name of a server, or returns the reason why it is invalid.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    if is_reserved(name) {
+        return Err(format!("the server name `{BACKEND_SERVER}` is reserved for back-end tools; rename the server"));
+    }
     if (1..=MAX_LETTERS).contains(&name.len()) && name.chars().all(plain) {
         return Ok(());
     }
     let shown: String = name.chars().take(MAX_LETTERS).collect();
     Err(format!("invalid server name `{shown}`: must be 1 to {MAX_LETTERS} ASCII letters, digits, `-`, `_` and `.`"))
+}
+
+/// Returns true for the name of the back-end tools, which no MCP server may have.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    name.eq_ignore_ascii_case(BACKEND_SERVER)
 }
 
 /// Checks the URL of a server, or returns the reason why it is invalid.

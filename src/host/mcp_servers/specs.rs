@@ -31,7 +31,7 @@ pub(crate) fn find_servers(place: &AppContext, project: Option<&ProjectConfig>) 
     let mut all: Vec<ConfiguredServer> = own.servers.into_iter().map(|server| spec(server, false)).collect();
     for plugin in place.plugins().enabled().plugins {
         let files = PluginFiles { name: plugin.name().to_owned(), root: plugin.root.clone() };
-        let brought = plugin.servers(&place.environment, &place.settings.key_variables());
+        let brought = plugin.servers(&place.environment, &place.key_variables());
         problems.extend(brought.problems);
         for server in brought.servers {
             let ConfiguredServer { spec, place } = spec(server, false);
@@ -41,7 +41,7 @@ pub(crate) fn find_servers(place: &AppContext, project: Option<&ProjectConfig>) 
     let Some((project, (file, bytes))) = project.and_then(|project| Some((project, project.servers()?))) else {
         return (all, problems);
     };
-    let brought = servers::parse_project_servers(bytes, &file, &place.environment, &place.settings.key_variables());
+    let brought = servers::parse_project_servers(bytes, &file, &place.environment, &place.key_variables());
     problems.extend(brought.problems);
     for mut server in brought.servers {
         if let Some(known) = all.iter().find(|known| known.spec.name.eq_ignore_ascii_case(&server.name)) {
@@ -87,7 +87,7 @@ pub(crate) fn specs_again(place: &AppContext, project: &ProjectConfig) -> SpecRe
     // No server of this file is started; it only shows which entries changed since they were trusted.
     let file = place.workspace.join(SERVERS);
     let named = file::read(&file, SERVERS_BYTES)
-        .map(|bytes| servers::parse_project_servers(&bytes, &file, &place.environment, &place.settings.key_variables()).servers);
+        .map(|bytes| servers::parse_project_servers(&bytes, &file, &place.environment, &place.key_variables()).servers);
     let (mut specs, known): (Vec<Spec>, Vec<Spec>) = before.specs.into_iter().partition(|spec| !spec.of_project);
     for server in named.unwrap_or_default() {
         let ConfiguredServer { spec: now, .. } = spec(server, true);

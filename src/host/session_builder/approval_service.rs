@@ -1,7 +1,7 @@
 //! Decisions of the approval service: each approval of a session is also sent to the service, and its answer becomes a command.
 
 use crate::agent::CHANNEL_DEPTH;
-use crate::protocol::{Approval, ApprovalId, Command, Decision, Event, EventKind, Risk, SessionCommand};
+use crate::protocol::{Approval, ApprovalId, Command, Decision, Event, EventKind, NO_USER, Risk, SessionCommand};
 use crate::services::{ApprovalAnswer, ApprovalService, RedactText, SessionFacts};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,21 +19,40 @@ pub(super) struct ServiceDecisions {
     pub timeout: Duration,
 }
 
-/// Answer of the service to one approval; without a decision, the reason why it was not asked.
-type Answer = (Box<Event>, ApprovalId, Result<ApprovalAnswer, String>);
+/// Result of asking the service about one approval.
+enum QuestionEnd {
+    Answered(ApprovalAnswer),
+    /// No valid answer in time.
+    Late,
+    /// Reason why the service cannot be asked at all.
+    Impossible(String),
+}
+
+impl QuestionEnd {
+    /// Returns the notice that there is no answer.
+    fn notice(&self) -> EventKind {
+        let reason = if let Self::Impossible(reason) = self { reason } else { "no valid answer in time" };
+        EventKind::Notice { message: format!("cannot ask the approval service: {reason}") }
+    }
+}
+
+/// Approval that the service was asked about.
+type Answer = (Box<Event>, ApprovalId, QuestionEnd);
 
 impl ServiceDecisions {
-    /// Returns the commands that the session receives and the events that it sends, with the service in between.
+    /// Returns the commands that the session receives and the events that it sends, with the service in between. Without a user,
+    /// an approval that the service cannot be asked about is denied at once.
     pub(super) fn connect(
         self,
         commands: mpsc::Receiver<SessionCommand>,
         events: UnboundedSender<Event>,
+        has_user: bool,
     ) -> (mpsc::Receiver<SessionCommand>, UnboundedSender<Event>) {
         let (decide, decided) = mpsc::channel(CHANNEL_DEPTH);
         let (to_session, session_commands) = mpsc::channel(CHANNEL_DEPTH);
         let (from_session, session_events) = mpsc::unbounded_channel();
         tokio::spawn(pass_commands(commands, decided, to_session));
-        tokio::spawn(self.watch(session_events, events, decide));
+        tokio::spawn(self.watch(session_events, events, decide, has_user));
         (session_commands, from_session)
     }
 
@@ -43,6 +62,7 @@ impl ServiceDecisions {
         mut from_session: UnboundedReceiver<Event>,
         to_front_end: UnboundedSender<Event>,
         decide: mpsc::Sender<Command>,
+        has_user: bool,
     ) {
         let mut asking: JoinSet<Answer> = JoinSet::new();
         let mut open: HashMap<ApprovalId, AbortHandle> = HashMap::new();
@@ -69,12 +89,14 @@ impl ServiceDecisions {
                 Some(Ok((event, approval_id, answer))) = asking.join_next() => {
                     open.remove(&approval_id);
                     let decision = match answer {
-                        Ok(ApprovalAnswer::Approved) => Decision::ApprovedByService,
-                        Ok(ApprovalAnswer::Denied { reason }) => Decision::Denied { reason: Some(reason) },
-                        Err(reason) => {
-                            let message = format!("cannot ask the approval service: {reason}");
-                            let _ = to_front_end.send(Event { kind: EventKind::Notice { message }, ..*event });
-                            continue;
+                        QuestionEnd::Answered(ApprovalAnswer::Approved) => Decision::ApprovedByService,
+                        QuestionEnd::Answered(ApprovalAnswer::Denied { reason }) => Decision::Denied { reason: Some(reason) },
+                        unanswered => {
+                            let _ = to_front_end.send(Event { kind: unanswered.notice(), ..*event });
+                            if has_user || matches!(unanswered, QuestionEnd::Late) {
+                                continue;
+                            }
+                            Decision::Denied { reason: Some(NO_USER.to_owned()) }
                         }
                     };
                     let _ = decide.send(Command::Decide { approval_id, decision }).await;
@@ -95,8 +117,9 @@ impl ServiceDecisions {
         let (event, approval) = (Box::new(event.clone()), approval.clone());
         async move {
             let answer = match tokio::time::timeout(time, service.decide(&facts, &approval, time, &redact)).await {
-                Ok(answer) => answer,
-                Err(_) => Err("no valid answer in time".to_owned()),
+                Ok(Ok(answer)) => QuestionEnd::Answered(answer),
+                Ok(Err(reason)) => QuestionEnd::Impossible(reason),
+                Err(_) => QuestionEnd::Late,
             };
             (event, approval.approval_id, answer)
         }

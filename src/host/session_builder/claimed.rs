@@ -320,7 +320,9 @@ impl ClaimedSession {
 
     /// Prepares uploads to the object store, if one is configured. Nothing is requested yet.
     fn connect_uploads(&mut self) -> Option<BackgroundUploads> {
-        if self.place.parent.is_some() {
+        // A session that is not saved (`--ephemeral`, `--patch`), or only with the copy of a task, stays on this machine.
+        let is_saved = self.place.directories.data == self.place.directories.shared;
+        if self.place.parent.is_some() || !is_saved {
             return None;
         }
         let session = (self.session.id().clone(), self.session.kept.artifacts());

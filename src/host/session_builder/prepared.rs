@@ -98,7 +98,10 @@ impl PreparedSession {
         self.setup.room = room;
         let router = self.setup.router.clone();
         let (commands, events) = match self.decisions.take() {
-            Some(decisions) => decisions.connect(commands, events),
+            Some(decisions) => {
+                let has_user = !matches!(self.resources.front_end.approver, agent::Approver::Service { .. });
+                decisions.connect(commands, events, has_user)
+            }
             None => (commands, events),
         };
         let to_front_end = events.downgrade();

@@ -1,6 +1,6 @@
 //! Approval records: each decision with the request that it answers.
 
-use crate::protocol::{Approval, CallId, DENIED_BY_SERVICE, Decision, StepId, TaskId};
+use crate::protocol::{Approval, CallId, DENIED_BY_SERVICE, Decision, NO_USER, StepId, TaskId};
 use crate::services::SessionFacts;
 use crate::services::redaction::{RedactText, redact_value};
 use crate::session::{CallChange, Change};
@@ -90,7 +90,7 @@ fn decider(decision: &Decision) -> &'static str {
     match decision {
         Decision::ApprovedByService => "service",
         Decision::Denied { reason: Some(reason) } => match reason.as_str() {
-            "no user can approve this call" => "nobody",
+            NO_USER => "nobody",
             "the task was cancelled" => "cancel",
             reason if reason.starts_with("no answer within") => "timeout",
             reason if reason.starts_with(DENIED_BY_SERVICE) => "service",

@@ -4,7 +4,7 @@ use crate::ports::TaskEnd;
 use crate::protocol::{CallId, Decision, StepId, TaskId, ToolStatus};
 use crate::services::SessionFacts;
 use crate::services::otlp::{Attributes, nanos};
-use crate::services::redaction::RedactText;
+use crate::services::redaction::{RedactText, redacted_json};
 use crate::session::{CallChange, Change};
 use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxSink};
 use serde_json::json;
@@ -130,9 +130,7 @@ impl AuditFeed {
             CallChange::Planned { call, summary, .. } => {
                 let mut draft = Draft::new("aye.call.planned", *summary);
                 draft.attributes.text("gen_ai.tool.name", Some(&call.tool_name));
-                self.add_content(&mut draft, "gen_ai.tool.call.arguments", || {
-                    serde_json::to_string(&call.arguments).unwrap_or_default()
-                });
+                self.add_content(&mut draft, "gen_ai.tool.call.arguments", || redacted_json(&call.arguments, &self.redact));
                 draft
             }
             CallChange::Asked { approval } => {

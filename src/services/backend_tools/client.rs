@@ -81,20 +81,24 @@ fn to_error(error: &HttpError) -> RemoteError {
 }
 
 async fn read(reply: Reply) -> Result<RemoteResult, RemoteError> {
-    let (status, line) = (reply.status(), reply.status_line());
+    let (status, line, is_later) = (reply.status(), reply.status_line(), reply.header("retry-after").is_some());
     if !(200..300).contains(&status) {
         let head = reply.into_head(ERROR_BYTES).await;
         let message = format!("the service responded with {line}: {}", String::from_utf8_lossy(&head));
         return Err(match status {
-            // A gateway may have passed the call on before it failed.
-            500 | 502 | 504 => RemoteError::OutcomeUnknown { message },
-            429 | 503 => RemoteError::Busy { message },
+            429 => RemoteError::Busy { message },
+            503 if is_later => RemoteError::Busy { message },
+            // The service may have failed while the tool ran; a gateway may have passed the call on before.
+            408 | 500 | 502..=599 => RemoteError::OutcomeUnknown { message },
             404 => RemoteError::Unknown { message },
             _ => RemoteError::Refused { message },
         });
     }
     let body = reply.into_body(RESPONSE_BYTES).await.map_err(|error| to_error(&error))?;
-    let body = body.ok_or(RemoteError::TooLarge { limit: RESPONSE_BYTES as u64 })?;
+    let body = body.ok_or_else(|| {
+        let message = format!("the response of the service is larger than {} MiB; the tool may have run", RESPONSE_BYTES >> 20);
+        RemoteError::OutcomeUnknown { message }
+    })?;
     let response: Response = serde_json::from_slice(&body).map_err(|error| {
         let problem = Problem::new("the tool ran, but the response of the service is invalid").because(error);
         RemoteError::OutcomeUnknown { message: problem.one_line() }

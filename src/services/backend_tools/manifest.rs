@@ -77,6 +77,14 @@ impl BackendManifest {
         Self::parse(&text).map_err(failed)
     }
 
+    /// Returns the environment variable with the token, if one is named.
+    pub(crate) fn token_variable(&self) -> Option<&str> {
+        match &self.token {
+            Some(TokenReference::Variable(name)) => Some(name),
+            Some(TokenReference::Saved(_)) | None => None,
+        }
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         let file: ManifestFile = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| 1 + text.get(..span.start).unwrap_or_default().matches('\n').count());

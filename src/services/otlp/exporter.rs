@@ -45,6 +45,11 @@ impl Exporter {
         Self { endpoint, signal, environment, loss, connection: OnceLock::new() }
     }
 
+    /// Returns whether there is an address for the signal.
+    pub(in super::super) fn has_address(&self) -> bool {
+        ExportSettings::has_address(&self.endpoint, self.signal, &self.environment)
+    }
+
     fn connection(&self) -> Result<&Connection, String> {
         let open = || {
             let settings = ExportSettings::read(&self.endpoint, self.signal, &self.environment)?;

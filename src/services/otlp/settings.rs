@@ -45,6 +45,13 @@ pub(super) struct ExportSettings {
 }
 
 impl ExportSettings {
+    /// Returns whether there is an address for a signal.
+    pub(super) fn has_address(endpoint: &OtlpEndpoint, signal: Signal, environment: &Environment) -> bool {
+        let own = format!("OTEL_EXPORTER_OTLP_{}_ENDPOINT", signal.variable());
+        let is_set = |name: &str| environment.get(name).is_some();
+        matches!(endpoint, OtlpEndpoint::Url(_)) || is_set(&own) || is_set("OTEL_EXPORTER_OTLP_ENDPOINT")
+    }
+
     /// Returns the settings, or the reason why one of the variables is invalid.
     pub(super) fn read(endpoint: &OtlpEndpoint, signal: Signal, environment: &Environment) -> Result<Self, String> {
         let own = |name: &str| environment.get(&format!("OTEL_EXPORTER_OTLP_{}_{name}", signal.variable()));

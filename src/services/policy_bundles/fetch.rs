@@ -25,14 +25,14 @@ const TEXT_CHARS: usize = 200;
 /// Bundle as it was received; `None` if the last one is current.
 type Received = Option<(Vec<u8>, Option<String>)>;
 
-/// Requests the policy, and replaces the last good one if it has changed and is valid.
+/// Requests the policy, and replaces the last good one if it has changed and is valid. `source`: what the last good one must
+/// belong to.
 pub(crate) async fn refresh(
-    service: &PolicyService,
+    (service, source): (&PolicyService, String),
     key: Option<&PublicKey>,
     token: Option<&str>,
     cache: &PolicyCache,
 ) -> Result<(), Problem> {
-    let source = service.identity();
     let old = cache.state(&source);
     let etag = old.as_ref().and_then(|state| state.etag.clone());
     let received = match &service.store {

@@ -6,7 +6,7 @@ use crate::ports::TaskEnd;
 use crate::protocol::{CallId, Message, StopReason, TaskId, ToolResult, ToolStatus};
 use crate::services::SessionFacts;
 use crate::services::otlp::{Attributes, nanos};
-use crate::services::redaction::RedactText;
+use crate::services::redaction::{RedactText, redacted_json};
 use crate::session::{CallChange, Change, Expense};
 use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxSink};
 use serde_json::{Value, json};
@@ -229,7 +229,7 @@ impl OutboxFeed for TelemetryFeed {
                 Change::Call { tool_call_id, change: CallChange::Planned { call, .. } }
                     if self.content && state.arguments.len() < MAX_CALLS =>
                 {
-                    let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
+                    let arguments = redacted_json(&call.arguments, &self.redact);
                     state.arguments.insert((*tool_call_id).clone(), arguments);
                 }
                 Change::Call { change: CallChange::Finished { result, latency_ms, .. }, .. } => {

@@ -205,7 +205,10 @@ impl Bucket {
     async fn lock(&self) -> Result<Option<std::fs::File>, WorkspaceError> {
         let Some(directory) = &self.directory else { return Ok(None) };
         let path = directory.join(LOCK);
-        let failed = |why: String| WorkspaceError::local(Problem::new(format!("cannot lock `{}`", path.display())).because(why));
+        let failed = |why: String| {
+            let problem = Problem::new(format!("cannot lock `{}`", path.display())).because(why);
+            WorkspaceError::new(WorkspaceProblem::Temporary, problem)
+        };
         let shown = path.clone();
         let locked = tokio::task::spawn_blocking(move || {
             let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(&shown)?;

@@ -15,6 +15,8 @@ use std::sync::Arc;
 const ATTEMPTS: usize = 4;
 /// Maximum number of old histories that are deleted at once.
 const OLD_HISTORIES: usize = 100;
+/// Age in milliseconds after which a history that no head names is deleted.
+const ORPHAN_MS: i64 = 24 * 60 * 60 * 1000;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PushOptions {
@@ -53,11 +55,13 @@ pub(crate) async fn push(
         }
         let head = to_head(id, &snapshot, Owner::new(machine, snapshot.busy))?;
         if old.as_ref().is_some_and(|old| is_same(old, &head)) {
+            // Earlier versions deleted histories that another machine was about to name.
+            upload_history(bucket, &head, &snapshot).await?;
             return Ok(Pushed { changed: false, records: head.records, notices: snapshot.notices });
         }
-        upload_contents(bucket, old.as_ref(), &head, &snapshot).await?;
+        upload_contents(bucket, &head, &snapshot).await?;
         if bucket.replace(&layout::head(id), version.as_ref(), head.to_bytes()).await? == Replaced::Yes {
-            remove_old_histories(bucket, &head).await;
+            remove_old_histories(bucket, old.as_ref(), &head).await;
             return Ok(Pushed { changed: true, records: head.records, notices: snapshot.notices });
         }
     }
@@ -148,16 +152,18 @@ fn is_same(old: &Head, new: &Head) -> bool {
     old.history == new.history && old.artifacts == new.artifacts && owner(old) == owner(new)
 }
 
-/// Uploads what the old head does not name: first the artifacts, then the history.
-async fn upload_contents(bucket: &Bucket, old: Option<&Head>, new: &Head, snapshot: &Snapshot) -> Result<(), WorkspaceError> {
+/// Uploads what the store does not have: first the artifacts, then the history.
+async fn upload_contents(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> Result<(), WorkspaceError> {
     for artifact in &snapshot.artifacts {
         upload_content(bucket, artifact).await?;
     }
-    if old.is_none_or(|head| head.history != new.history) {
-        let name = layout::history(&new.session_id, &new.history.digest);
-        bucket.upload(&name, new.history.bytes, &mut snapshot.text.as_slice()).await?;
-    }
-    Ok(())
+    upload_history(bucket, head, snapshot).await
+}
+
+/// Uploads the history that a head names, unless the store has it.
+async fn upload_history(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> Result<(), WorkspaceError> {
+    let name = layout::history(&head.session_id, &head.history.digest);
+    bucket.upload(&name, head.history.bytes, &mut snapshot.text.as_slice()).await
 }
 
 /// Uploads an artifact of this machine, unless the store has it. Returns its URL.
@@ -177,13 +183,20 @@ async fn upload_content(bucket: &Bucket, artifact: &LocalArtifact) -> Result<Str
     Ok(bucket.uri(&name))
 }
 
-/// Deletes the histories that the new head replaces, and those that an interrupted push left.
-async fn remove_old_histories(bucket: &Bucket, head: &Head) {
-    let current = layout::history(&head.session_id, &head.history.digest);
-    let folder = layout::histories(&head.session_id);
-    for old in bucket.list(&folder, OLD_HISTORIES).await.unwrap_or_default() {
-        let name = format!("{folder}/{}", old.file_name);
-        if name != current {
+/// Deletes the history that the new head replaces, and those that an interrupted push left long ago. A newer one may be that of
+/// another process, which is about to name it.
+async fn remove_old_histories(bucket: &Bucket, old: Option<&Head>, head: &Head) {
+    let id = &head.session_id;
+    let current = layout::history(id, &head.history.digest);
+    let replaced = old.map(|old| layout::history(id, &old.history.digest));
+    let folder = layout::histories(id);
+    let listed = bucket.list(&folder, OLD_HISTORIES).await.unwrap_or_default();
+    // The clock of the store, as far as it is known: that of this machine may differ.
+    let now = listed.iter().map(|object| object.modified_ms).max().unwrap_or_default();
+    for object in listed {
+        let name = format!("{folder}/{}", object.file_name);
+        let is_replaced = replaced.as_ref() == Some(&name);
+        if name != current && (is_replaced || now - object.modified_ms > ORPHAN_MS) {
             bucket.discard(&name).await;
         }
     }

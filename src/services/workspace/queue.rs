@@ -108,7 +108,7 @@ pub(crate) async fn push_rows(bucket: &Bucket, local: &LocalSessions, machine: &
             if is_there(&local.store, &id)
                 && let Err(error) = push(bucket, local, &id, machine, PushOptions::default()).await
             {
-                if !matches!(error.kind, WorkspaceProblem::Conflict | WorkspaceProblem::Damaged | WorkspaceProblem::Missing) {
+                if matches!(error.kind, WorkspaceProblem::Temporary | WorkspaceProblem::Settings) {
                     result.failure = Some(error.problem);
                     return result;
                 }
