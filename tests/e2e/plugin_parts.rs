@@ -125,6 +125,23 @@ fn hooks_and_servers_are_read_from_the_places_that_the_manifest_names() {
 }
 
 #[test]
+fn the_plan_describes_the_entry_of_the_server_that_runs_and_reports_a_second_one_with_the_same_name() {
+    let project = Project::empty();
+    let root = project.directory("home").join("guard");
+    let servers = |command: &str| json!({"mcpServers": {"docs": {"command": command}}}).to_string();
+    write(&root, "plugin.json", &json!({"name": "guard", "mcpServers": "./more.json"}).to_string());
+    write(&root, ".mcp.json", &json!({"mcpServers": {"docs": {"command": "unused", "url": "https://example.org"}}}).to_string());
+    write(&root, "more.json", &servers("second"));
+    let plan = project.aye(&["plugin", "check", root.to_str().unwrap()]).exits(1).stdout;
+    assert!(plan.contains("  guard:docs: runs `second`"), "the first entry is not valid:\n{plan}");
+    write(&root, ".mcp.json", &servers("first"));
+    let plan = project.aye(&["plugin", "check", root.to_str().unwrap()]).exits(1).stdout;
+    assert!(plan.contains("  guard:docs: runs `first`") && !plan.contains("runs `second`"), "{plan}");
+    let why = "`plugin:guard/more.json`: ignored the MCP server `docs`: `plugin:guard/.mcp.json` has a server with the same name";
+    assert!(plan.contains(why), "{plan}");
+}
+
+#[test]
 fn an_mcp_server_of_a_plugin_is_off_until_the_policy_lists_it_and_runs_as_it_was_added() {
     let server = Server::new([
         Answer::call("c1", "Mcp.guard:docs/echo", json!({"text": "hello"})),

@@ -151,14 +151,10 @@ impl Contents {
 
     fn add_servers(&mut self, plugin: &Plugin) {
         // Variables of this environment say nothing about the plugin.
-        let found = plugin.servers(&Environment::default(), &[]);
-        self.errors.extend(found.problems);
-        let entries = plugin.server_entries();
-        for server in found.servers {
-            let name = server.name.strip_prefix(&format!("{}:", plugin.name())).unwrap_or(&server.name);
-            let description = entries.iter().find(|(known, _)| known == name).map(|(_, entry)| server_reach(entry));
-            self.servers.push(Part { name: server.name.clone(), description: description.unwrap_or_default() });
-        }
+        let (servers, problems) = plugin.servers_with_entries(&Environment::default(), &[]);
+        self.errors.extend(problems);
+        self.servers
+            .extend(servers.into_iter().map(|(server, entry)| Part { name: server.name, description: server_reach(&entry) }));
     }
 }
 
