@@ -115,7 +115,7 @@ fn hooks_and_servers_are_read_from_the_places_that_the_manifest_names() {
     for part in [
         "  PreToolUse [Bash]: runs `usual-hook`\n",
         "  Stop [*]: runs `inline-hook`\n",
-        "  guard:docs: runs `docs-server --all`, env: TOKEN\n",
+        "  guard:docs: runs `docs-server --all`, env: TOKEN=`${DOCS_TOKEN}`; passes your environment variables: DOCS_TOKEN\n",
         "  guard:web: connects to https://example.org/mcp\n",
         "The hooks run in the sandbox",
         "aye mcp allow PLUGIN:SERVER",
