@@ -171,6 +171,24 @@ fn an_mcp_server_of_a_plugin_is_off_until_the_policy_lists_it_and_runs_as_it_was
 }
 
 #[test]
+fn an_mcp_server_of_a_plugin_starts_in_its_own_folder_and_runs_no_file_of_a_project_that_is_not_trusted() {
+    let server = Server::new([]);
+    let project = Project::outside_tmp_with(&server);
+    let entry = |arguments: &[&str]| {
+        json!({"mcpServers": {"docs": {"command": "${CLAUDE_PLUGIN_ROOT}/server.sh", "args": arguments}}}).to_string()
+    };
+    add(&project, &[(".mcp.json", &entry(&[])), ("server.sh", SERVER_PROGRAM), ("describes", "Says it again.")]);
+    project.aye(&["mcp", "allow", "guard:docs"]).exits(0);
+    project.aye(&["mcp", "test", "guard:docs"]).exits(0);
+    fs::write(project.path("evil.js"), "evil()\n").unwrap();
+    let evil = project.path("evil.js").canonicalize().unwrap();
+    add(&project, &[(".mcp.json", &entry(&[evil.to_str().unwrap()])), ("server.sh", SERVER_PROGRAM), ("describes", "x")]);
+    let test = project.aye(&["mcp", "test", "guard:docs"]).exits(1);
+    let told = format!("{}{}", test.stdout, test.stderr);
+    assert!(told.contains("runs `evil.js` from the project"), "{told}");
+}
+
+#[test]
 fn a_script_of_a_skill_of_a_plugin_runs_in_the_sandbox_and_a_changed_one_needs_approval() {
     let server = Server::with_responder(|request| {
         let results = request.tool_results();
