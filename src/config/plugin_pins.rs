@@ -89,7 +89,12 @@ impl PluginPin {
     /// Reads the pins of all plugins, in the order of their names. The second value describes unreadable pins.
     pub(crate) fn read_all(config: &Path) -> (Vec<Self>, Vec<String>) {
         let (mut pins, mut problems) = (Vec::new(), Vec::new());
-        for name in names(config) {
+        let names = names(config).unwrap_or_else(|error| {
+            let folder = config.join(FOLDER);
+            problems.push(format!("ignored all plugins: cannot read `{}`: {error}; make the folder readable", folder.display()));
+            Vec::new()
+        });
+        for name in names {
             match Self::read(config, &name) {
                 Ok(pin) => pins.extend(pin),
                 Err(why) => problems.push(format!("ignored the plugin `{name}`: {why}; run `aye plugin remove {name}`")),
@@ -139,13 +144,26 @@ pub(crate) fn remove_incomplete(config: &Path) {
 }
 
 /// Returns the names of the plugins with pins, sorted.
-fn names(config: &Path) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(config.join(FOLDER)) else { return Vec::new() };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let is_pin = |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION);
-    let mut names: Vec<String> = paths.filter(is_pin).filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+///
+/// # Errors
+/// The folder of pins exists and cannot be read, so the plugins are unknown.
+fn names(config: &Path) -> std::io::Result<Vec<String>> {
+    let entries = match std::fs::read_dir(config.join(FOLDER)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == EXTENSION)
+            && let Some(name) = path.file_stem().and_then(|name| name.to_str())
+        {
+            names.push(name.to_owned());
+        }
+    }
     names.sort();
-    names
+    Ok(names)
 }
 
 fn path(config: &Path, name: &str) -> PathBuf {

@@ -15,6 +15,9 @@ use std::sync::{Arc, OnceLock};
 /// Maximum bytes of a program of a hook, which is hashed before each run.
 const PROGRAM_BYTES: u64 = 64 << 20;
 
+/// Folder of the pins of plugins, in the config directory.
+const PLUGIN_PINS: &str = "plugins";
+
 /// The hooks of a run, read when they are first needed. Cheap to clone; clones share the loaded data.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks {
@@ -89,7 +92,10 @@ impl Hooks {
     fn read(&self) -> HookSet {
         let (own, text) = self.own();
         let plugins = self.plugins.enabled();
-        let of_plugins = plugins.plugins.iter().flat_map(Plugin::hooks);
+        let pins = abbreviate_home(&self.config.join(PLUGIN_PINS), &self.home);
+        // The hooks of a plugin whose pins cannot be read are unknown; they may deny the call.
+        let unknown = plugins.problems.iter().map(|why| HookFile::unreadable(&pins, HookOrigin::Plugin, why.as_str()));
+        let of_plugins = plugins.plugins.iter().flat_map(Plugin::hooks).chain(unknown);
         let of_project = self.project.iter().flat_map(|project| project.files.iter().cloned());
         let (mut hooks, mut notes) = (own.hooks, own.notes);
         for file in of_plugins.chain(of_project) {
@@ -233,4 +239,32 @@ fn hash(path: &Path) -> Option<String> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(crate::sys::path::open_file(&real).ok()?.take(PROGRAM_BYTES + 1)).ok()?;
     (hasher.count() <= PROGRAM_BYTES).then(|| hasher.finalize().to_hex().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::HookEvent;
+    use std::fs;
+    use tempfile::TempDir;
+
+    #[test]
+    fn pins_of_plugins_that_cannot_be_read_make_every_call_need_approval() {
+        let root = TempDir::new().unwrap();
+        let config = root.path().join("config");
+        let directories = Directories::new(config.clone(), root.path().join("data"));
+        let set = || Hooks::of_user(&directories, root.path(), root.path()).set();
+        assert!(set().hooks.is_empty());
+        fs::create_dir_all(config.join("plugins")).unwrap();
+        fs::write(config.join("plugins/guard.toml"), "name = ").unwrap();
+        let is_unknown = |set: &HookSet| {
+            let [hook] = &set.hooks[..] else { return false };
+            let obstacle = set.obstacle(hook).unwrap_or_default();
+            hook.event == HookEvent::PreToolUse && hook.origin == HookOrigin::Plugin && obstacle.contains("cannot read the hooks")
+        };
+        assert!(is_unknown(&set()), "the pins of a plugin");
+        fs::remove_dir_all(config.join("plugins")).unwrap();
+        fs::write(config.join("plugins"), "a file").unwrap();
+        assert!(is_unknown(&set()), "the folder of all pins");
+    }
 }

@@ -33,7 +33,11 @@ impl Approval for ServerApproval {
         let (approved, name, plugin) = (self.clone(), spec.name.clone(), spec.plugin.clone());
         Box::pin(async move {
             let looked = tokio::task::spawn_blocking(move || match plugin {
-                Some(files) => approved.check_plugin(files),
+                Some(files) => {
+                    let root = files.root.clone();
+                    approved.check_plugin(files)?;
+                    approved.check_plugin_programs(&argv, directory.as_deref(), &root)
+                }
                 None => approved.check(&name, &argv, directory.as_deref()),
             });
             looked.await.unwrap_or_else(|_| Err("cannot inspect the project".to_owned()))
@@ -67,6 +71,25 @@ impl ServerApproval {
         }
     }
 
+    /// Checks that the server of a plugin runs only those files of the project that the user trusts.
+    fn check_plugin_programs(&self, argv: &[String], directory: Option<&Path>, plugin: &Path) -> Result<(), String> {
+        let mut programs = plugin_programs(argv, directory, &self.root);
+        // The installed plugin can be below the workspace; its files were compared.
+        programs.retain(|name| !self.root.join(name).canonicalize().is_ok_and(|real| real.starts_with(plugin)));
+        if programs.is_empty() {
+            return Ok(());
+        }
+        let project = Project::examine(&self.root);
+        let known = Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner));
+        let later = project.trusted_hashes(&self.config);
+        first_changed(&project.now(), &[&*known, &later], programs.into_iter()).map_or(Ok(()), |name| {
+            Err(format!(
+                "the server runs `{name}` from the project, which the server of a plugin may do only after you trust this version \
+                of the file; start `aye` in this project to review and trust it"
+            ))
+        })
+    }
+
     fn check(&self, server: &str, argv: &[String], directory: Option<&Path>) -> Result<(), String> {
         let project = Project::examine(&self.root);
         let (now, later) = (project.now(), project.trusted_hashes(&self.config));
@@ -90,6 +113,27 @@ impl ServerApproval {
 pub(crate) fn project_programs(argv: &[String], directory: Option<&Path>, root: &Path) -> Vec<String> {
     let directory = directory.and_then(|directory| directory.strip_prefix(root).ok()).and_then(Path::to_str);
     program_files(argv, directory.filter(|directory| !directory.is_empty()), root)
+}
+
+/// Returns the files of the project that the server of a plugin runs. Its directory can be outside the project.
+fn plugin_programs(argv: &[String], directory: Option<&Path>, root: &Path) -> Vec<String> {
+    let directory = directory.unwrap_or(root);
+    let programs = |resolve: &dyn Fn(PathBuf) -> PathBuf| {
+        let absolute = |word: &str| resolve(directory.join(word)).to_string_lossy().into_owned();
+        let word = |(at, word): (usize, &String)| match word.split_once('=') {
+            // A first word without a slash is searched on the PATH.
+            _ if at == 0 && !word.contains('/') => word.clone(),
+            Some((option, value)) if word.starts_with('-') => format!("{option}={}", absolute(value)),
+            _ if word.starts_with('-') => word.clone(),
+            _ => absolute(word),
+        };
+        let words: Vec<String> = argv.iter().enumerate().map(word).collect();
+        program_files(&words, None, root)
+    };
+    // As named, and where symlinks lead.
+    let mut found = programs(&|path| path);
+    found.extend(programs(&|path| path.canonicalize().unwrap_or(path)));
+    found
 }
 
 /// Returns the first of these files that is not covered by an approval.
@@ -139,5 +183,39 @@ mod tests {
         approved.update(Arc::new(Project::examine(&root).now()));
         let why = look().unwrap_err();
         assert!(!why.contains("`.mcp.json`"), "the new file is the one that is known: {why}");
+    }
+
+    #[test]
+    fn the_server_of_a_plugin_runs_only_files_of_the_project_that_are_trusted() {
+        let (config, dir, plugin) = (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
+        let (root, outside) = (dir.path().canonicalize().unwrap(), plugin.path().canonicalize().unwrap());
+        fs::write(root.join("server.js"), "evil()\n").unwrap();
+        fs::write(outside.join("server.js"), "good()\n").unwrap();
+        std::os::unix::fs::symlink(&root, outside.join("way")).unwrap();
+        let approval = |known| ServerApproval::new(root.clone(), Arc::new(known), config.path().to_owned());
+        let new = approval(BTreeMap::new());
+        let absolute = root.join("server.js").to_string_lossy().into_owned();
+        for (words, directory, is_allowed) in [
+            (["node", "./server.js"], Some(&outside), true),
+            (["node", "server.js"], Some(&outside), true),
+            (["node", absolute.as_str()], Some(&outside), false),
+            (["node", "way/server.js"], Some(&outside), false),
+            (["node", "--require=way/server.js"], Some(&outside), false),
+            (["node", "./server.js"], Some(&root), false),
+            (["node", "./server.js"], None, false),
+            ([absolute.as_str(), "--all"], None, false),
+        ] {
+            let argv = words.map(str::to_owned);
+            let checked = new.check_plugin_programs(&argv, directory.map(PathBuf::as_path), &outside);
+            assert_eq!(checked.is_ok(), is_allowed, "{words:?} in {directory:?}: {checked:?}");
+            let why = checked.err().unwrap_or_default();
+            assert!(is_allowed || why.contains("runs `server.js` from the project"), "{why}");
+        }
+        let argv = ["node", "./server.js"].map(str::to_owned);
+        fs::write(root.join(".mcp.json"), r#"{"mcpServers": {"x": {"command": "node", "args": ["./server.js"]}}}"#).unwrap();
+        let trusted = approval(Project::examine(&root).now());
+        assert_eq!(trusted.check_plugin_programs(&argv, None, &outside), Ok(()));
+        fs::write(root.join("server.js"), "worse()\n").unwrap();
+        assert!(trusted.check_plugin_programs(&argv, None, &outside).is_err(), "another version than the trusted one");
     }
 }

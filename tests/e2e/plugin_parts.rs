@@ -115,13 +115,30 @@ fn hooks_and_servers_are_read_from_the_places_that_the_manifest_names() {
     for part in [
         "  PreToolUse [Bash]: runs `usual-hook`\n",
         "  Stop [*]: runs `inline-hook`\n",
-        "  guard:docs: runs `docs-server --all`, env: TOKEN\n",
+        "  guard:docs: runs `docs-server --all`, env: TOKEN=`${DOCS_TOKEN}`; passes your environment variables: DOCS_TOKEN\n",
         "  guard:web: connects to https://example.org/mcp\n",
         "The hooks run in the sandbox",
         "aye mcp allow PLUGIN:SERVER",
     ] {
         assert!(plan.contains(part), "{part}:\n{plan}");
     }
+}
+
+#[test]
+fn the_plan_describes_the_entry_of_the_server_that_runs_and_reports_a_second_one_with_the_same_name() {
+    let project = Project::empty();
+    let root = project.directory("home").join("guard");
+    let servers = |command: &str| json!({"mcpServers": {"docs": {"command": command}}}).to_string();
+    write(&root, "plugin.json", &json!({"name": "guard", "mcpServers": "./more.json"}).to_string());
+    write(&root, ".mcp.json", &json!({"mcpServers": {"docs": {"command": "unused", "url": "https://example.org"}}}).to_string());
+    write(&root, "more.json", &servers("second"));
+    let plan = project.aye(&["plugin", "check", root.to_str().unwrap()]).exits(1).stdout;
+    assert!(plan.contains("  guard:docs: runs `second`"), "the first entry is not valid:\n{plan}");
+    write(&root, ".mcp.json", &servers("first"));
+    let plan = project.aye(&["plugin", "check", root.to_str().unwrap()]).exits(1).stdout;
+    assert!(plan.contains("  guard:docs: runs `first`") && !plan.contains("runs `second`"), "{plan}");
+    let why = "`plugin:guard/more.json`: ignored the MCP server `docs`: `plugin:guard/.mcp.json` has a server with the same name";
+    assert!(plan.contains(why), "{plan}");
 }
 
 #[test]
@@ -151,6 +168,24 @@ fn an_mcp_server_of_a_plugin_is_off_until_the_policy_lists_it_and_runs_as_it_was
     project.aye(&["exec", "hi"]).exits(0);
     let result = last_result(&server, 3);
     assert!(result.contains("the plugin guard changed since you added it") && !result.contains("said: hello"), "{result}");
+}
+
+#[test]
+fn an_mcp_server_of_a_plugin_starts_in_its_own_folder_and_runs_no_file_of_a_project_that_is_not_trusted() {
+    let server = Server::new([]);
+    let project = Project::outside_tmp_with(&server);
+    let entry = |arguments: &[&str]| {
+        json!({"mcpServers": {"docs": {"command": "${CLAUDE_PLUGIN_ROOT}/server.sh", "args": arguments}}}).to_string()
+    };
+    add(&project, &[(".mcp.json", &entry(&[])), ("server.sh", SERVER_PROGRAM), ("describes", "Says it again.")]);
+    project.aye(&["mcp", "allow", "guard:docs"]).exits(0);
+    project.aye(&["mcp", "test", "guard:docs"]).exits(0);
+    fs::write(project.path("evil.js"), "evil()\n").unwrap();
+    let evil = project.path("evil.js").canonicalize().unwrap();
+    add(&project, &[(".mcp.json", &entry(&[evil.to_str().unwrap()])), ("server.sh", SERVER_PROGRAM), ("describes", "x")]);
+    let test = project.aye(&["mcp", "test", "guard:docs"]).exits(1);
+    let told = format!("{}{}", test.stdout, test.stderr);
+    assert!(told.contains("runs `evil.js` from the project"), "{told}");
 }
 
 #[test]

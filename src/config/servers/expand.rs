@@ -44,11 +44,17 @@ pub(in crate::config) fn expand(text: &str, environment: &Environment, withheld:
 
 /// Returns true if a part of the text is from the environment.
 pub(in crate::config) fn has_variable(text: &str) -> bool {
-    let mut starts = text.match_indices("${");
-    starts.any(|(start, _)| {
+    !variable_names(text).is_empty()
+}
+
+/// Returns the names of the variables in a text, in their order.
+pub(crate) fn variable_names(text: &str) -> Vec<&str> {
+    let name = |(start, _): (usize, &str)| {
         let inside = &text[start + 2..];
-        inside.find('}').is_some_and(|end| is_name(inside[..end].split(":-").next().unwrap_or_default()))
-    })
+        let end = inside.find('}')?;
+        Some(inside[..end].split(":-").next().unwrap_or_default()).filter(|name| is_name(name))
+    };
+    text.match_indices("${").filter_map(name).collect()
 }
 
 fn is_name(text: &str) -> bool {

@@ -8,6 +8,7 @@ mod tests;
 mod user;
 
 pub(crate) use edit::{NewServer, has_same_server, with_server, without_server};
+pub(crate) use expand::variable_names;
 pub(crate) use project::{parse_plugin_servers, parse_project_servers};
 
 use super::address::{check_header, check_server};

@@ -34,7 +34,7 @@ pub(crate) fn parse_project_servers(bytes: &[u8], file: &Path, environment: &Env
 }
 
 /// Parses the servers of a plugin: its name, the name of the file for users, and the folder of the plugin. Their names are
-/// `PLUGIN:SERVER`. They start in the workspace. `withheld`: environment variables that no server gets.
+/// `PLUGIN:SERVER`. They start in the workspace if it is trusted. `withheld`: environment variables that no server gets.
 pub(crate) fn parse_plugin_servers(
     bytes: &[u8],
     (plugin, file, root): (&str, &str, &Path),

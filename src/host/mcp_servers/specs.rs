@@ -8,6 +8,7 @@ use crate::host::server_approval::{CHANGED, SERVERS};
 use crate::mcp::{Header, HttpKind, PluginFiles, Reach, SignIn, Spec};
 use crate::sys::file;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Maximum bytes of a server file.
@@ -33,7 +34,10 @@ pub(crate) fn find_servers(place: &AppContext, project: Option<&ProjectConfig>) 
         let files = PluginFiles { name: plugin.name().to_owned(), root: plugin.root.clone() };
         let brought = plugin.servers(&place.environment, &place.key_variables());
         problems.extend(brought.problems);
-        for server in brought.servers {
+        for mut server in brought.servers {
+            if !project.is_some_and(ProjectConfig::is_trusted) {
+                start_outside_project(&mut server, &plugin.root, &place.workspace);
+            }
             let ConfiguredServer { spec, place } = spec(server, false);
             all.push(ConfiguredServer { spec: Spec { plugin: Some(files.clone()), ..spec }, place });
         }
@@ -61,6 +65,18 @@ pub(crate) fn find_servers(place: &AppContext, project: Option<&ProjectConfig>) 
         all.push(spec(server, true));
     }
     (all, problems)
+}
+
+/// Lets the server of a plugin start in the plugin's folder unless its entry names a directory. The project is not trusted, so a
+/// server with a directory of the project is off.
+fn start_outside_project(server: &mut Server, root: &Path, workspace: &Path) {
+    let ServerTransport::Program { directory, .. } = &mut server.way else { return };
+    let started = directory.get_or_insert_with(|| root.to_owned());
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if real(started).starts_with(real(workspace)) && !real(started).starts_with(root) {
+        let why = "it starts in the project, which is not trusted; start `aye` in this project to review and trust it";
+        server.off.get_or_insert_with(|| why.to_owned());
+    }
 }
 
 /// The current servers of all files.

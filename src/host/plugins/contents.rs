@@ -2,16 +2,22 @@
 
 use super::installed::Plugin;
 use crate::config::Environment;
-use crate::hooks::HookAction;
+use crate::config::servers::variable_names;
+use crate::hooks::{HookAction, PLUGIN_ROOT};
 use crate::skills::{Fault, Folder, Origin, Report, SkillSet, check};
 use crate::subagents::{self, AgentSet};
+use crate::text::{reveal_line, truncate};
 use crate::tools::{CustomTool, Source, ToolOwner};
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Other parts of plugins that aye does not use: the start of their paths, and what they are.
 const UNUSED: [(&str, &str); 3] =
     [("output-styles/", "output styles"), (".lsp.json", "language servers"), ("monitors/", "monitors")];
+
+/// Maximum width of a shown value of a server, in cells.
+const VALUE_CELLS: usize = 80;
 
 /// A part of a plugin, such as a skill or a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -151,30 +157,79 @@ impl Contents {
 
     fn add_servers(&mut self, plugin: &Plugin) {
         // Variables of this environment say nothing about the plugin.
-        let found = plugin.servers(&Environment::default(), &[]);
-        self.errors.extend(found.problems);
-        let entries = plugin.server_entries();
-        for server in found.servers {
-            let name = server.name.strip_prefix(&format!("{}:", plugin.name())).unwrap_or(&server.name);
-            let description = entries.iter().find(|(known, _)| known == name).map(|(_, entry)| server_reach(entry));
-            self.servers.push(Part { name: server.name.clone(), description: description.unwrap_or_default() });
-        }
+        let (servers, problems) = plugin.servers_with_entries(&Environment::default(), &[]);
+        self.errors.extend(problems);
+        self.servers
+            .extend(servers.into_iter().map(|(server, entry)| Part { name: server.name, description: server_reach(&entry) }));
     }
 }
 
-/// Returns the command or the address of an MCP server, as its file has it.
+/// Returns the command or the address of an MCP server as its file has it, the values that it gets, and the names of the user's
+/// environment variables in them.
 fn server_reach(entry: &Value) -> String {
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
-    let names = |key: &str| {
-        let names: Vec<&str> =
-            entry.get(key).and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        if names.is_empty() { String::new() } else { format!(", {key}: {}", names.join(", ")) }
-    };
     if let Some(url) = text("url").or_else(|| text("serverUrl")) {
-        return format!("connects to {url}{}", names("headers"));
+        let own = own_variables(&[entry.get("url"), entry.get("serverUrl"), entry.get("headers")], "sends");
+        return format!("connects to {url}{}{own}", shown_values(entry, "headers"));
     }
     let words = entry.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let line: Vec<&str> = text("command").into_iter().chain(words).collect();
     let directory = text("cwd").map(|directory| format!(", in {directory}")).unwrap_or_default();
-    format!("runs `{}`{directory}{}", line.join(" "), names("env"))
+    let own = own_variables(&["command", "args", "cwd", "env"].map(|key| entry.get(key)), "passes");
+    format!("runs `{}`{directory}{}{own}", line.join(" "), shown_values(entry, "env"))
+}
+
+/// Returns the values below a key, not expanded and shortened.
+fn shown_values(entry: &Value, key: &str) -> String {
+    let shown = |text: &str| truncate(&reveal_line(text), VALUE_CELLS).into_owned();
+    let pair = |(name, value): (&String, &Value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!("{}=`{}`", shown(name), shown(&value))
+    };
+    let pairs: Vec<String> = entry.get(key).and_then(Value::as_object).into_iter().flatten().map(pair).collect();
+    if pairs.is_empty() { String::new() } else { format!(", {key}: {}", pairs.join(", ")) }
+}
+
+/// Returns a clause that names the user's environment variables in these values, if there are any.
+fn own_variables(values: &[Option<&Value>], verb: &str) -> String {
+    let mut names = BTreeSet::new();
+    let mut rest: Vec<&Value> = values.iter().copied().flatten().collect();
+    while let Some(value) = rest.pop() {
+        match value {
+            Value::String(text) => names.extend(variable_names(text)),
+            Value::Array(values) => rest.extend(values),
+            Value::Object(fields) => rest.extend(fields.values()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    names.remove(PLUGIN_ROOT);
+    let names: Vec<&str> = names.into_iter().collect();
+    if names.is_empty() { String::new() } else { format!("; {verb} your environment variables: {}", names.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_server_is_described_with_its_values_and_the_variables_of_the_user() {
+        let long = "x".repeat(500);
+        for (entry, description) in [
+            (json!({"command": "docs", "args": ["--all"]}), "runs `docs --all`"),
+            (
+                json!({"command": "${CLAUDE_PLUGIN_ROOT}/docs", "args": ["${HOME}"], "env": {"A": "x", "B": "${TOKEN:-none}"}}),
+                "runs `${CLAUDE_PLUGIN_ROOT}/docs ${HOME}`, env: A=`x`, B=`${TOKEN:-none}`; passes your environment variables: HOME, TOKEN",
+            ),
+            (
+                json!({"url": "https://example.org/${TEAM}", "headers": {"Authorization": "Bearer ${TOKEN}"}}),
+                "connects to https://example.org/${TEAM}, headers: Authorization=`Bearer ${TOKEN}`; sends your environment variables: \
+                TEAM, TOKEN",
+            ),
+        ] {
+            assert_eq!(server_reach(&entry), description);
+        }
+        let shown = server_reach(&json!({"command": "docs", "env": {"A": long, "B": "\u{1b}[31m\nred"}}));
+        assert!(shown.len() < 300 && !shown.contains(['\u{1b}', '\n']), "{shown:?}");
+    }
 }

@@ -121,6 +121,8 @@ impl Git<'_> {
         for setting in SETTINGS {
             git.args(["-c", setting]);
         }
+        // Explicit, because `safe.bareRepository=explicit` in the user's configuration forbids to find a bare repository.
+        git.arg("--git-dir").arg(self.directory);
         if self.has_credentials {
             let is_foreign = |name: &String| name.starts_with("GIT_") && !OWN_VARIABLES.contains(&name.as_str());
             let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -249,4 +251,22 @@ fn write_objects(files: &[CommitFile], out: &mut impl BufRead, unpacked: &mut Un
 
 fn failed(why: &str) -> Problem {
     Problem::new("git failed").because(crate::text::clean_line(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn git_gets_the_path_of_the_repository_with_and_without_credentials() {
+        let directory = Path::new("/scratch");
+        for has_credentials in [false, true] {
+            let git = Git { directory, scheme: Scheme::File, has_credentials };
+            let command = git.command(&["rev-parse", "HEAD"]);
+            let words: Vec<&str> = command.get_args().filter_map(|word| word.to_str()).collect();
+            let at = words.iter().position(|word| *word == "--git-dir").unwrap();
+            assert_eq!(words[at + 1], "/scratch");
+            assert!(words[at..].contains(&"rev-parse"), "an option of git, not of its command: {words:?}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Installed plugins: their files, each compared with its pin when it is read.
 
 use super::manifest::{Part, manifest_fields};
-use crate::config::servers::{Servers, parse_plugin_servers};
+use crate::config::servers::{Server, Servers, parse_plugin_servers};
 use crate::config::{Environment, FilePin, PluginPin};
 use crate::hooks::{HookFile, HookOrigin, MAX_FILE_BYTES, read_claude_file};
 use crate::host::command_file::{command_name, parse_command};
@@ -130,26 +130,45 @@ impl Plugin {
 
     /// Returns the MCP servers. `withheld`: environment variables that no server gets.
     pub(crate) fn servers(&self, environment: &Environment, withheld: &[String]) -> Servers {
-        let mut all = Servers::default();
-        for (file, content) in self.parts("mcpServers", SERVERS) {
-            match content {
-                Ok(bytes) => {
-                    let found = parse_plugin_servers(&bytes, (self.name(), &file, &self.root), environment, withheld);
-                    all.servers.extend(found.servers);
-                    all.problems.extend(found.problems);
-                }
-                Err(why) => all.problems.push(format!("ignored the MCP servers in `{file}`: {why}")),
-            }
-        }
-        all
+        let (servers, problems) = self.servers_with_entries(environment, withheld);
+        Servers { servers: servers.into_iter().map(|(server, _)| server).collect(), problems, ..Servers::default() }
     }
 
-    /// Returns the entries of the MCP servers, by name, as their files have them.
-    pub(super) fn server_entries(&self) -> Vec<(String, serde_json::Value)> {
-        let documents = self.parts("mcpServers", SERVERS).into_iter();
-        let documents = documents.filter_map(|(_, content)| serde_json::from_slice::<serde_json::Value>(&content.ok()?).ok());
-        let entries = documents.filter_map(|document| document.get("mcpServers").unwrap_or(&document).as_object().cloned());
-        entries.flatten().collect()
+    /// Returns the MCP servers, each with the entry that it was read from, and sentences about entries that are ignored. Of several
+    /// servers with the same name, only the first is used.
+    pub(super) fn servers_with_entries(
+        &self,
+        environment: &Environment,
+        withheld: &[String],
+    ) -> (Vec<(Server, serde_json::Value)>, Vec<String>) {
+        let (mut all, mut problems) = (Vec::<(Server, serde_json::Value)>::new(), Vec::new());
+        let prefix = format!("{}:", self.name());
+        for (file, content) in self.parts("mcpServers", SERVERS) {
+            let bytes = match content {
+                Ok(bytes) => bytes,
+                Err(why) => {
+                    problems.push(format!("ignored the MCP servers in `{file}`: {why}"));
+                    continue;
+                }
+            };
+            let found = parse_plugin_servers(&bytes, (self.name(), &file, &self.root), environment, withheld);
+            problems.extend(found.problems);
+            let document: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let entries = document.get("mcpServers").unwrap_or(&document);
+            for server in found.servers {
+                let name = server.name.strip_prefix(&prefix).unwrap_or(&server.name);
+                if let Some((known, _)) = all.iter().find(|(known, _)| known.name.eq_ignore_ascii_case(&server.name)) {
+                    problems.push(format!(
+                        "{}: ignored the MCP server `{name}`: {} has a server with the same name; rename one of them",
+                        server.place, known.place
+                    ));
+                    continue;
+                }
+                let entry = entries.get(name).cloned().unwrap_or_default();
+                all.push((server, entry));
+            }
+        }
+        (all, problems)
     }
 
     /// Returns the documents of a part: the usual file, and what the manifest names under `key`. Each has a name for users.

@@ -15,8 +15,8 @@ use std::time::Duration;
 const DOWNLOAD_TIME: Duration = Duration::from_secs(300);
 /// Ends of the names of archives.
 const ARCHIVES: [&str; 4] = [".tar.gz", ".tgz", ".tar", ".zip"];
-/// Lengths of the ID of a commit, in digits.
-const COMMIT_DIGITS: [usize; 2] = [40, 64];
+/// Length of the ID of a commit, in digits.
+const COMMIT_DIGITS: usize = 40;
 /// Maximum length of the name of a revision.
 const REVISION_BYTES: usize = 200;
 
@@ -132,6 +132,7 @@ impl PluginSource {
         }
         let (objects, root) = (new_folder(scratch, "objects")?, new_folder(scratch, "files")?);
         let commit = git::fetch(repository, (&objects, &root), self.folder(), has_credentials)?;
+        check_commit(repository.revision.as_deref(), &commit)?;
         if std::fs::read_dir(&root).is_ok_and(|mut entries| entries.next().is_none()) {
             return Err(self.missing_folder("commit"));
         }
@@ -257,7 +258,18 @@ fn with_revision(given: &str) -> Result<(&str, Option<String>), Problem> {
 
 /// Returns whether a text is the ID of a commit.
 fn is_commit(text: &str) -> bool {
-    COMMIT_DIGITS.contains(&text.len()) && text.chars().all(|digit| digit.is_ascii_hexdigit())
+    text.len() == COMMIT_DIGITS && text.chars().all(|digit| digit.is_ascii_hexdigit())
+}
+
+/// Checks that a revision that is the ID of a commit was fetched as this commit, and not as another object or a branch of this name.
+fn check_commit(revision: Option<&str>, fetched: &str) -> Result<(), Problem> {
+    match revision.filter(|revision| is_commit(revision)) {
+        Some(asked) if !asked.eq_ignore_ascii_case(fetched) => {
+            let problem = Problem::new(format!("the repository returned another commit than `{asked}`"));
+            Err(problem.because(text::clean_line(fetched)).hint("check the ID of the commit"))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Returns whether a text has the form `USER@HOST:PATH`.
@@ -270,4 +282,32 @@ fn is_ssh_address(address: &str) -> bool {
             && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
     };
     is_name(user) && is_name(host) && !path.is_empty() && !path.starts_with('-') && !path.chars().any(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_after_an_at_sign_is_the_whole_id_of_a_commit() {
+        let address = "https://example.org/x.git";
+        for digits in ["0123456789abcdef0123456789abcdef01234567", "0123456789ABCDEF0123456789ABCDEF01234567"] {
+            let given = format!("{address}@{digits}");
+            assert_eq!(with_revision(&given).unwrap(), (address, Some(digits.to_owned())));
+        }
+        for length in [7, 39, 41, 64] {
+            let told = with_revision(&format!("{address}@{}", "a".repeat(length))).unwrap_err().text();
+            assert!(told.contains("is not the whole ID of a commit"), "{length}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_fetched_commit_is_the_one_that_was_named() {
+        let (named, other) = ("0123456789abcdef0123456789abcdef01234567", "f123456789abcdef0123456789abcdef01234567");
+        for revision in [None, Some("main"), Some(named), Some(named.to_uppercase().as_str())] {
+            check_commit(revision, named).unwrap();
+        }
+        let told = check_commit(Some(named), other).unwrap_err().text();
+        assert!(told.contains("another commit") && told.contains(named) && told.contains(other), "{told}");
+    }
 }

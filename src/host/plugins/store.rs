@@ -132,7 +132,9 @@ impl PluginStore {
         DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder).map_err(failed)?;
         let directory = || tempfile::Builder::new().prefix(STAGING).tempdir_in(folder).map_err(failed);
         let scratch = source.needs_scratch().then(directory).transpose()?;
-        copy_to(directory()?, scratch.as_ref(), source, options)
+        let mut staged = copy_to(directory()?, scratch.as_ref(), source, options)?;
+        staged.plugin.pin.folder.push_str(&self.owner());
+        Ok(staged)
     }
 
     /// Installs a staged plugin, replacing an installed one with the same name.
@@ -156,6 +158,11 @@ impl PluginStore {
         let _ = directory.keep();
         sync(folder);
         if let Err(why) = pin.save(&self.config) {
+            let is_saved = PluginPin::read(&self.config, &pin.name).is_ok_and(|saved| saved.as_ref() == Some(&pin));
+            if !is_saved {
+                // Also if the pins cannot be read, after which unused folders are preserved.
+                let _ = std::fs::remove_dir_all(&root);
+            }
             self.finish(lock);
             return Err(Problem::new("cannot install the plugin").because(why));
         }
@@ -190,16 +197,27 @@ impl PluginStore {
         }
     }
 
-    /// Removes folders that belong to no plugin. If some pins cannot be read, all complete folders are preserved.
+    /// Returns the end of the names of this user's folders, which identifies the config directory: runs with another one can
+    /// use the same data directory.
+    fn owner(&self) -> String {
+        let config = std::path::absolute(&self.config).unwrap_or_else(|_| self.config.clone());
+        let hash = blake3::hash(config.as_os_str().as_encoded_bytes()).to_hex();
+        format!("-{}", hash.get(..DIGITS).unwrap_or_default())
+    }
+
+    /// Removes folders of this config directory that belong to no plugin. If some pins cannot be read, all complete folders are
+    /// preserved.
     fn remove_unused(&self) {
         let Some(folder) = &self.folder else { return };
         let Ok(entries) = std::fs::read_dir(folder) else { return };
         let (pins, problems) = PluginPin::read_all(&self.config);
+        let owner = self.owner();
         for entry in entries.filter_map(Result::ok) {
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_staging = name.starts_with(STAGING);
             let is_used = pins.iter().any(|pin| pin.folder == name);
-            if !is_staging && (is_used || !problems.is_empty()) {
+            let is_own = name.strip_suffix(SECOND).unwrap_or(&name).ends_with(&owner);
+            if !is_staging && (is_used || !is_own || !problems.is_empty()) {
                 continue;
             }
             if let Err(error) = std::fs::remove_dir_all(entry.path()) {
@@ -332,6 +350,39 @@ mod tests {
         PluginPin::remove(&root.path().join("config"), "demo").unwrap();
         store.finish(&store.lock().unwrap());
         assert!(!folder.exists() && !root.path().join("config/plugins").exists());
+    }
+
+    #[test]
+    fn plugins_of_another_config_directory_are_preserved() {
+        let (root, store, source) = store();
+        let plugin = install(&store, &source);
+        let other = Directories::new(root.path().join("other"), root.path().canonicalize().unwrap().join("data"));
+        let other = PluginStore::for_user(&other);
+        drop(other.lock().unwrap());
+        assert_eq!(store.all().plugins[0].change(), None);
+        let second = install(&other, &source);
+        assert_ne!(second.root, plugin.root);
+        other.remove(&other.lock().unwrap(), "demo").unwrap();
+        assert!(!second.root.exists());
+        assert_eq!(store.all().plugins[0].change(), None);
+        store.remove(&store.lock().unwrap(), "demo").unwrap();
+        assert!(!root.path().join("data/plugins").exists());
+    }
+
+    #[test]
+    fn nothing_is_removed_if_the_folder_of_pins_cannot_be_read() {
+        let (root, store, source) = store();
+        let plugin = install(&store, &source);
+        let (pins, aside) = (root.path().join("config/plugins"), root.path().join("config/aside"));
+        fs::rename(&pins, &aside).unwrap();
+        fs::write(&pins, "a file").unwrap();
+        let all = store.all();
+        assert!(all.plugins.is_empty() && all.problems[0].contains("ignored all plugins"), "{:?}", all.problems);
+        store.finish(&store.lock().unwrap());
+        assert!(plugin.root.exists());
+        fs::remove_file(&pins).unwrap();
+        fs::rename(&aside, &pins).unwrap();
+        assert_eq!(store.all().plugins[0].change(), None);
     }
 
     #[test]
