@@ -53,9 +53,12 @@ arguments=(exec --output-format events --no-stdin --mode "${AYE_JOB_MODE:-auto}"
 [ -z "${AYE_JOB_BUDGET:-}" ] || arguments+=(--max-budget-usd "$AYE_JOB_BUDGET")
 
 # An earlier attempt left its session in the store, under the name of the job.
-listed=$("$program" sessions pull) || exit 1
-name=$(printf '%s' "$AYE_JOB_NAME" | sed 's/\./\\./g')
-id=$(printf '%s\n' "$listed" | sed -n "s/^\([0-9a-f]*\)  .*  $name\(  (.*)\)\{0,1\}\$/\1/p" | head -n 1)
+listed=$("$program" sessions pull --json) || exit 1
+# Names have no spaces and no quotes, so that each is one word of its line.
+id=$(printf '%s\n' "$listed" | awk -v title="\"$AYE_JOB_NAME\"" '
+    { sub(/,$/, "") }
+    $1 == "\"sessionId\":" { id = $2 }
+    $1 == "\"title\":" && $2 == title && NF == 2 { gsub(/"/, "", id); print id; exit }')
 if [ -n "$id" ]; then
     # The machine of that attempt is gone.
     "$program" sessions pull "$id" --take-over || exit 1
