@@ -24,6 +24,7 @@ pub(crate) mod secret_prompt;
 pub(crate) mod signals;
 pub(crate) mod socket;
 mod supervisor;
+pub(crate) mod timed_command;
 #[cfg(target_os = "linux")]
 pub(crate) mod tree_watch;
 #[cfg(not(target_os = "linux"))]

@@ -4,9 +4,11 @@
 use super::copy::{FILE_BYTES, MAX_ENTRIES, TOTAL_BYTES};
 use super::unpacked::Unpacked;
 use crate::protocol::Problem;
-use std::io::{BufRead, BufReader, Read, Write};
+use crate::sys::timed_command::run_until;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 /// Settings of every run, which the configuration of the user cannot change.
 const SETTINGS: [&str; 10] = [
@@ -39,8 +41,12 @@ const VARIABLES: [&str; 13] = [
 ];
 /// Variables of git that it keeps with the user's credentials.
 const OWN_VARIABLES: [&str; 5] = ["GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"];
-/// Runs git with a limit for each file that it writes, in units of 512 bytes: 256 MB.
-const LIMITED: &str = "ulimit -f 524288; exec git \"$@\"";
+/// Runs git with limits: 256 MB for each file that it writes, in units of 512 bytes, and 300 seconds of processor time.
+const LIMITED: &str = "ulimit -f 524288; ulimit -t 300; exec git \"$@\"";
+/// Time for all runs of git together.
+const TOTAL_TIME: Duration = Duration::from_secs(300);
+/// Maximum bytes of the output, and of the errors, of a run whose output is read as a whole.
+const OUTPUT_BYTES: u64 = 1 << 20;
 /// Maximum size of the list of files of a commit, in bytes.
 const LIST_BYTES: u64 = 16 << 20;
 const PROGRAM_MODE: &str = "100755";
@@ -89,7 +95,7 @@ pub(super) fn fetch(
     folder: Option<&str>,
     has_credentials: bool,
 ) -> Result<String, Problem> {
-    let git = Git { directory: scratch, scheme: repository.scheme, has_credentials };
+    let git = Git { directory: scratch, scheme: repository.scheme, has_credentials, deadline: Instant::now() + TOTAL_TIME };
     git.output(&["init", "--quiet", "--bare", "--template=", "."])?;
     let revision = repository.revision.as_deref().unwrap_or("HEAD");
     let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", &repository.url, revision];
@@ -112,6 +118,8 @@ struct Git<'a> {
     directory: &'a Path,
     scheme: Scheme,
     has_credentials: bool,
+    /// Time at which running processes are killed.
+    deadline: Instant,
 }
 
 impl Git<'_> {
@@ -139,13 +147,28 @@ impl Git<'_> {
     }
 
     fn output(&self, arguments: &[&str]) -> Result<Vec<u8>, Problem> {
-        let output = self.command(arguments).output().map_err(|error| failed(&error.to_string()))?;
-        if output.status.success() {
-            return Ok(output.stdout);
+        let (status, (output, errors)) = self.run(self.command(arguments).stderr(Stdio::piped()), |child| {
+            let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+            std::thread::scope(|scope| {
+                let errors = scope.spawn(|| read_bounded(stderr, OUTPUT_BYTES).unwrap_or_default());
+                (read_bounded(stdout, OUTPUT_BYTES), errors.join().unwrap_or_default())
+            })
+        })?;
+        if status.success() {
+            return output.map_err(|error| failed(&error.to_string()));
         }
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = String::from_utf8_lossy(&errors);
         let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("git exited without a message");
         Err(failed(line.trim_start_matches("fatal: ").trim_start_matches("error: ")))
+    }
+
+    /// Runs a command while `read` reads its output, at most until the deadline.
+    fn run<T>(&self, command: &mut Command, read: impl FnOnce(&mut Child) -> T) -> Result<(ExitStatus, T), Problem> {
+        let ended = run_until(command, self.deadline, read).map_err(|error| failed(&error.to_string()))?;
+        ended.ok_or_else(|| {
+            let problem = failed(&format!("it was not finished after {} seconds", TOTAL_TIME.as_secs()));
+            problem.hint("check the connection, or clone the repository and add its folder")
+        })
     }
 
     fn text(&self, arguments: &[&str]) -> Result<String, Problem> {
@@ -162,23 +185,13 @@ impl Git<'_> {
 
     /// Returns the files of a commit.
     fn files(&self, commit: &str, folder: Option<&str>) -> Result<Vec<CommitFile>, Problem> {
-        let mut child = self
-            .command(&["ls-tree", "-r", "-l", "-z", "--full-tree", commit])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        let child = child.as_mut().map_err(|error| failed(&error.to_string()))?;
-        let mut list = Vec::new();
-        let read = child.stdout.take().map(|out| out.take(LIST_BYTES + 1).read_to_end(&mut list)).transpose();
-        let is_listed = child.wait().is_ok_and(|status| status.success());
-        if read.is_err() || !is_listed {
-            let is_long = list.len() as u64 > LIST_BYTES;
-            return Err(failed(if is_long {
-                "the repository has too many files"
-            } else {
-                "cannot list the files of the commit"
-            }));
-        }
+        let mut command = self.command(&["ls-tree", "-r", "-l", "-z", "--full-tree", commit]);
+        let (status, list) = self.run(command.stderr(Stdio::null()), |child| read_bounded(child.stdout.take(), LIST_BYTES))?;
+        let list = match list {
+            Ok(list) if status.success() => list,
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => return Err(failed("the repository has too many files")),
+            Ok(_) | Err(_) => return Err(failed("cannot list the files of the commit")),
+        };
         let prefix = folder.map(|folder| format!("{folder}/").into_bytes()).unwrap_or_default();
         let (mut files, mut total) = (Vec::new(), 0);
         for line in list.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
@@ -219,14 +232,27 @@ impl Git<'_> {
         std::fs::File::create(&list).and_then(|mut file| file.write_all(ids.as_bytes())).map_err(cannot)?;
         let input = std::fs::File::open(&list).map_err(cannot)?;
         let mut command = self.command(&["cat-file", "--batch"]);
-        let mut child = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(cannot)?;
-        let Some(out) = child.stdout.take() else { return Err(failed("git has no output")) };
-        let written = write_objects(files, &mut BufReader::new(out), unpacked);
-        // After an error, git would wait for the output to be read.
-        let _ = child.kill();
-        child.wait().map_err(cannot)?;
+        let (_, written) = self.run(command.stdin(input).stderr(Stdio::null()), |child| match child.stdout.take() {
+            // After an error, the output is closed, and git ends when it writes more.
+            Some(out) => write_objects(files, &mut BufReader::new(out), unpacked),
+            None => Err(failed("git has no output")),
+        })?;
         written
     }
+}
+
+/// Reads an output to its end.
+///
+/// # Errors
+/// The output cannot be read, or is longer than `most_bytes`.
+fn read_bounded(output: Option<impl Read>, most_bytes: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let Some(output) = output else { return Ok(bytes) };
+    output.take(most_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most_bytes {
+        return Err(std::io::Error::new(ErrorKind::FileTooLarge, "the output is too long"));
+    }
+    Ok(bytes)
 }
 
 fn write_objects(files: &[CommitFile], out: &mut impl BufRead, unpacked: &mut Unpacked<'_>) -> Result<(), Problem> {
@@ -258,10 +284,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn output_above_the_limit_is_an_error() {
+        assert_eq!(read_bounded(Some(&b"abc"[..]), 3).unwrap(), b"abc");
+        assert_eq!(read_bounded(Some(&b"abcd"[..]), 3).unwrap_err().kind(), ErrorKind::FileTooLarge);
+    }
+
+    #[test]
     fn git_gets_the_path_of_the_repository_with_and_without_credentials() {
         let directory = Path::new("/scratch");
         for has_credentials in [false, true] {
-            let git = Git { directory, scheme: Scheme::File, has_credentials };
+            let git = Git { directory, scheme: Scheme::File, has_credentials, deadline: Instant::now() };
             let command = git.command(&["rev-parse", "HEAD"]);
             let words: Vec<&str> = command.get_args().filter_map(|word| word.to_str()).collect();
             let at = words.iter().position(|word| *word == "--git-dir").unwrap();
