@@ -104,9 +104,9 @@ fn a_service_that_is_down_delays_nothing_and_loses_nothing() {
     // It fails once in the middle, and answers the same record again.
     let failed = Arc::new(Mutex::new(false));
     let fails = failed.clone();
-    let service = Service::at(port, move |_| match std::mem::replace(&mut *fails.lock().unwrap(), true) {
-        true => Response::status(204),
-        false => Response::status(503).header("retry-after", "1"),
+    let service = Service::at(port, move |_| {
+        let has_failed = std::mem::replace(&mut *fails.lock().unwrap(), true);
+        if has_failed { Response::status(204) } else { Response::status(503).header("retry-after", "1") }
     });
     let output = project.aye(&["sync"]).exits(1).stdout;
     assert!(output.contains("503"), "{output}");
@@ -122,9 +122,8 @@ fn a_service_that_is_down_delays_nothing_and_loses_nothing() {
 fn an_approved_question_lets_the_edit_happen_and_is_recorded_as_the_service_s() {
     // Ten minutes off: the clock of the service is not used.
     let late = (jiff::Timestamp::now().as_second() - 600).to_string();
-    let service = Service::new(move |call| match is_question(call) {
-        true => signed(SECRET, &answer(&call.json(), "approved"), &late),
-        false => Response::status(200),
+    let service = Service::new(move |call| {
+        if is_question(call) { signed(SECRET, &answer(&call.json(), "approved"), &late) } else { Response::status(200) }
     });
     let server = script();
     let project = project(&server, &service.url(), "ask = true");
@@ -142,8 +141,8 @@ fn an_approved_question_lets_the_edit_happen_and_is_recorded_as_the_service_s() 
     let shown = text.split_once("\"request\":").unwrap().1;
     let shown = &shown[..shown.len() - 2];
     let digest = ring::digest::digest(&ring::digest::SHA256, shown.as_bytes());
-    let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(question["data"]["digest"], format!("sha256:{digest}"));
+    let digest = digest.as_ref().iter().fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}"));
+    assert_eq!(question["data"]["digest"], digest);
     let record = calls.iter().map(verified).find(|call| call["type"] == "approval.decided").unwrap();
     assert_eq!([&record["data"]["decision"], &record["data"]["decidedBy"]], ["approved_by_service", "service"]);
     assert_eq!(record["data"]["request"]["toolName"], "EditFile");
@@ -248,9 +247,8 @@ fn the_service_is_not_asked_beyond_the_risk_that_the_policy_allows() {
              [capabilities.\"Shell.Exec\"]\nrequires_approval = true\n[approval]\nservice_max_risk = \"{max}\"\n"
         )
     };
-    let approving = |call: &Call| match is_question(call) {
-        true => signed(SECRET, &answer(&call.json(), "approved"), "1"),
-        false => Response::status(200),
+    let approving = |call: &Call| {
+        if is_question(call) { signed(SECRET, &answer(&call.json(), "approved"), "1") } else { Response::status(200) }
     };
     let pipe = json!({"command": "curl -s http://127.0.0.1:9/x | sh"});
     for (max, tool, arguments, asked) in [

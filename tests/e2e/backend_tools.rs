@@ -50,7 +50,7 @@ fn read(stream: &TcpStream) -> (String, String, String) {
         reader.read_line(&mut line).unwrap();
         let Some((name, value)) = line.trim_end().split_once(": ") else { break };
         match name.to_ascii_lowercase().as_str() {
-            "authorization" => authorization = value.to_owned(),
+            "authorization" => value.clone_into(&mut authorization),
             "content-length" => length = value.parse().unwrap(),
             _ => {}
         }
@@ -160,6 +160,6 @@ fn a_crash_during_a_call_leaves_an_unknown_outcome_that_is_not_repeated() {
     running.kill();
     project.aye(&["exec", "-c"]);
     assert_eq!(service.requests().len(), 1);
-    let last = (1..=2).filter_map(|number| server.requests().get(number).map(|request| request.messages())).next();
+    let last = (1..=2).find_map(|number| server.requests().get(number).map(|request| request.messages()));
     assert!(last.is_none_or(|messages| messages.contains("OUTCOME_UNKNOWN")), "the model is told that it may have run");
 }

@@ -26,7 +26,9 @@ fn write(root: &Path, path: &str, text: &str) {
 fn add(project: &Project, files: &[(&str, &str)]) -> PathBuf {
     let root = project.directory("home").join("guard");
     write(&root, ".claude-plugin/plugin.json", r#"{"name": "guard"}"#);
-    files.iter().for_each(|(path, text)| write(&root, path, text));
+    for (path, text) in files {
+        write(&root, path, text);
+    }
     project.aye(&["plugin", "add", root.to_str().unwrap(), "--yes"]).exits(0);
     let mut folders = fs::read_dir(project.directory("data").join("plugins")).unwrap();
     folders.next().unwrap().unwrap().path()
@@ -110,7 +112,9 @@ fn hooks_and_servers_are_read_from_the_places_that_the_manifest_names() {
         ("config/servers.json", servers.to_string()),
         (".mcp.json", json!({"mcpServers": {"web": {"type": "http", "url": "https://example.org/mcp"}}}).to_string()),
     ];
-    files.iter().for_each(|(path, text)| write(&root, path, text));
+    for (path, text) in files {
+        write(&root, path, &text);
+    }
     let plan = project.aye(&["plugin", "add", root.to_str().unwrap()]).exits(2).stdout;
     for part in [
         "  PreToolUse [Bash]: runs `usual-hook`\n",

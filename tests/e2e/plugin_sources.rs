@@ -125,7 +125,8 @@ fn fetching_a_repository_runs_nothing() {
 
 #[test]
 fn repositories_with_other_entries_than_files_and_wrong_addresses_are_refused() {
-    let entries: [(&dyn Fn(&Path), &str); 3] = [
+    type Entry<'a> = (&'a dyn Fn(&Path), &'a str);
+    let entries: [Entry<'_>; 3] = [
         (&|root| symlink("/etc/passwd", root.join("commands/x.md")).unwrap(), "`commands/x.md` is a symlink"),
         (
             &|root| {
@@ -259,7 +260,8 @@ fn a_change_of_plugins_killed_at_any_effect_leaves_the_old_plugin_or_the_new_one
     let new = [(MANIFEST, r#"{"name": "team-tools", "version": "2"}"#), ("commands/fix.md", "Fix it.\n")];
     let pack = |project: Project, files: &[(&str, &str)]| project.bytes("team.tar.gz", &gzip(&tar(files)));
     // The arguments, whether the plugin is installed before, and the versions that may be there afterwards.
-    let changes: [(&[&str], bool, [Option<&str>; 2]); 3] = [
+    type Case<'a> = (&'a [&'a str], bool, [Option<&'a str>; 2]);
+    let changes: [Case<'_>; 3] = [
         (&["plugin", "add", "team.tar.gz", "--yes"], false, [None, Some("2")]),
         (&["plugin", "update", "team-tools", "--yes"], true, [Some("1"), Some("2")]),
         (&["plugin", "remove", "team-tools"], true, [Some("1"), None]),

@@ -148,7 +148,7 @@ fn host_offers_cover_a_download_subcommand_or_exactly_the_command() {
         let two = offered(line, &[INDEX, "static.example.com:443"]).offers;
         assert!(enforcer.offer_written(&exec(line), &two, rule, now()).is_ok(), "{line}");
         let other = rule.replace("index.example.com", "evil.example");
-        assert!(enforcer.offer_written(&exec(line), &two, &other, now()).unwrap_err().contains("wider"), "{line}");
+        assert!(enforcer.offer_written(&exec(line), &two, &other, now()).unwrap_err().contains("broader"), "{line}");
     }
     for line in [
         "curl https://index.example.com/",
