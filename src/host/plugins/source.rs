@@ -297,7 +297,7 @@ mod tests {
         }
         for length in [7, 39, 41, 64] {
             let told = with_revision(&format!("{address}@{}", "a".repeat(length))).unwrap_err().text();
-            assert!(told.contains("is not the whole ID of a commit"), "{length}: {told}");
+            assert!(told.contains("is not a full commit ID"), "{length}: {told}");
         }
     }
 
