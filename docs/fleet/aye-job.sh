@@ -54,11 +54,9 @@ arguments=(exec --output-format events --no-stdin --mode "${AYE_JOB_MODE:-auto}"
 
 # An earlier attempt left its session in the store, under the name of the job.
 listed=$("$program" sessions pull --json) || exit 1
-# Names have no spaces and no quotes, so that each is one word of its line.
-id=$(printf '%s\n' "$listed" | awk -v title="\"$AYE_JOB_NAME\"" '
-    { sub(/,$/, "") }
-    $1 == "\"sessionId\":" { id = $2 }
-    $1 == "\"title\":" && $2 == title && NF == 2 { gsub(/"/, "", id); print id; exit }')
+# A quote inside of a title is escaped, so that no title can look like these members.
+name=$(printf '%s' "$AYE_JOB_NAME" | sed 's/\./\\./g')
+id=$(printf '%s' "$listed" | grep -o "\"sessionId\":\"[0-9a-f]*\",\"title\":\"$name\"" | head -n 1 | cut -d '"' -f 4)
 if [ -n "$id" ]; then
     # The machine of that attempt is gone.
     "$program" sessions pull "$id" --take-over || exit 1
