@@ -240,7 +240,7 @@ fn archives_that_are_no_plugins_are_refused_and_leave_no_trace() {
     for (name, bytes, why) in [
         ("a.tar.gz", gzip(&tar(&[manifest, ("a", ""), ("a", "")])), "`a` appears twice"),
         ("a.tar.gz", gzip(&tar(&[manifest, ("a", ""), ("A", "")])), "only in case"),
-        ("a.tar", tar(&[("commands/fix.md", "x")]), "no manifest of a plugin"),
+        ("a.tar", tar(&[("commands/fix.md", "x")]), "no plugin manifest"),
         ("a.tgz", gzip(&tar(&[manifest, ("a", &text)])), "larger than 16 MB"),
         ("a.zip", b"not a zip file".to_vec(), "not a `.tar.gz`, `.tar` or `.zip` archive"),
         ("a.tar.gz", gzip(&tar(&[manifest]))[..60].to_vec(), "cannot add a plugin"),

@@ -291,7 +291,7 @@ fn a_killed_addition_leaves_nothing_behind_for_the_next_one() {
 #[test]
 fn folders_that_are_no_plugins_are_refused_with_a_reason_and_leave_no_trace() {
     let prepare: &[(&Change, &str)] = &[
-        (&|root| fs::remove_dir_all(root.join(".claude-plugin")).unwrap(), "no manifest of a plugin"),
+        (&|root| fs::remove_dir_all(root.join(".claude-plugin")).unwrap(), "no plugin manifest"),
         (&|root| write(root, ".claude-plugin/plugin.json", "{"), "is not a valid manifest"),
         (&|root| write(root, ".claude-plugin/plugin.json", r#"{"name": "../../x"}"#), "may contain only lower-case letters"),
         (&|root| write(root, ".claude-plugin/plugin.json", &" ".repeat(100 << 10)), "is not a valid manifest"),
@@ -321,7 +321,7 @@ fn folders_that_are_no_plugins_are_refused_with_a_reason_and_leave_no_trace() {
     for (source, why) in [
         ("missing", "cannot add a plugin from `missing`"),
         ("a-file", "not a `.tar.gz`, `.tar` or `.zip` archive"),
-        ("", "no manifest of a plugin"),
+        ("", "no plugin manifest"),
     ] {
         let told = project.aye(&["plugin", "add", "--yes", "--", source]);
         assert!(told.code != 0 && told.stderr.contains(why), "{source}: {}", told.stderr);
