@@ -46,7 +46,7 @@ fn escape_interrupts_the_running_command_and_sends_its_output_to_the_model() {
     terminal.prompt("and now");
     terminal.wait_for("I see.");
     let (_, told) = server.request(1).tool_results().remove(0);
-    assert!(told.contains(texts::INTERRUPTED) && told.contains("begun\ncleaned up"), "{told}");
+    assert!(told.contains(texts::COMMAND_INTERRUPTED) && told.contains("begun\ncleaned up"), "{told}");
     assert!(terminal.quit().success());
 }
 

@@ -29,7 +29,8 @@ pub const OPEN_READ_ONLY: &str = "open read-only";
 pub const NOW_UNARCHIVED: &str = "is now unarchived";
 pub const EDITED_BY_YOU: &str = "edited by you";
 pub const OPEN_IN_PROCESS: &str = "is open in process";
-pub const INTERRUPTED: &str = "the user interrupted the command";
+pub const INTERRUPTED: &str = "interrupted by the user";
+pub const COMMAND_INTERRUPTED: &str = "the user interrupted the command";
 pub const NEEDS_APPROVAL: &str = "needs approval until one of your rules";
 pub const CHANGED_SINCE_REVIEW: &str = "has changed since you reviewed it";
 pub const TOOL_EXISTS: &str = "has the same name; rename one of them";
@@ -85,6 +86,7 @@ pub const ALL: &[&str] = &[
     EDITED_BY_YOU,
     OPEN_IN_PROCESS,
     INTERRUPTED,
+    COMMAND_INTERRUPTED,
     NEEDS_APPROVAL,
     CHANGED_SINCE_REVIEW,
     TOOL_EXISTS,
