@@ -279,6 +279,9 @@ fn the_screen_announces_a_proposal_after_a_task_and_applies_it_from_the_list() {
     open_list(&mut terminal);
     let screen = terminal.wait_for("+- Use nextest");
     assert!(screen.contains("found in your prompts") && screen.contains("ctrl+a apply"), "{screen}");
+    // The whole change is opened first.
+    terminal.enter();
+    terminal.wait_for("pgup pgdn scroll");
     terminal.send("\u{1}");
     terminal.wait_for("applied");
     terminal.wait_for("nothing to choose from yet");

@@ -238,7 +238,7 @@ fn hostile_and_damaged_objects_are_rejected_and_change_nothing() {
 
     let other = "0123456789abcdef0123456789abcdef";
     let cases: Vec<(&str, Value, &str)> = vec![
-        ("another session", json!({"sessionId": other}), "about session"),
+        ("another session", json!({"sessionId": other}), "the head belongs to session"),
         ("a path as digest", json!({"history": {"digest": "../../etc/passwd", "bytes": 10}}), "digest is invalid"),
         ("a huge history", json!({"history": {"digest": good["history"]["digest"], "bytes": 1_u64 << 40}}), "the limit is"),
         ("a longer history", json!({"history": {"digest": good["history"]["digest"], "bytes": text.len() + 1}}), "truncated"),
