@@ -293,7 +293,7 @@ fn hostile_and_damaged_objects_are_rejected_and_change_nothing() {
     let digest = blake3::hash(&forged).to_hex().to_string();
     store.write(&format!("aye/histories/{id}/{digest}.json"), &forged);
     change_head(&store, &id, |head| head["history"] = json!({"digest": digest, "bytes": forged.len()}));
-    is_refused("the history of another session", "is the history of session");
+    is_refused("the history of another session", "the history belongs to session");
     store.write(&format!("aye/heads/{id}.json"), good.to_string().as_bytes());
     second.aye(&["sessions", "pull", &id]).exits(0);
 }
