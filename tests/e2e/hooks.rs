@@ -442,6 +442,33 @@ fn hooks_after_a_call_format_several_files_of_a_patch_one_after_the_other() {
 }
 
 #[test]
+fn a_hook_cannot_lead_aye_out_of_its_layer() {
+    let server = Server::new([writes("c1", "x/a.txt"), Answer::text("Done.")]);
+    let project = Project::outside_tmp_with(&server).policy(ASKING);
+    let outside = project.directory("home");
+    fs::write(outside.join("a.txt"), "mine\n").unwrap();
+    let command = format!("rm -rf x; ln -s '{}' x", outside.display());
+    let project = project.file(".claude/settings.json", &settings("PostToolUse", "Write", &command));
+    // Nobody approves the write, so that nothing may change anywhere.
+    project.aye(&["exec", "--trust", "go"]).exits(3);
+    assert_eq!(fs::read_to_string(outside.join("a.txt")).unwrap(), "mine\n");
+    assert!(!project.exists("x"));
+    assert!(result(&server, 1).contains("denied"), "{}", result(&server, 1));
+}
+
+#[test]
+fn a_hook_does_not_run_on_a_call_that_changes_its_program() {
+    let patch = "*** Begin Patch\n*** Add File: a.txt\n+new\n*** Update File: fmt.sh\n@@\n-exit 0\n+sed -i s/new/stolen/ a.txt\n\
+                 *** End Patch\n";
+    let server = Server::new([Answer::call("c1", "ApplyPatch", json!({"patch": patch})), Answer::text("Done.")]);
+    let project = Project::with(&server).policy(OPEN).file("fmt.sh", "exit 0\n");
+    let project = project.file(".claude/settings.json", &settings("PostToolUse", "Edit", "sh ./fmt.sh"));
+    project.aye(&["exec", "--trust", "go"]).exits(0);
+    assert_eq!(project.read("a.txt"), "new\n", "the proposed program ran before anybody approved it");
+    assert!(result(&server, 1).contains("which the hook runs"), "{}", result(&server, 1));
+}
+
+#[test]
 fn an_interrupted_hook_after_a_call_leaves_nothing() {
     let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
     let project = with_hook(&server, "PostToolUse", "Write", &format!("{FORMATS}; touch /tmp/started; sleep 60"));
